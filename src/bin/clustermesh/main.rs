@@ -1,0 +1,3 @@
+//! The shell of `clustermesh`: arguments, files, exit codes.
+
+fn main() {}

@@ -1,0 +1,158 @@
+//! Diagnostics: answers about an input, with their places, for people and programs.
+
+use std::fmt;
+
+use crate::place::Place;
+
+/// Something to tell about an input.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Diagnostic {
+    /// The rule's name: kebab-case, never reused.
+    pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, with the offending values. Values are quoted with [`Quoted`] or are known to
+    /// be harmless, so that it can be printed as it is.
+    pub message: String,
+    /// Where, the most important place first.
+    pub labels: Vec<Label>,
+    /// What to do, where the message does not say it.
+    pub help: Option<String>,
+}
+
+/// A place of a diagnostic, and what there is to see.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Label {
+    /// Where.
+    pub place: Place,
+    /// A few words for the underlined text; may be empty.
+    pub text: String,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Severity {
+    /// Worth knowing.
+    Notice,
+    /// A part was left out, or will hurt later.
+    Warning,
+    /// Nothing can be made of the input.
+    Error,
+}
+
+/// A foreign text between backticks, with whatever could steer a terminal or mislead a reader
+/// escaped, and cut where it gets long.
+pub struct Quoted<'a>(pub &'a str);
+
+/// How many characters of a foreign text are shown.
+const SHOWN: usize = 120;
+
+impl Diagnostic {
+    /// Returns an error.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message)
+    }
+
+    /// Returns a warning.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message)
+    }
+
+    /// Returns a notice.
+    pub fn notice(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Notice, code, message)
+    }
+
+    fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Adds a place, with a few words for what is there.
+    #[must_use]
+    pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
+        self.labels.push(Label {
+            place,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "`{}`", escaped(self.0, SHOWN))
+    }
+}
+
+/// Returns `text` fit for a terminal: control characters, line breaks, bidirectional controls and
+/// other invisible ones as `\u{…}`, and at most `limit` characters.
+pub fn escaped(text: &str, limit: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(limit));
+    for (count, character) in text.chars().enumerate() {
+        if count == limit {
+            shown.push('…');
+            break;
+        }
+        match character {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            _ if is_deceptive(character) => {
+                shown.extend(character.escape_unicode());
+            }
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// Returns whether a character steers a terminal, or hides or reorders what is around it.
+pub fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_foreign_steers_the_terminal() {
+        let text = "a\u{1b}[31mb\u{202e}c\u{9b}d\ne";
+        assert_eq!(
+            Quoted(text).to_string(),
+            "`a\\u{1b}[31mb\\u{202e}c\\u{9b}d\\ne`"
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), 123);
+    }
+}

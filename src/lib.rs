@@ -1,0 +1,15 @@
+//! Joins Kubernetes clusters with Kilo and WireGuard, the GitOps way: snapshots of nodes and a
+//! `ClusterMesh` in, the Kilo `Peer` manifests of every cluster out.
+//!
+//! This is the pure core: same input, same bytes. It has no clock, no files, no environment and no
+//! network; the binary around it has. Modules stand in reading order, and each uses only those
+//! above it.
+
+pub mod name;
+pub mod net;
+pub mod wireguard;
+pub mod granularity;
+pub mod selector;
+pub mod place;
+pub mod diagnostic;
+pub mod mesh;

@@ -1,0 +1,260 @@
+//! Names: what clusters, meshes, nodes and Peers are called, as Kubernetes allows it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// The longest name of a Kubernetes object, in bytes.
+const SUBDOMAIN_LIMIT: usize = 253;
+
+/// The longest label value and the longest DNS label, in bytes.
+const LABEL_LIMIT: usize = 63;
+
+/// How much of an overlong Peer name is kept before its hash.
+const PEER_NAME_HEAD: usize = 236;
+
+/// The name of a cluster: a DNS-1123 label, unique within a mesh.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ClusterName(String);
+
+/// The name of a mesh: a DNS-1123 subdomain short enough for a label value.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct MeshName(String);
+
+/// The name of a node: a DNS-1123 subdomain.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct NodeName(String);
+
+/// What a mesh gives a source cluster's Peers in common: `<mesh>--<cluster>`.
+///
+/// It is the beginning of their names and the stem of their file.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct BlockName(String);
+
+/// The name of a Peer object, bit for bit the operator's.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct PeerName(String);
+
+/// Why a text is not a name.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum NameError {
+    /// Nothing at all.
+    #[error("a name needs at least one character")]
+    Empty,
+    /// More bytes than Kubernetes takes.
+    #[error("a name has at most {limit} characters, this one has {length}")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The longest allowed.
+        limit: usize,
+    },
+    /// A character that does not belong there.
+    #[error("expected {0}")]
+    Alphabet(&'static str),
+}
+
+impl FromStr for ClusterName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        within(text, LABEL_LIMIT)?;
+        if !is_dns_label(text) {
+            return Err(NameError::Alphabet(
+                "lowercase letters, digits and inner dashes (a DNS-1123 label)",
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl FromStr for MeshName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        // The name becomes a label value on every Peer.
+        subdomain(text, LABEL_LIMIT)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl FromStr for NodeName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        subdomain(text, SUBDOMAIN_LIMIT)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl BlockName {
+    /// Returns the common beginning of the names of `cluster`'s Peers in `mesh`.
+    pub fn new(mesh: &MeshName, cluster: &ClusterName) -> Self {
+        Self(format!("{mesh}--{cluster}"))
+    }
+
+    /// Returns whether Peers of the two could get one name, whatever nodes are called.
+    pub fn collides_with(&self, other: &Self) -> bool {
+        let begins = |long: &Self, short: &Self| {
+            long.0
+                .strip_prefix(&short.0)
+                .is_some_and(|rest| rest.starts_with("--"))
+        };
+        self == other || begins(self, other) || begins(other, self)
+    }
+}
+
+impl PeerName {
+    /// Returns the name of the Peer of `node`.
+    pub fn new(mesh: &MeshName, cluster: &ClusterName, node: &NodeName) -> Self {
+        Self(peer_name(mesh.as_str(), cluster.as_str(), node.as_str()))
+    }
+}
+
+/// Returns the operator's Peer name for three texts of any kind (its `PeerName`).
+///
+/// Names that this crate accepts give a DNS-1123 subdomain; others may not.
+pub fn peer_name(mesh: &str, cluster: &str, node: &str) -> String {
+    let raw = format!("{mesh}--{cluster}--{node}");
+    let mut name: String = raw.chars().map(lower).map(dash_unless_dns).collect();
+    name = trimmed(&name).to_owned();
+    if name.len() <= SUBDOMAIN_LIMIT {
+        return name;
+    }
+    let head = name[..PEER_NAME_HEAD].trim_end_matches(['-', '.']);
+    let digest = Sha256::digest(raw.as_bytes());
+    let hash: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{head}-{hash}")
+}
+
+/// Returns whether `text` is a lowercase RFC 1123 subdomain as Kubernetes checks it.
+///
+/// As there, single labels may be longer than 63 characters.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_dns_label)
+}
+
+/// Returns whether `text` is a valid label value, which may be empty.
+pub fn is_label_value(text: &str) -> bool {
+    text.len() <= LABEL_LIMIT && (text.is_empty() || is_qualified_part(text))
+}
+
+/// Returns whether `text` is a valid label key: `[prefix/]name`.
+pub fn is_label_key(text: &str) -> bool {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    prefix.is_none_or(is_dns_subdomain) && name.len() <= LABEL_LIMIT && is_qualified_part(name)
+}
+
+fn within(text: &str, limit: usize) -> Result<(), NameError> {
+    match text.len() {
+        0 => Err(NameError::Empty),
+        length if limit < length => Err(NameError::TooLong { length, limit }),
+        _ => Ok(()),
+    }
+}
+
+fn subdomain(text: &str, limit: usize) -> Result<(), NameError> {
+    within(text, limit)?;
+    if !is_dns_subdomain(text) {
+        return Err(NameError::Alphabet(
+            "lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)",
+        ));
+    }
+    Ok(())
+}
+
+fn is_dns_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn is_qualified_part(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    bytes.iter().all(inner)
+        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Lowers one code point the simple way: one in, one out, no context (Go's `unicode.ToLower`).
+fn lower(character: char) -> char {
+    // Only U+0130 has a longer full mapping; its simple one is `i`.
+    if character == '\u{130}' {
+        return 'i';
+    }
+    character.to_lowercase().next().unwrap_or(character)
+}
+
+fn dash_unless_dns(character: char) -> char {
+    match character {
+        'a'..='z' | '0'..='9' | '.' | '-' => character,
+        _ => '-',
+    }
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(['-', '.'])
+}
+
+macro_rules! texts {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// Returns the name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+texts!(ClusterName, MeshName, NodeName, BlockName, PeerName);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_a_dns_label() {
+        assert!("a--b".parse::<ClusterName>().is_ok());
+        for bad in ["", "A", "a.b", "-a", "a-", "a_b", "ä", &"a".repeat(64)] {
+            assert!(bad.parse::<ClusterName>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_mesh_fits_a_label_value() {
+        assert!("prod.eu".parse::<MeshName>().is_ok());
+        assert!("m".repeat(63).parse::<MeshName>().is_ok());
+        assert!("m".repeat(64).parse::<MeshName>().is_err());
+        assert!("a.---b".parse::<MeshName>().is_err());
+    }
+
+    #[test]
+    fn blocks_that_could_share_a_peer_name_collide() {
+        let block = |mesh: &str, cluster: &str| {
+            BlockName::new(&mesh.parse().unwrap(), &cluster.parse().unwrap())
+        };
+        assert!(block("a--b", "c").collides_with(&block("a", "b--c")));
+        assert!(block("a", "b").collides_with(&block("a", "b--c")));
+        assert!(!block("a", "b").collides_with(&block("a", "b-c")));
+    }
+
+    #[test]
+    fn label_keys_and_values_are_as_kubernetes_checks_them() {
+        assert!(is_label_key("kubernetes.io/os") && is_label_key("Zone"));
+        assert!(!is_label_key("a/b/c") && !is_label_key("/b") && !is_label_key(""));
+        assert!(is_label_value("") && is_label_value("a_b.C"));
+        assert!(!is_label_value("-a") && !is_label_value(&"a".repeat(64)));
+    }
+}

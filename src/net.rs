@@ -1,0 +1,256 @@
+//! Networks: ranges, host routes, and when two of them share an address.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use thiserror::Error;
+
+/// An address range in canonical form: host bits are zero, never IPv4-mapped.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Cidr(IpNet);
+
+/// An address with the length of the network it stands in, such as `10.4.0.1/16`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Interface {
+    /// The host's own address.
+    pub address: IpAddr,
+    /// The network it stands in.
+    pub network: Cidr,
+}
+
+/// One of the two kinds of address, which never mix in a route.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Family {
+    /// 32 bits.
+    V4,
+    /// 128 bits.
+    V6,
+}
+
+/// Why a text is not a range.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum CidrError {
+    /// No `/length` behind the address.
+    #[error("`{0}` has no prefix length, as in `10.0.0.0/16`")]
+    NoLength(String),
+    /// The part before the slash is no address.
+    #[error("`{0}` is not an IP address")]
+    Address(String),
+    /// The part behind the slash is no prefix length of that family.
+    #[error("`{0}` is not a prefix length from 0 to {1}")]
+    Length(String, u8),
+    /// An IPv4 address in IPv6 clothes, which kernels and Kilo read differently.
+    #[error("`{0}` is an IPv4-mapped IPv6 range; write it as IPv4")]
+    Mapped(String),
+}
+
+impl Cidr {
+    /// Returns the host route of `address`: `/32` or `/128`.
+    pub fn host(address: IpAddr) -> Self {
+        Self(IpNet::from(address.to_canonical()))
+    }
+
+    /// Returns whether the range is a single address.
+    pub fn is_host(self) -> bool {
+        self.0.prefix_len() == self.0.max_prefix_len()
+    }
+
+    /// Returns the first address.
+    pub fn first(self) -> IpAddr {
+        self.0.network()
+    }
+
+    /// Returns the last address.
+    pub fn last(self) -> IpAddr {
+        self.0.broadcast()
+    }
+
+    /// Returns the number of leading bits that all its addresses share.
+    pub fn prefix_length(self) -> u8 {
+        self.0.prefix_len()
+    }
+
+    /// Returns whether every address of `inner` is in this range.
+    pub fn contains(self, inner: Self) -> bool {
+        self.0.contains(&inner.0)
+    }
+
+    /// Returns whether `address` is in this range.
+    pub fn holds(self, address: IpAddr) -> bool {
+        self.0.contains(&address)
+    }
+
+    /// Returns whether the two share an address.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.contains(other) || other.contains(self)
+    }
+
+    /// Returns the kind of its addresses.
+    pub fn family(self) -> Family {
+        family(self.first())
+    }
+}
+
+impl Interface {
+    /// Returns whether the address is the network's own, that is, no host bits are set.
+    pub fn is_network(self) -> bool {
+        self.address == self.network.first()
+    }
+}
+
+/// Returns the kind of an address.
+pub fn family(address: IpAddr) -> Family {
+    match address {
+        IpAddr::V4(_) => Family::V4,
+        IpAddr::V6(_) => Family::V6,
+    }
+}
+
+/// Returns the pairs of `ranges` that share an address, by index, lower index first.
+///
+/// Sorted by address, a range can only meet those that are still open when it begins: one sweep
+/// with a stack finds all pairs.
+pub fn overlaps(ranges: &[Cidr]) -> Vec<(usize, usize)> {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by_key(|&i| (ranges[i].first(), ranges[i].prefix_length(), i));
+    let mut open: Vec<usize> = Vec::new();
+    let mut pairs = Vec::new();
+    for i in order {
+        while open.last().is_some_and(|&j| !ranges[j].contains(ranges[i])) {
+            open.pop();
+        }
+        pairs.extend(open.iter().map(|&j| (i.min(j), i.max(j))));
+        open.push(i);
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Reads what Go's `net.ParseCIDR` reads, but for IPv4-mapped ranges.
+///
+/// Host bits are allowed here; a declared range is masked, a node's own address needs them.
+impl FromStr for Interface {
+    type Err = CidrError;
+
+    fn from_str(text: &str) -> Result<Self, CidrError> {
+        let (address, length) = text
+            .split_once('/')
+            .ok_or_else(|| CidrError::NoLength(text.to_owned()))?;
+        let ip: IpAddr = address
+            .parse()
+            .map_err(|_| CidrError::Address(address.to_owned()))?;
+        if ip.to_canonical() != ip {
+            return Err(CidrError::Mapped(text.to_owned()));
+        }
+        let longest = if ip.is_ipv4() { 32 } else { 128 };
+        let length = prefix_length(length)
+            .filter(|&length| length <= longest)
+            .ok_or_else(|| CidrError::Length(length.to_owned(), longest))?;
+        let network = IpNet::new(ip, length)
+            .map_err(|_| CidrError::Length(length.to_string(), longest))?
+            .trunc();
+        Ok(Self {
+            address: ip,
+            network: Cidr(network),
+        })
+    }
+}
+
+/// Reads a range and drops its host bits.
+impl FromStr for Cidr {
+    type Err = CidrError;
+
+    fn from_str(text: &str) -> Result<Self, CidrError> {
+        Ok(text.parse::<Interface>()?.network)
+    }
+}
+
+fn prefix_length(text: &str) -> Option<u8> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits {
+        return None;
+    }
+    text.parse().ok()
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cidr(text: &str) -> Cidr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_what_go_reads_and_masks_it() {
+        assert_eq!(cidr("10.0.1.5/16").to_string(), "10.0.0.0/16");
+        assert_eq!(cidr("FD00::1/064").to_string(), "fd00::/64");
+        assert_eq!(cidr("0.0.0.0/0").to_string(), "0.0.0.0/0");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let error = |text: &str| text.parse::<Cidr>().unwrap_err().to_string();
+        insta::assert_snapshot!(error("10.0.0.0"), @"`10.0.0.0` has no prefix length, as in `10.0.0.0/16`");
+        insta::assert_snapshot!(error("010.0.0.0/8"), @"`010.0.0.0` is not an IP address");
+        insta::assert_snapshot!(error("10.0.0.0/33"), @"`33` is not a prefix length from 0 to 32");
+        insta::assert_snapshot!(error("10.0.0.0/+8"), @"`+8` is not a prefix length from 0 to 32");
+        insta::assert_snapshot!(error("::ffff:10.0.0.0/104"), @"`::ffff:10.0.0.0/104` is an IPv4-mapped IPv6 range; write it as IPv4");
+    }
+
+    #[test]
+    fn families_never_overlap() {
+        assert!(!cidr("0.0.0.0/0").overlaps(cidr("::/0")));
+        assert!(!cidr("::/0").holds("10.0.0.1".parse().unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(bits: u32, length in 0u8..=32) {
+            let text = format!("{}/{length}", std::net::Ipv4Addr::from(bits));
+            let range = cidr(&text);
+            prop_assert_eq!(cidr(&range.to_string()), range);
+        }
+
+        #[test]
+        fn the_sweep_finds_what_comparing_all_pairs_finds(
+            seeds in proptest::collection::vec((0u32..4096, 20u8..=32, any::<bool>()), 0..40)
+        ) {
+            let ranges: Vec<Cidr> = seeds
+                .iter()
+                .map(|&(bits, length, six)| match six {
+                    false => cidr(&format!("{}/{length}", std::net::Ipv4Addr::from(bits))),
+                    true => cidr(&format!("::{:x}:0/{}", bits, length + 80)),
+                })
+                .collect();
+            let mut naive = Vec::new();
+            for i in 0..ranges.len() {
+                for j in i + 1..ranges.len() {
+                    if ranges[i].overlaps(ranges[j]) {
+                        naive.push((i, j));
+                    }
+                }
+            }
+            prop_assert_eq!(overlaps(&ranges), naive);
+        }
+    }
+}

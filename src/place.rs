@@ -1,0 +1,116 @@
+//! Places: where in which file something was said.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A value, or the key of one, in a document of a file.
+///
+/// Lines and columns are looked up when it is printed, not when it is made.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Place {
+    /// The file, as the shell calls it.
+    pub source: Arc<str>,
+    /// Which document of that file, counted from zero.
+    pub document: usize,
+    /// Which value of that document.
+    pub pointer: Pointer,
+    /// Which part of it.
+    pub part: Part,
+}
+
+/// What of a value is meant.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Part {
+    /// The key that names it in its mapping.
+    Key,
+    /// The value itself.
+    Value,
+}
+
+/// A JSON pointer (RFC 6901); empty for the whole document.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Pointer(String);
+
+impl Place {
+    /// Returns the place of a whole document.
+    pub fn document(source: &Arc<str>, document: usize) -> Self {
+        Self {
+            source: Arc::clone(source),
+            document,
+            pointer: Pointer::default(),
+            part: Part::Value,
+        }
+    }
+
+    /// Returns the place of the value under `key`.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        self.at(self.pointer.key(key))
+    }
+
+    /// Returns the place of the item at `index`.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.at(self.pointer.index(index))
+    }
+
+    /// Returns the place of this value's key instead of the value.
+    #[must_use]
+    pub fn named(mut self) -> Self {
+        self.part = Part::Key;
+        self
+    }
+
+    fn at(&self, pointer: Pointer) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            document: self.document,
+            pointer,
+            part: Part::Value,
+        }
+    }
+}
+
+impl Pointer {
+    /// Returns the pointer to the value under `key`.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!(
+            "{}/{}",
+            self.0,
+            key.replace('~', "~0").replace('/', "~1")
+        ))
+    }
+
+    /// Returns the pointer to the item at `index`.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}/{index}", self.0))
+    }
+
+    /// Returns its steps from the root, unescaped.
+    pub fn steps(&self) -> impl Iterator<Item = String> {
+        self.0
+            .split('/')
+            .skip(1)
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_survive_slashes_and_tildes() {
+        let pointer = Pointer::default().key("a/b~c").index(3);
+        assert_eq!(pointer.to_string(), "/a~1b~0c/3");
+        assert_eq!(pointer.steps().collect::<Vec<_>>(), ["a/b~c", "3"]);
+    }
+}

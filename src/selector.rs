@@ -1,0 +1,86 @@
+//! Label selectors, as Kubernetes reads them.
+
+use std::collections::BTreeMap;
+
+/// Which labels a node must have; all requirements must hold, none selects everything.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+/// One condition on one label.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Requirement {
+    /// The label.
+    pub key: String,
+    /// What must be true of it.
+    pub test: Test,
+}
+
+/// What must be true of a label.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Test {
+    /// It is there and has one of these values.
+    In(Vec<String>),
+    /// It is absent, or has none of these values.
+    NotIn(Vec<String>),
+    /// It is there.
+    Exists,
+    /// It is absent.
+    DoesNotExist,
+}
+
+impl Selector {
+    /// Returns a selector for nodes that meet all of `requirements`.
+    pub fn new(requirements: Vec<Requirement>) -> Self {
+        Self { requirements }
+    }
+
+    /// Returns whether it selects whatever it is shown.
+    pub fn is_everything(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Returns whether something with these labels is selected.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let value = labels.get(&requirement.key);
+            match &requirement.test {
+                Test::In(values) => value.is_some_and(|value| values.contains(value)),
+                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Test::Exists => value.is_some(),
+                Test::DoesNotExist => value.is_none(),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(test: Test, labels: &[(&str, &str)]) -> bool {
+        let labels = labels
+            .iter()
+            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        let key = "zone".to_owned();
+        Selector::new(vec![Requirement { key, test }]).matches(&labels)
+    }
+
+    #[test]
+    fn an_absent_label_is_not_in_and_does_not_exist() {
+        let a = || vec!["a".to_owned()];
+        assert!(matches(Test::NotIn(a()), &[]));
+        assert!(matches(Test::DoesNotExist, &[]));
+        assert!(!matches(Test::In(a()), &[]));
+        assert!(!matches(Test::Exists, &[]));
+        assert!(matches(Test::In(a()), &[("zone", "a")]));
+        assert!(!matches(Test::NotIn(a()), &[("zone", "a")]));
+    }
+
+    #[test]
+    fn nothing_required_selects_everything() {
+        assert!(Selector::default().matches(&BTreeMap::new()));
+    }
+}
