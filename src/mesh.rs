@@ -6,6 +6,8 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::document::Source;
 use crate::granularity::Granularity;
 use crate::name::{BlockName, ClusterName, MeshName};
 use crate::net::Cidr;
@@ -13,11 +15,45 @@ use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
+mod across;
+mod entry;
+mod gate;
+mod networks;
+mod overlap;
+mod raw;
+mod reading;
+mod selector;
+mod topology;
+
+/// The port of an endpoint that comes without one, if the entry does not say.
+pub const DEFAULT_PORT: NonZeroU16 = match NonZeroU16::new(51820) {
+    Some(port) => port,
+    None => NonZeroU16::MIN,
+};
+
+/// The node label that names the location, if the entry does not say.
+pub const DEFAULT_TOPOLOGY_LABEL: &str = "topology.kubernetes.io/region";
+
+/// Where an endpoint is looked for, if the entry does not say.
+pub const DEFAULT_ENDPOINT_FROM: [EndpointSource; 2] =
+    [EndpointSource::Annotation, EndpointSource::ExternalIP];
+
+/// What was read from some files.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The meshes in the order of files and documents. Without errors these are all of them.
+    pub meshes: Vec<Mesh>,
+    /// What there is to tell, each file in order, then what is wrong between meshes.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
 /// A `ClusterMesh` that is right in itself.
 #[derive(Clone, Debug)]
 pub struct Mesh {
     /// Its name, which begins the names of all its Peers.
     pub name: MeshName,
+    /// The namespace in which the operator kept it, if it says.
+    pub namespace: Option<String>,
     /// Who is linked to whom.
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
@@ -80,7 +116,7 @@ pub struct SecretKeyRef {
 pub enum Networks {
     /// Each range with its use.
     Typed {
-        /// Where the nodes' pod CIDRs lie.
+        /// Where the nodes' pods have their addresses.
         pods: Vec<Range>,
         /// Where the nodes' WireGuard addresses lie.
         wireguard: Range,
@@ -116,6 +152,27 @@ pub enum EndpointSource {
     InternalIP,
     /// The endpoint that Kilo found by itself: the annotation `kilo.squat.ai/endpoint`.
     Kilo,
+}
+
+/// Returns the meshes of some files, and all that is wrong with them.
+pub fn read(sources: &[Source]) -> Reading {
+    let mut reading = reading::read(sources);
+    reading.diagnostics.extend(across::check(&reading.meshes));
+    reading
+}
+
+/// Returns the JSON Schema of a `ClusterMesh`.
+pub fn schema() -> schemars::Schema {
+    reading::form().schema().clone()
+}
+
+impl Reading {
+    /// Returns whether the meshes can be used.
+    pub fn is_usable(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .all(|diagnostic| diagnostic.severity < Severity::Error)
+    }
 }
 
 impl Mesh {
@@ -160,6 +217,155 @@ impl Networks {
                 .chain(additional)
                 .collect(),
             Self::Flat { allowed } => allowed.iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fmt::Write as _;
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns a mesh of flat entries, each given as `name: range`.
+    pub(crate) fn mesh(name: &str, clusters: &[&str]) -> String {
+        let mut text = format!(
+            "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {name} }}\nspec:\n  clusters:\n"
+        );
+        for cluster in clusters {
+            let (name, range) = cluster.split_once(": ").unwrap();
+            writeln!(text, "    - {{ name: {name}, allowedNetworks: [{range}] }}").unwrap();
+        }
+        text
+    }
+
+    /// Returns what is told about a file of meshes.
+    pub(crate) fn told(text: &str) -> String {
+        let source = Source::parse("mesh.yaml", text).unwrap();
+        let reading = read(std::slice::from_ref(&source));
+        crate::document::tests::told(&source, &reading.diagnostics)
+    }
+
+    fn meshes(text: &str) -> Vec<Mesh> {
+        let reading = read(&[Source::parse("mesh.yaml", text).unwrap()]);
+        assert!(reading.is_usable(), "{:?}", reading.diagnostics);
+        reading.meshes
+    }
+
+    #[test]
+    fn reads_both_forms_with_their_defaults() {
+        let found = meshes(
+            "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: prod, namespace: kilo }
+spec:
+  clusters:
+    - name: east
+      local: true
+      podCIDRs: [10.4.0.0/16, 'fd00:4::/48']
+      wireguardCIDR: 10.5.0.0/24
+      serviceCIDR: ''
+      persistentKeepalive: 0
+    - name: west
+      allowedNetworks: [10.8.0.0/14]
+      wireguardPort: 1
+      persistentKeepalive: 25
+      kubeconfigSecretRef: { name: west, key: kubeconfig }
+      endpointDomains: [.example.org]
+",
+        );
+        let [east, west] = found[0].entries.as_slice() else {
+            panic!()
+        };
+        assert_eq!((east.port, west.port.get()), (DEFAULT_PORT, 1));
+        assert_eq!(
+            (
+                east.keepalive.is_some(),
+                west.keepalive.map(|it| it.0.get())
+            ),
+            (false, Some(25))
+        );
+        assert_eq!(east.endpoint_from, DEFAULT_ENDPOINT_FROM);
+        assert_eq!(east.topology_label, DEFAULT_TOPOLOGY_LABEL);
+        assert_eq!(west.endpoint_domains, ["example.org"]);
+        assert!(east.local && east.selector.is_everything());
+        assert_eq!(east.networks.all().len(), 3);
+        assert_eq!(found[0].namespace.as_deref(), Some("kilo"));
+        let place = &west.networks.all()[0].place;
+        assert_eq!(
+            place.pointer.to_string(),
+            "/spec/clusters/1/allowedNetworks/0"
+        );
+    }
+
+    #[test]
+    fn reads_json() {
+        let found = meshes(
+            r#"{"apiVersion":"kilo.squat.ai/v1alpha1","kind":"ClusterMesh",
+            "metadata":{"name":"m"},"spec":{"clusters":[
+            {"name":"a","allowedNetworks":["10.0.0.0/16"]},
+            {"name":"b","allowedNetworks":["10.1.0.0/16"]}]}}"#,
+        );
+        assert_eq!(found[0].entries.len(), 2);
+    }
+
+    #[test]
+    fn many_clusters_and_many_meshes_are_quick() {
+        let names: Vec<String> = (0..201).map(|i| format!("c{i}: 10.{i}.0.0/16")).collect();
+        let big = mesh("big", &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let pairs: Vec<String> = (1..201)
+            .map(|i| {
+                mesh(
+                    &format!("m{i}"),
+                    &["hub: 10.0.0.0/16", &format!("c{i}: 10.{i}.0.0/16")],
+                )
+            })
+            .collect();
+        for text in [big, pairs.join("---\n")] {
+            let source = [Source::parse("mesh.yaml", text).unwrap()];
+            #[expect(clippy::disallowed_methods, reason = "the test has a clock")]
+            let start = Instant::now();
+            assert!(read(&source).is_usable());
+            // Far above what it takes, even unoptimised and on a busy machine.
+            assert!(start.elapsed().as_millis() < 1500, "{:?}", start.elapsed());
+        }
+    }
+
+    const WHOLE: &str = "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: prod, labels: {} }
+spec:
+  topology: { mode: Links, links: [[a, b], [b, c]] }
+  clusters:
+    - name: a
+      podCIDRs: [10.4.0.0/16, fd00:4::/48]
+      wireguardCIDR: 10.5.0.0/24
+      nodeSelector: { matchLabels: { a: b }, matchExpressions: [{ key: c, operator: In, values: [d] }] }
+    - { name: b, allowedNetworks: [10.8.0.0/14], endpointFrom: [Kilo], granularity: Full }
+    - { name: c, allowedNetworks: [10.12.0.0/16], wireguardPort: 5, endpointDomains: [x.org] }
+status: {}
+";
+
+    proptest! {
+        #[test]
+        fn no_slip_of_the_keyboard_makes_it_panic(
+            slips in proptest::collection::vec((0..WHOLE.len(), 0usize..6, "[ -~\n]{0,6}"), 1..4)
+        ) {
+            let mut text = WHOLE.to_owned();
+            for (at, length, new) in slips {
+                let start = at.min(text.len());
+                text.replace_range(start..(start + length).min(text.len()), &new);
+            }
+            if let Ok(source) = Source::parse("mesh.yaml", text) {
+                let reading = read(std::slice::from_ref(&source));
+                prop_assert_eq!(reading.is_usable(), reading.diagnostics.iter().all(|told| told.severity < Severity::Error));
+                crate::document::tests::told(&source, &reading.diagnostics);
+            }
         }
     }
 }

@@ -1,0 +1,398 @@
+//! Documents: the text of a file as trees, in which every value knows where it is written.
+//!
+//! YAML is read event by event, JSON with it, since it is YAML too. What a tree must look like is
+//! said by a [`Form`].
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostic;
+use crate::place::{Part, Place};
+
+mod form;
+mod nearest;
+mod plain;
+mod position;
+mod problem;
+mod reader;
+mod shape;
+mod tree;
+mod walk;
+
+pub use form::Form;
+pub use nearest::nearest;
+pub use position::{Position, position};
+pub use tree::{Entry, Key, Node, Scalar, Value};
+
+/// A file that was read: its text, and a tree for each of its documents.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file, as the shell calls it.
+    pub name: Arc<str>,
+    /// Everything that stands in it.
+    pub text: Arc<str>,
+    /// Its documents in order, empty ones included.
+    pub documents: Vec<Node>,
+}
+
+/// Why a text has no tree, or more than one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SyntaxError {
+    /// What is wrong. Its places name the document only, for there is no tree to point into.
+    pub diagnostic: Diagnostic,
+    /// The bytes that each of its labels means, in the same order.
+    pub spans: Vec<Range<usize>>,
+}
+
+impl Source {
+    /// Reads a text of any number of documents.
+    ///
+    /// # Errors
+    /// The first break of the syntax, and before it everything else that keeps a document from
+    /// being one tree: repeated keys, merge keys, tags, keys that are no text, bounds.
+    pub fn parse(
+        name: impl Into<Arc<str>>,
+        text: impl Into<Arc<str>>,
+    ) -> Result<Self, Vec<SyntaxError>> {
+        let (name, text) = (name.into(), text.into());
+        let documents = reader::documents(&name, &text)?;
+        Ok(Self {
+            name,
+            text,
+            documents,
+        })
+    }
+
+    /// Returns the bytes that a place means: of a value or its key, or for want of it of the
+    /// nearest one around it that is there.
+    ///
+    /// Of lists and mappings it is the first line, and of what is reached through an alias it is
+    /// the alias.
+    pub fn locate(&self, place: &Place) -> Option<Range<usize>> {
+        if place.source != self.name {
+            return None;
+        }
+        let mut node = self.documents.get(place.document)?;
+        let mut key: Option<&Key> = None;
+        for step in place.pointer.steps() {
+            if node.alias {
+                return Some(node.span.clone());
+            }
+            let Some((child, its_key)) = node.child(&step) else {
+                return Some(self.extent(node, key, Part::Key));
+            };
+            (node, key) = (child, its_key);
+        }
+        Some(self.extent(node, key, place.part))
+    }
+
+    /// Returns where in the text a byte stands.
+    pub fn position(&self, offset: usize) -> Position {
+        position(&self.text, offset)
+    }
+
+    fn extent(&self, node: &Node, key: Option<&Key>, part: Part) -> Range<usize> {
+        let own = self.first_line(node);
+        match key {
+            Some(key) if part == Part::Key || own.is_empty() => key.span.clone(),
+            _ => own,
+        }
+    }
+
+    fn first_line(&self, node: &Node) -> Range<usize> {
+        let text = self.text.get(node.span.clone()).unwrap_or_default();
+        let kept = match &node.value {
+            Value::Scalar(_) => text,
+            Value::Sequence(_) | Value::Mapping(_) => text.lines().next().unwrap_or_default(),
+        };
+        node.span.start..node.span.start + kept.trim_end().len()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns diagnostics as text, each label with its position and what stands there.
+    pub(crate) fn told(source: &Source, diagnostics: &[Diagnostic]) -> String {
+        let mut text = String::new();
+        for diagnostic in diagnostics {
+            let spans: Vec<_> = diagnostic
+                .labels
+                .iter()
+                .map(|label| source.locate(&label.place).unwrap())
+                .collect();
+            tell(&mut text, &source.text, diagnostic, &spans);
+        }
+        text
+    }
+
+    fn tell(out: &mut String, text: &str, diagnostic: &Diagnostic, spans: &[Range<usize>]) {
+        let Diagnostic {
+            code,
+            severity,
+            message,
+            labels,
+            help,
+        } = diagnostic;
+        writeln!(out, "{severity}[{code}]: {message}").unwrap();
+        assert_eq!(labels.len(), spans.len());
+        for (label, span) in labels.iter().zip(spans) {
+            let Position { line, column } = position(text, span.start);
+            let excerpt = &text[span.clone()];
+            let line = format!("  {line}:{column} | {excerpt} | {}", label.text);
+            writeln!(out, "{}", line.trim_end_matches([' ', '|'])).unwrap();
+        }
+        if let Some(help) = help {
+            writeln!(out, "  help: {help}").unwrap();
+        }
+    }
+
+    fn errors(text: &str) -> String {
+        let mut out = String::new();
+        for SyntaxError { diagnostic, spans } in Source::parse("f.yaml", text).unwrap_err() {
+            tell(&mut out, text, &diagnostic, &spans);
+        }
+        out
+    }
+
+    fn located(text: &str, pointer: &[&str], part: Part) -> String {
+        let source = Source::parse("f.yaml", text).unwrap();
+        let mut place = Place::document(&source.name, 0);
+        for step in pointer {
+            place = place.key(step);
+        }
+        place.part = part;
+        let span = source.locate(&place).unwrap();
+        let Position { line, column } = source.position(span.start);
+        format!("{line}:{column} {}", &text[span])
+    }
+
+    #[test]
+    fn locates_keys_and_values() {
+        let text = "a:\n  - x: 'q'\n    \"y z\":  # why\n      - 1\n      - 2\n  -\nb: {c: d}\n";
+        let at = |pointer: &[&str]| located(text, pointer, Part::Value);
+        assert_eq!(at(&["a", "0", "x"]), "2:8 'q'");
+        assert_eq!(at(&["a", "0", "y z"]), "4:7 - 1");
+        assert_eq!(at(&["a", "0", "y z", "1"]), "5:9 2");
+        assert_eq!(at(&["a", "0"]), "2:5 x: 'q'");
+        assert_eq!(at(&["b"]), "7:4 {c: d}");
+        assert_eq!(at(&[]), "1:1 a:");
+        let key = |pointer: &[&str]| located(text, pointer, Part::Key);
+        assert_eq!(key(&["a", "0", "y z"]), "3:5 \"y z\"");
+        assert_eq!(key(&["b", "c"]), "7:5 c");
+    }
+
+    #[test]
+    fn locates_what_is_around_a_missing_value() {
+        let text = "metadata:\n  namespace: x\nspec:\n";
+        let at = |pointer: &[&str]| located(text, pointer, Part::Value);
+        assert_eq!(at(&["metadata", "name"]), "1:1 metadata");
+        assert_eq!(at(&["spec"]), "3:1 spec");
+        assert_eq!(at(&["nowhere", "at", "all"]), "1:1 metadata:");
+    }
+
+    #[test]
+    fn locates_the_alias_and_not_what_it_stands_for() {
+        let text = "a: &list [x, y]\nb: *list\n";
+        let at = |pointer: &[&str]| located(text, pointer, Part::Value);
+        assert_eq!(at(&["a", "1"]), "1:14 y");
+        assert_eq!(at(&["b", "1"]), "2:4 *list");
+    }
+
+    #[test]
+    fn counts_characters_and_all_kinds_of_lines() {
+        let text = "\u{feff}ä: 'ö'\r\nb: 'ü' # é\rc: [ß, d]\n";
+        let at = |pointer: &[&str]| located(text, pointer, Part::Value);
+        assert_eq!(at(&["ä"]), "1:4 'ö'");
+        assert_eq!(at(&["b"]), "2:4 'ü'");
+        assert_eq!(at(&["c", "1"]), "3:8 d");
+    }
+
+    #[test]
+    fn knows_its_own_documents_only() {
+        let source = Source::parse("f.yaml", "a: 1\n---\n---\nb: 2\n").unwrap();
+        assert_eq!(source.documents.len(), 3);
+        let b = Place::document(&source.name, 2).key("b");
+        assert_eq!(source.locate(&b), Some(16..17));
+        assert_eq!(source.locate(&Place::document(&source.name, 3)), None);
+        assert_eq!(source.locate(&Place::document(&"g.yaml".into(), 0)), None);
+    }
+
+    #[test]
+    fn a_text_of_nothing_has_no_documents() {
+        for text in ["", "\n\n", "# nothing\n", "\u{feff}"] {
+            assert_eq!(Source::parse("f.yaml", text).unwrap().documents, []);
+        }
+    }
+
+    #[test]
+    fn reads_json() {
+        let text = "{\"a\": [\"x\\u00e9\\/\", true],\n\t\"b\":null}";
+        let source = Source::parse("f.json", text).unwrap();
+        let root = &source.documents[0];
+        let item = root.get("a").and_then(|list| list.child("0")).unwrap().0;
+        assert_eq!(item.text(), Some("xé/"));
+        assert!(root.get("b").unwrap().is_null());
+    }
+
+    #[test]
+    fn tells_everything_that_keeps_a_tree_from_growing() {
+        insta::assert_snapshot!(errors("a: 1\nb: !secret x\n<<: {c: d}\n? [k]\n: v\na: 2\ne: !!str 5\n---\nx: {y: 1, y: 2}\n"), @r"
+        error[unsupported-tag]: the tag `!secret` is not supported here
+          2:4 | !secret
+          help: remove the tag; quotes make a text
+        error[merge-key]: merge keys (`<<`) are not supported
+          3:1 | <<
+          help: write the fields out, or use an alias for each value
+        error[complex-key]: a key must be a text that is written out
+          4:3 | [k]
+        error[duplicate-key]: the key `a` is there twice
+          6:1 | a | again here
+          1:1 | a | first here
+        error[duplicate-key]: the key `y` is there twice
+          9:11 | y | again here
+          9:5 | y | first here
+        ");
+    }
+
+    #[test]
+    fn tells_where_the_syntax_breaks() {
+        insta::assert_snapshot!(errors("a: b\n c: d\n"), @r"
+        error[syntax-error]: not YAML: mapping values are not allowed in this context
+          2:3 | :
+        ");
+        insta::assert_snapshot!(errors("a: [b\n"), @r"
+        error[syntax-error]: not YAML: unclosed bracket '['
+          1:4 | [
+        ");
+        insta::assert_snapshot!(errors("a: *nowhere\n"), @r"
+        error[syntax-error]: not YAML: while parsing node, found unknown anchor
+          1:4 | *
+        ");
+        insta::assert_snapshot!(errors("a:\n\t- b\n"), @r"
+        error[syntax-error]: not YAML: tabs disallowed within this context (block indentation)
+          2:2 | -
+        ");
+    }
+
+    #[test]
+    fn stays_within_bounds() {
+        let deep = "[".repeat(65) + &"]".repeat(65);
+        let wide = "- x\n".repeat(250_001);
+        let many = "---\na\n".repeat(1025);
+        let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for i in 1..9 {
+            let alias = format!("*a{}, ", i - 1).repeat(10);
+            writeln!(laughs, "a{i}: &a{i} [{alias}]").unwrap();
+        }
+        for text in [&deep, &wide, &many, &laughs, "a: &a [*a]"] {
+            let found = Source::parse("f.yaml", text).unwrap_err();
+            assert_eq!(found.len(), 1);
+            assert!(matches!(
+                found[0].diagnostic.code,
+                "too-large" | "endless-alias"
+            ));
+        }
+        assert!(Source::parse("f.yaml", "[".repeat(64) + &"]".repeat(64)).is_ok());
+        assert!(Source::parse("f.yaml", " ".repeat((8 << 20) + 1)).is_err());
+    }
+
+    /// Checks that every span of a tree is a piece of the text.
+    fn check(text: &str, node: &Node) {
+        assert!(text.get(node.span.clone()).is_some(), "{:?}", node.span);
+        match &node.value {
+            Value::Scalar(_) => {}
+            Value::Sequence(items) => items.iter().for_each(|item| check(text, item)),
+            Value::Mapping(entries) => {
+                for entry in entries.iter() {
+                    assert!(text.get(entry.key.span.clone()).is_some());
+                    check(text, &entry.value);
+                }
+            }
+        }
+    }
+
+    fn check_text(text: &str) {
+        match Source::parse("f.yaml", text) {
+            Ok(source) => {
+                for (index, node) in source.documents.iter().enumerate() {
+                    check(text, node);
+                    let span = source
+                        .locate(&Place::document(&source.name, index))
+                        .unwrap();
+                    assert!(text.get(span).is_some());
+                }
+            }
+            Err(errors) => {
+                for error in errors {
+                    assert_eq!(error.spans.len(), error.diagnostic.labels.len());
+                    for span in error.spans {
+                        assert!(text.get(span.clone()).is_some(), "{span:?}");
+                        position(text, span.start);
+                    }
+                }
+            }
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "a",
+        "b: ",
+        ": ",
+        "- ",
+        "\n",
+        "\n  ",
+        "\r\n",
+        "\r",
+        "\t",
+        "[",
+        "]",
+        "{",
+        "}",
+        ", ",
+        "&x ",
+        "*x",
+        "!!str ",
+        "!t ",
+        "? ",
+        "<<",
+        "|\n",
+        ">-\n",
+        "'",
+        "\"",
+        "\\",
+        "#",
+        " # c",
+        "---\n",
+        "...\n",
+        "%YAML 1.1\n",
+        "~",
+        "null",
+        "ü",
+        "\u{feff}",
+        "\u{2028}",
+        "\u{85}",
+        "\u{0}",
+        "😀",
+        " ",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text: String) {
+            check_text(&text);
+        }
+
+        #[test]
+        fn no_mixture_of_yaml_makes_it_panic(
+            pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..40)
+        ) {
+            check_text(&pieces.concat());
+        }
+    }
+}

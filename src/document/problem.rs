@@ -1,0 +1,172 @@
+//! Problems of structure, in words.
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::place::Place;
+
+use super::nearest::nearest;
+use super::plain::Meaning;
+use super::tree::{Node, Scalar, Value};
+
+pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Diagnostic {
+    let help = match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.is_empty() => "no field is known here".to_owned(),
+        None => format!("known here: {}", listed(known)),
+    };
+    Diagnostic::error("unknown-field", format!("unknown field {}", Quoted(name)))
+        .at(place, "")
+        .help(help)
+}
+
+pub(super) fn missing_field(name: &str, around: &Place) -> Diagnostic {
+    let message = match around.pointer.steps().last() {
+        None => format!("`{name}` is missing"),
+        Some(_) => format!("`{name}` is missing in {}", subject(around)),
+    };
+    Diagnostic::error("missing-field", message).at(around.key(name), "")
+}
+
+pub(super) fn empty_field(name: &str, place: Place) -> Diagnostic {
+    let message = format!("`{name}` must not be empty");
+    Diagnostic::error("missing-field", message).at(place, "")
+}
+
+pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Diagnostic {
+    let message = format!("{} must be {expected}, not {}", subject(place), found(node));
+    let diagnostic = Diagnostic::error("wrong-type", message).at(place.clone(), "");
+    match &node.value {
+        Value::Scalar(scalar)
+            if !scalar.plain && expected != "a list" && expected != "a mapping" =>
+        {
+            diagnostic.help("in quotes it is a text")
+        }
+        Value::Scalar(scalar) if expected == "a list" && !node.is_null() => diagnostic.help(
+            format!("a list of one is written `[{}]`", bare(&scalar.text)),
+        ),
+        _ => diagnostic,
+    }
+}
+
+pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Diagnostic {
+    let message = match scalar.meaning() {
+        Meaning::Null => format!("{} must be text, not nothing", subject(place)),
+        meaning => format!(
+            "{} must be text, but YAML takes {} for {}",
+            subject(place),
+            Quoted(&scalar.text),
+            word(meaning),
+        ),
+    };
+    Diagnostic::error("wrong-type", message)
+        .at(place.clone(), "")
+        .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
+}
+
+pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Diagnostic {
+    let message = format!(
+        "a key must be text, but YAML takes {} for {}",
+        Quoted(&scalar.text),
+        word(scalar.meaning()),
+    );
+    Diagnostic::error("wrong-type", message)
+        .at(place, "")
+        .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
+}
+
+pub(super) fn not_decimal(text: &str, place: &Place) -> Diagnostic {
+    let message = format!(
+        "{} must be an integer in decimal digits, not {}",
+        subject(place),
+        Quoted(text)
+    );
+    Diagnostic::error("wrong-type", message).at(place.clone(), "")
+}
+
+pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Diagnostic {
+    let help = match nearest(text, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known here: {}", listed(known)),
+    };
+    let message = format!("{} cannot be {}", subject(place), Quoted(text));
+    Diagnostic::error("unknown-value", message)
+        .at(place.clone(), "")
+        .help(help)
+}
+
+pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Diagnostic {
+    let message = format!(
+        "{} must be from {least} to {most}, not {}",
+        subject(place),
+        Quoted(text)
+    );
+    Diagnostic::error("out-of-bounds", message).at(place.clone(), "")
+}
+
+pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Diagnostic {
+    let wanted = if fewest == most {
+        format!("exactly {fewest}")
+    } else if length < fewest {
+        format!("at least {fewest}")
+    } else {
+        format!("at most {most}")
+    };
+    let items = if wanted.ends_with(" 1") {
+        "item"
+    } else {
+        "items"
+    };
+    let message = format!("{} needs {wanted} {items}, not {length}", subject(place));
+    Diagnostic::error("wrong-length", message).at(place.clone(), "")
+}
+
+pub(super) fn too_short(fewest: u64, place: &Place) -> Diagnostic {
+    let message = match fewest {
+        1 => format!("{} must not be empty", subject(place)),
+        _ => format!("{} needs at least {fewest} characters", subject(place)),
+    };
+    Diagnostic::error("wrong-length", message).at(place.clone(), "")
+}
+
+/// Returns what a place is called in a sentence.
+fn subject(place: &Place) -> String {
+    let is_index = |step: &String| step.bytes().all(|byte| byte.is_ascii_digit());
+    let steps: Vec<String> = place.pointer.steps().collect();
+    let name = steps.iter().rfind(|step| !is_index(step));
+    match (name, steps.last()) {
+        (Some(name), Some(last)) if is_index(last) => format!("an item of {}", Quoted(name)),
+        (Some(name), _) => Quoted(name).to_string(),
+        (None, _) => "the document".to_owned(),
+    }
+}
+
+fn found(node: &Node) -> String {
+    match &node.value {
+        Value::Sequence(_) => "a list".to_owned(),
+        Value::Mapping(_) => "a mapping".to_owned(),
+        Value::Scalar(scalar) => match scalar.meaning() {
+            Meaning::Null => "nothing".to_owned(),
+            Meaning::Text => format!("the text {}", Quoted(&scalar.text)),
+            Meaning::Boolean | Meaning::Number | Meaning::Date => Quoted(&scalar.text).to_string(),
+        },
+    }
+}
+
+fn word(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Text => "text",
+        Meaning::Null => "nothing",
+        Meaning::Boolean => "a boolean",
+        Meaning::Number => "a number",
+        Meaning::Date => "a date",
+    }
+}
+
+/// Returns a foreign text as [`Quoted`] shows it, without the backticks.
+fn bare(text: &str) -> String {
+    Quoted(text).to_string().trim_matches('`').to_owned()
+}
+
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,383 @@
+//! The reader: events of the YAML parser into trees.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::place::Place;
+
+use super::SyntaxError;
+use super::position::boundary;
+use super::tree::{Entry, Key, Node, Scalar, Value};
+
+/// The longest text that is looked at, in bytes.
+const TEXT_LIMIT: usize = 8 << 20;
+
+/// How many documents a text may have.
+const DOCUMENT_LIMIT: usize = 1024;
+
+/// How deep values may nest, aliases expanded.
+const DEPTH_LIMIT: usize = 64;
+
+/// How much a text may weigh, aliases expanded: one for every value, and one for every
+/// [`HEAVY`] bytes of one.
+const WEIGHT_LIMIT: usize = 250_000;
+
+/// See [`WEIGHT_LIMIT`].
+const HEAVY: usize = 64;
+
+/// Returns the trees of all documents.
+pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<SyntaxError>> {
+    let mut reader = Reader::new(name);
+    if TEXT_LIMIT < text.len() {
+        let message = format!("{} bytes are too long, at most 8 MiB are read", text.len());
+        return Err(vec![reader.error("too-large", message, 0..0)]);
+    }
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    for event in Parser::new_from_str_with_options(text, options) {
+        let step = match event {
+            Ok((event, span)) => reader.take(event, &span),
+            Err(error) => Err(reader.broken(text, &error)),
+        };
+        if let Err(error) = step {
+            reader.errors.push(error);
+            break;
+        }
+    }
+    if reader.errors.is_empty() {
+        Ok(reader.documents)
+    } else {
+        Err(reader.errors)
+    }
+}
+
+struct Reader<'a> {
+    name: &'a Arc<str>,
+    documents: Vec<Node>,
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, Anchored>,
+    weight: usize,
+    errors: Vec<SyntaxError>,
+}
+
+/// What an alias stands for, and what it costs to put it there.
+#[derive(Clone)]
+struct Anchored {
+    value: Value,
+    size: Size,
+}
+
+/// How much a value weighs and how deep it nests.
+#[derive(Clone, Copy)]
+struct Size {
+    weight: usize,
+    height: usize,
+}
+
+/// A list or mapping whose end has not come yet.
+struct Open {
+    start: usize,
+    anchor: usize,
+    size: Size,
+    parts: Parts,
+}
+
+enum Parts {
+    Items(Vec<Node>),
+    Entries {
+        entries: Vec<Entry>,
+        keys: BTreeMap<Arc<str>, Range<usize>>,
+        key: Option<Key>,
+    },
+}
+
+impl<'a> Reader<'a> {
+    fn new(name: &'a Arc<str>) -> Self {
+        Self {
+            name,
+            documents: Vec::new(),
+            open: Vec::new(),
+            anchors: BTreeMap::new(),
+            weight: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, event: Event, span: &Span) -> Result<(), SyntaxError> {
+        let bytes = span.byte_range().unwrap_or_default();
+        match event {
+            Event::DocumentStart(..) => self.begin(bytes),
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain && tag.is_none();
+                self.check_tag(tag.as_deref(), "str", span);
+                self.scalar(&text, plain, anchor, bytes)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.check_tag(tag.as_deref(), "seq", span);
+                self.open(anchor, bytes, Parts::Items(Vec::new()))
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.check_tag(tag.as_deref(), "map", span);
+                self.open(anchor, bytes, Parts::entries())
+            }
+            Event::Alias(anchor) => self.alias(anchor, bytes),
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.close(bytes.end);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, bytes: Range<usize>) -> Result<(), SyntaxError> {
+        self.anchors.clear();
+        if self.documents.len() == DOCUMENT_LIMIT {
+            let message = format!("more than {DOCUMENT_LIMIT} documents in one file");
+            return Err(self.error("too-large", message, bytes));
+        }
+        Ok(())
+    }
+
+    fn scalar(
+        &mut self,
+        text: &str,
+        plain: bool,
+        anchor: usize,
+        bytes: Range<usize>,
+    ) -> Result<(), SyntaxError> {
+        let size = Size {
+            weight: 1 + text.len() / HEAVY,
+            height: 0,
+        };
+        let text = Arc::from(text);
+        let value = Value::Scalar(Scalar { text, plain });
+        self.spend(size, &bytes)?;
+        self.keep(anchor, &value, size);
+        self.put(Node::new(bytes, value), size);
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), SyntaxError> {
+        // An anchor is known from its end on; before that the alias would contain itself.
+        let Some(Anchored { value, size }) = self.anchors.get(&anchor).cloned() else {
+            let message = "an alias inside the value that it stands for";
+            return Err(self.error("endless-alias", message, bytes));
+        };
+        self.spend(size, &bytes)?;
+        let node = Node {
+            span: bytes,
+            value,
+            alias: true,
+        };
+        self.put(node, size);
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        anchor: usize,
+        bytes: Range<usize>,
+        parts: Parts,
+    ) -> Result<(), SyntaxError> {
+        let size = Size {
+            weight: 1,
+            height: 1,
+        };
+        self.spend(size, &bytes)?;
+        self.open.push(Open {
+            start: bytes.start,
+            anchor,
+            size,
+            parts,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, end: usize) {
+        let Some(done) = self.open.pop() else { return };
+        let value = match done.parts {
+            Parts::Items(items) => Value::Sequence(items.into()),
+            Parts::Entries { entries, .. } => Value::Mapping(entries.into()),
+        };
+        self.keep(done.anchor, &value, done.size);
+        let bytes = done.start..end.max(done.start);
+        self.put(Node::new(bytes, value), done.size);
+    }
+
+    fn keep(&mut self, anchor: usize, value: &Value, size: Size) {
+        if anchor != 0 {
+            let value = value.clone();
+            self.anchors.insert(anchor, Anchored { value, size });
+        }
+    }
+
+    /// Puts a finished value where it belongs: under a key, into a list, or on its own.
+    fn put(&mut self, node: Node, size: Size) {
+        let Some(around) = self.open.last_mut() else {
+            self.documents.push(node);
+            return;
+        };
+        around.size.weight += size.weight;
+        around.size.height = around.size.height.max(size.height + 1);
+        match &mut around.parts {
+            Parts::Items(items) => items.push(node),
+            Parts::Entries { entries, key, .. } => match key.take() {
+                Some(key) => entries.push(Entry { key, value: node }),
+                None => self.put_key(node),
+            },
+        }
+    }
+
+    fn put_key(&mut self, node: Node) {
+        let bytes = node.span;
+        let scalar = match node.value {
+            Value::Scalar(scalar) if !node.alias => scalar,
+            _ => {
+                let message = "a key must be a text that is written out";
+                self.errors
+                    .push(self.error("complex-key", message, bytes.clone()));
+                // Some key has to be there for the value that follows.
+                Scalar {
+                    text: Arc::from(format!("complex key at byte {}", bytes.start)),
+                    plain: false,
+                }
+            }
+        };
+        if scalar.plain && &*scalar.text == "<<" {
+            let error = self.merge_key(bytes.clone());
+            self.errors.push(error);
+        } else if let Some(first) = self.first_use(&scalar.text, &bytes) {
+            let error = self.repeated_key(&scalar.text, bytes.clone(), first);
+            self.errors.push(error);
+        }
+        if let Some(Open {
+            parts: Parts::Entries { key, .. },
+            ..
+        }) = self.open.last_mut()
+        {
+            *key = Some(Key {
+                scalar,
+                span: bytes,
+            });
+        }
+    }
+
+    /// Returns where the innermost open mapping has this key already.
+    fn first_use(&mut self, text: &Arc<str>, bytes: &Range<usize>) -> Option<Range<usize>> {
+        let Some(Open {
+            parts: Parts::Entries { keys, .. },
+            ..
+        }) = self.open.last_mut()
+        else {
+            return None;
+        };
+        if let Some(first) = keys.get(text) {
+            return Some(first.clone());
+        }
+        keys.insert(Arc::clone(text), bytes.clone());
+        None
+    }
+
+    /// Counts a value in, if there is room for it.
+    fn spend(&mut self, size: Size, bytes: &Range<usize>) -> Result<(), SyntaxError> {
+        self.weight = self.weight.saturating_add(size.weight);
+        if WEIGHT_LIMIT < self.weight {
+            let message = format!("more than {WEIGHT_LIMIT} values, aliases expanded");
+            return Err(self.error("too-large", message, bytes.clone()));
+        }
+        if DEPTH_LIMIT < self.open.len() + size.height {
+            let message = format!("values nested more than {DEPTH_LIMIT} deep, aliases expanded");
+            return Err(self.error("too-large", message, bytes.clone()));
+        }
+        Ok(())
+    }
+
+    /// A tag is fine where it says what is there anyway, as `!!str` on a text does.
+    fn check_tag(&mut self, tag: Option<&Tag>, fitting: &str, span: &Span) {
+        let Some(tag) = tag else { return };
+        if tag.core_suffix() == Some(fitting) || tag.original() == "!" {
+            return;
+        }
+        let bytes = span
+            .tag_span()
+            .and_then(|span| span.byte_range())
+            .or(span.byte_range())
+            .unwrap_or_default();
+        let message = format!("the tag {} is not supported here", Quoted(&tag.original()));
+        let mut error = self.error("unsupported-tag", message, bytes);
+        error.diagnostic = error.diagnostic.help("remove the tag; quotes make a text");
+        self.errors.push(error);
+    }
+
+    fn merge_key(&self, bytes: Range<usize>) -> SyntaxError {
+        let message = "merge keys (`<<`) are not supported";
+        let mut error = self.error("merge-key", message, bytes);
+        error.diagnostic = error
+            .diagnostic
+            .help("write the fields out, or use an alias for each value");
+        error
+    }
+
+    fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> SyntaxError {
+        let message = format!("the key {} is there twice", Quoted(text));
+        let diagnostic = Diagnostic::error("duplicate-key", message)
+            .at(self.place(), "again here")
+            .at(self.place(), "first here");
+        SyntaxError {
+            diagnostic,
+            spans: vec![bytes, first],
+        }
+    }
+
+    fn broken(&self, text: &str, error: &ScanError) -> SyntaxError {
+        let offset = error.marker().byte_offset().unwrap_or(text.len());
+        let start = boundary(text, offset);
+        let width = text
+            .get(start..)
+            .and_then(|rest| rest.chars().next())
+            .filter(|character| !character.is_control())
+            .map_or(0, char::len_utf8);
+        let message = format!("not YAML: {}", escaped(&error.info(), 240));
+        self.error("syntax-error", message, start..start + width)
+    }
+
+    fn error(
+        &self,
+        code: &'static str,
+        message: impl Into<String>,
+        bytes: Range<usize>,
+    ) -> SyntaxError {
+        SyntaxError {
+            diagnostic: Diagnostic::error(code, message).at(self.place(), ""),
+            spans: vec![bytes],
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place::document(self.name, self.documents.len())
+    }
+}
+
+impl Parts {
+    fn entries() -> Self {
+        Self::Entries {
+            entries: Vec::new(),
+            keys: BTreeMap::new(),
+            key: None,
+        }
+    }
+}
+
+impl Node {
+    fn new(span: Range<usize>, value: Value) -> Self {
+        Self {
+            span,
+            value,
+            alias: false,
+        }
+    }
+}

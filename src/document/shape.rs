@@ -1,0 +1,134 @@
+//! Shapes: what a JSON Schema asks of one value.
+//!
+//! Of JSON Schema it knows what schemars writes for the structs of our gates.
+
+use serde_json::{Map, Value};
+
+/// What one value must be.
+pub(super) enum Shape<'a> {
+    /// Whatever; nobody looks.
+    Anything,
+    /// One of these texts.
+    Choice(Vec<&'a str>),
+    /// A text of at least so many characters.
+    Text(u64),
+    /// A whole number between two.
+    Integer(i64, i64),
+    /// Yes or no.
+    Boolean,
+    /// A list.
+    List(List<'a>),
+    /// A mapping.
+    Mapping(Mapping<'a>),
+}
+
+/// What a list must be.
+pub(super) struct List<'a> {
+    /// The schema of its items.
+    pub(super) items: &'a Value,
+    /// The fewest.
+    pub(super) fewest: u64,
+    /// The most.
+    pub(super) most: u64,
+}
+
+/// What a mapping must be.
+pub(super) struct Mapping<'a> {
+    /// The schemas of the fields it knows.
+    pub(super) fields: Option<&'a Map<String, Value>>,
+    /// The fields that must be there.
+    pub(super) required: Vec<&'a str>,
+    /// The schema of any other field, if there may be others.
+    pub(super) others: Option<&'a Value>,
+}
+
+impl<'a> Shape<'a> {
+    /// Returns what `schema` asks for, references looked up in `root`.
+    pub(super) fn of(schema: &'a Value, root: &'a Value) -> Self {
+        let schema = resolved(schema, root);
+        if let Some(texts) = choice(schema) {
+            return Self::Choice(texts);
+        }
+        match kind(schema) {
+            Some("string") => Self::Text(unsigned(schema, "minLength").unwrap_or(0)),
+            Some("integer") => Self::Integer(
+                bound(schema, "minimum").unwrap_or(i64::MIN),
+                bound(schema, "maximum").unwrap_or(i64::MAX),
+            ),
+            Some("boolean") => Self::Boolean,
+            Some("array") => Self::List(List {
+                items: schema.get("items").unwrap_or(&Value::Null),
+                fewest: unsigned(schema, "minItems").unwrap_or(0),
+                most: unsigned(schema, "maxItems").unwrap_or(u64::MAX),
+            }),
+            Some("object") => Self::Mapping(mapping(schema)),
+            _ => Self::Anything,
+        }
+    }
+}
+
+fn mapping(schema: &Value) -> Mapping<'_> {
+    Mapping {
+        fields: schema.get("properties").and_then(Value::as_object),
+        required: texts(schema.get("required")),
+        others: schema
+            .get("additionalProperties")
+            .filter(|others| **others != Value::Bool(false)),
+    }
+}
+
+/// Follows references, and takes the one branch of `anyOf` that is not null.
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let mut schema = schema;
+    // References of ours lead to a definition in one step; a few more do no harm.
+    for _ in 0..8 {
+        let next = match (schema.get("$ref"), schema.get("anyOf")) {
+            (Some(Value::String(path)), _) => root.pointer(path.trim_start_matches('#')),
+            (_, Some(Value::Array(branches))) => branches
+                .iter()
+                .find(|branch| branch.get("type").and_then(Value::as_str) != Some("null")),
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        schema = next;
+    }
+    schema
+}
+
+fn kind(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::String(kind) => Some(kind),
+        Value::Array(kinds) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|kind| *kind != "null"),
+        _ => None,
+    }
+}
+
+fn choice(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(Value::String(only)) = schema.get("const") {
+        return Some(vec![only]);
+    }
+    if let Some(Value::Array(branches)) = schema.get("oneOf") {
+        return Some(branches.iter().filter_map(choice).flatten().collect());
+    }
+    let listed = schema.get("enum")?;
+    Some(texts(Some(listed)))
+}
+
+fn texts(list: Option<&Value>) -> Vec<&str> {
+    list.and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn unsigned(schema: &Value, keyword: &str) -> Option<u64> {
+    schema.get(keyword)?.as_u64()
+}
+
+fn bound(schema: &Value, keyword: &str) -> Option<i64> {
+    schema.get(keyword)?.as_i64()
+}

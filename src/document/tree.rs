@@ -1,0 +1,107 @@
+//! Trees: what a document says, value by value.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::plain::{self, Meaning};
+
+/// A value and where it is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Node {
+    /// Its bytes. Of an alias they are those of the alias, not of what it stands for.
+    pub span: Range<usize>,
+    /// What it says.
+    pub value: Value,
+    /// Whether it is an alias of a value that is written elsewhere.
+    pub alias: bool,
+}
+
+/// What a value says. Copies are cheap: an alias shares what it stands for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Value {
+    /// A text, a number, a boolean or nothing, as it is written.
+    Scalar(Scalar),
+    /// A list.
+    Sequence(Arc<[Node]>),
+    /// Values with names, in the order in which they are written; no name twice.
+    Mapping(Arc<[Entry]>),
+}
+
+/// A value without parts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Scalar {
+    /// Its characters, quotes and escapes resolved.
+    pub text: Arc<str>,
+    /// Whether it stands without quotes, so that readers guess what it is.
+    pub plain: bool,
+}
+
+/// A value of a mapping under its name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// The name.
+    pub key: Key,
+    /// The value.
+    pub value: Node,
+}
+
+/// A name in a mapping.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Key {
+    /// What it says.
+    pub scalar: Scalar,
+    /// Its bytes.
+    pub span: Range<usize>,
+}
+
+impl Node {
+    /// Returns the value of a mapping under `key`.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Mapping(entries) => entries
+                .iter()
+                .find(|entry| &*entry.key.scalar.text == key)
+                .map(|entry| &entry.value),
+            Value::Scalar(_) | Value::Sequence(_) => None,
+        }
+    }
+
+    /// Returns the text of a scalar, whatever it means.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar(scalar) => Some(&scalar.text),
+            Value::Sequence(_) | Value::Mapping(_) => None,
+        }
+    }
+
+    /// Returns whether it says nothing: `null`, `~`, or no character at all.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar(scalar) if scalar.meaning() == Meaning::Null)
+    }
+
+    /// Returns the part that a step of a pointer leads to, with its key if it has one.
+    pub(super) fn child(&self, step: &str) -> Option<(&Self, Option<&Key>)> {
+        match &self.value {
+            Value::Scalar(_) => None,
+            Value::Sequence(items) => {
+                let index: usize = step.parse().ok()?;
+                items.get(index).map(|item| (item, None))
+            }
+            Value::Mapping(entries) => entries
+                .iter()
+                .find(|entry| &*entry.key.scalar.text == step)
+                .map(|entry| (&entry.value, Some(&entry.key))),
+        }
+    }
+}
+
+impl Scalar {
+    /// Returns what YAML readers make of it.
+    pub(super) fn meaning(&self) -> Meaning {
+        if self.plain {
+            plain::meaning(&self.text)
+        } else {
+            Meaning::Text
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The walk: a tree beside a JSON Schema, into a value or all that is wrong with its structure.
+
+use serde_json::{Map, Number, Value as Json};
+
+use crate::diagnostic::Diagnostic;
+use crate::place::Place;
+
+use super::nearest::nearest;
+use super::plain::{self, Meaning};
+use super::problem;
+use super::shape::{List, Mapping, Shape};
+use super::tree::{Entry, Node, Value};
+
+/// Returns the value of a tree as the schema reads it.
+///
+/// # Errors
+/// Everything in it that the schema forbids or misses, in the order of the text.
+pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> Result<Json, Vec<Diagnostic>> {
+    let mut walk = Walk {
+        root: schema,
+        problems: Vec::new(),
+    };
+    let value = walk.value(schema, node, place);
+    match value {
+        Some(value) if walk.problems.is_empty() => Ok(value),
+        _ => Err(walk.problems),
+    }
+}
+
+struct Walk<'a> {
+    root: &'a Json,
+    problems: Vec<Diagnostic>,
+}
+
+impl<'a> Walk<'a> {
+    /// Returns the value, unless there is a problem that keeps it from being one.
+    fn value(&mut self, schema: &'a Json, node: &Node, place: &Place) -> Option<Json> {
+        let read = match Shape::of(schema, self.root) {
+            Shape::Anything => Ok(Json::Null),
+            Shape::Choice(texts) => choice(&texts, node, place),
+            Shape::Text(fewest) => text(fewest, node, place),
+            Shape::Integer(least, most) => integer(least, most, node, place),
+            Shape::Boolean => boolean(node, place),
+            Shape::List(list) => return self.list(&list, node, place),
+            Shape::Mapping(mapping) => return self.mapping(&mapping, node, place),
+        };
+        self.kept(read)
+    }
+
+    fn kept<T>(&mut self, read: Result<T, Diagnostic>) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(diagnostic) => {
+                self.problems.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    fn list(&mut self, list: &List<'a>, node: &Node, place: &Place) -> Option<Json> {
+        let Value::Sequence(nodes) = &node.value else {
+            self.problems
+                .push(problem::wrong_type("a list", node, place));
+            return None;
+        };
+        let length = nodes.len() as u64;
+        if length < list.fewest || list.most < length {
+            self.problems
+                .push(problem::wrong_count(list.fewest, list.most, length, place));
+        }
+        let items = nodes.iter().enumerate();
+        let read: Vec<Option<Json>> = items
+            .map(|(index, item)| self.value(list.items, item, &place.index(index)))
+            .collect();
+        read.into_iter()
+            .collect::<Option<Vec<Json>>>()
+            .map(Json::Array)
+    }
+
+    fn mapping(&mut self, mapping: &Mapping<'a>, node: &Node, place: &Place) -> Option<Json> {
+        let Value::Mapping(entries) = &node.value else {
+            self.problems
+                .push(problem::wrong_type("a mapping", node, place));
+            return None;
+        };
+        let mut fields = Map::new();
+        for entry in entries.iter() {
+            let name = &*entry.key.scalar.text;
+            if let Some(value) = self.field(mapping, entry, &place.key(name)) {
+                fields.insert(name.to_owned(), value);
+            }
+        }
+        let known = self.known(mapping);
+        for name in &mapping.required {
+            // A slip of the keyboard is told once, as the unknown field that it made.
+            let is_meant = |entry: &Entry| {
+                let written = &*entry.key.scalar.text;
+                !known.contains(&written) && nearest(written, known.iter().copied()) == Some(name)
+            };
+            if node.get(name).is_none() && !entries.iter().any(is_meant) {
+                self.problems.push(problem::missing_field(name, place));
+            }
+        }
+        Some(Json::Object(fields))
+    }
+
+    /// Returns the value of a field, if it has one that anybody wants to know.
+    fn field(&mut self, mapping: &Mapping<'a>, entry: &Entry, place: &Place) -> Option<Json> {
+        let name = &*entry.key.scalar.text;
+        let known = mapping.fields.and_then(|fields| fields.get(name));
+        if known.is_none()
+            && mapping.others.is_some()
+            && entry.key.scalar.meaning() != Meaning::Text
+        {
+            let named = place.clone().named();
+            self.problems
+                .push(problem::misread_key(&entry.key.scalar, named));
+            return None;
+        }
+        let Some(schema) = known.or(mapping.others) else {
+            let named = place.clone().named();
+            self.problems
+                .push(problem::unknown_field(name, &self.known(mapping), named));
+            return None;
+        };
+        if matches!(Shape::of(schema, self.root), Shape::Anything) {
+            return None;
+        }
+        if known.is_some() && entry.value.is_null() {
+            if mapping.required.contains(&name) {
+                self.problems
+                    .push(problem::empty_field(name, place.clone().named()));
+            }
+            return None;
+        }
+        self.value(schema, &entry.value, place)
+    }
+
+    /// Returns the fields that somebody may want to write.
+    fn known(&self, mapping: &Mapping<'a>) -> Vec<&'a str> {
+        let fields = mapping.fields.into_iter().flatten();
+        fields
+            .filter(|(_, schema)| !matches!(Shape::of(schema, self.root), Shape::Anything))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+}
+
+fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+    let Value::Scalar(scalar) = &node.value else {
+        return Err(problem::wrong_type("text", node, place));
+    };
+    if texts.contains(&&*scalar.text) {
+        return Ok(Json::from(&*scalar.text));
+    }
+    Err(problem::unknown_value(&scalar.text, texts, place))
+}
+
+fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+    let Value::Scalar(scalar) = &node.value else {
+        return Err(problem::wrong_type("text", node, place));
+    };
+    if scalar.meaning() != Meaning::Text {
+        return Err(problem::misread_text(scalar, place));
+    }
+    if (scalar.text.chars().count() as u64) < fewest {
+        return Err(problem::too_short(fewest, place));
+    }
+    Ok(Json::from(&*scalar.text))
+}
+
+fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+    let wrong_type = || problem::wrong_type("an integer", node, place);
+    let Value::Scalar(scalar) = &node.value else {
+        return Err(wrong_type());
+    };
+    if scalar.plain && scalar.meaning() == Meaning::Number && !plain::is_decimal(&scalar.text) {
+        return Err(problem::not_decimal(&scalar.text, place));
+    }
+    if !scalar.plain || !plain::is_decimal(&scalar.text) {
+        return Err(wrong_type());
+    }
+    scalar
+        .text
+        .parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .map(|number: i64| Json::Number(Number::from(number)))
+        .ok_or_else(|| problem::out_of_bounds(&scalar.text, least, most, place))
+}
+
+fn boolean(node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+    match &node.value {
+        Value::Scalar(scalar) if scalar.plain && &*scalar.text == "true" => Ok(Json::Bool(true)),
+        Value::Scalar(scalar) if scalar.plain && &*scalar.text == "false" => Ok(Json::Bool(false)),
+        _ => Err(problem::wrong_type("`true` or `false`", node, place)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+
+    use crate::document::tests::told;
+    use crate::document::{Form, Source};
+    use crate::place::Place;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its debug form is looked at")]
+    struct Zoo {
+        name: String,
+        keeper: Option<Keeper>,
+        #[schemars(length(min = 1, max = 2))]
+        animals: Vec<Animal>,
+        #[schemars(range(min = 1))]
+        cages: Option<u16>,
+        open: Option<bool>,
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+        #[schemars(with = "Option<serde_json::Value>")]
+        status: Option<serde_json::Value>,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its debug form is looked at")]
+    struct Keeper {
+        #[schemars(length(min = 1))]
+        name: String,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    enum Animal {
+        /// Roars.
+        Lion,
+        /// Doesn't.
+        Zebra,
+    }
+
+    fn read(text: &str) -> String {
+        let source = Source::parse("zoo.yaml", text).unwrap();
+        let place = Place::document(&source.name, 0);
+        match Form::<Zoo>::new().read(&source.documents[0], &place) {
+            Ok(zoo) => format!("{zoo:?}"),
+            Err(diagnostics) => told(&source, &diagnostics),
+        }
+    }
+
+    #[test]
+    fn reads_what_fits() {
+        insta::assert_snapshot!(read("
+name: '007'
+keeper: { name: \"no\" }
+animals: [Lion, Zebra]
+cages: 12
+open: true
+labels: { a: b, 'on': '' }
+status: [{ what: !!str ever }]
+"), @r#"Zoo { name: "007", keeper: Some(Keeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), labels: {"a": "b", "on": ""}, status: None }"#);
+    }
+
+    #[test]
+    fn null_is_absent_where_that_is_allowed() {
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, labels: {}, status: None }"#);
+        insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @r"
+        error[missing-field]: `name` must not be empty
+          1:1 | name
+        error[unknown-value]: an item of `animals` cannot be `~`
+          2:11 | ~
+          help: known here: `Lion`, `Zebra`
+        ");
+    }
+
+    #[test]
+    fn tells_all_problems_at_once() {
+        insta::assert_snapshot!(read("
+nmae: x
+Animals: [Lion]
+animals: [Loin, cow, [Lion], Zebra]
+keeper: { name: '' }
+cages: 0
+open: yes
+labels: { on: x, k: 1.20, 2026-11-20: y }
+opening: 10
+"), @r#"
+        error[unknown-field]: unknown field `nmae`
+          2:1 | nmae
+          help: did you mean `name`?
+        error[unknown-field]: unknown field `Animals`
+          3:1 | Animals
+          help: did you mean `animals`?
+        error[wrong-length]: `animals` needs at most 2 items, not 4
+          4:10 | [Loin, cow, [Lion], Zebra]
+        error[unknown-value]: an item of `animals` cannot be `Loin`
+          4:11 | Loin
+          help: did you mean `Lion`?
+        error[unknown-value]: an item of `animals` cannot be `cow`
+          4:17 | cow
+          help: known here: `Lion`, `Zebra`
+        error[wrong-type]: an item of `animals` must be text, not a list
+          4:22 | [Lion]
+        error[wrong-length]: `name` must not be empty
+          5:17 | ''
+        error[out-of-bounds]: `cages` must be from 1 to 65535, not `0`
+          6:8 | 0
+        error[wrong-type]: `open` must be `true` or `false`, not `yes`
+          7:7 | yes
+        error[wrong-type]: a key must be text, but YAML takes `on` for a boolean
+          8:11 | on
+          help: quote it: `"on"`
+        error[wrong-type]: `k` must be text, but YAML takes `1.20` for a number
+          8:21 | 1.20
+          help: quote it: `"1.20"`
+        error[wrong-type]: a key must be text, but YAML takes `2026-11-20` for a date
+          8:27 | 2026-11-20
+          help: quote it: `"2026-11-20"`
+        error[unknown-field]: unknown field `opening`
+          9:1 | opening
+          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`
+        "#);
+    }
+
+    #[test]
+    fn numbers_are_plain_decimals() {
+        for text in ["0x10", "1_000", "+5", "010", "1e3", "5.0", "1:30"] {
+            let told = read(&format!("name: x\nanimals: [Lion]\ncages: {text}\n"));
+            assert!(
+                told.contains("`cages` must be an integer in decimal digits"),
+                "{told}"
+            );
+        }
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @r"
+        error[wrong-type]: `cages` must be an integer, not the text `5`
+          3:8 | '5'
+          help: in quotes it is a text
+        ");
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @r"
+        error[out-of-bounds]: `cages` must be from 1 to 65535, not `-1`
+          3:8 | -1
+        ");
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @r"
+        error[out-of-bounds]: `cages` must be from 1 to 65535, not `99999999999999999999`
+          3:8 | 99999999999999999999
+        ");
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @r"
+        error[wrong-type]: `cages` must be an integer, not the text `many`
+          3:8 | many
+        ");
+    }
+
+    #[test]
+    fn the_wrong_kind_of_value_is_told_as_such() {
+        insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @r"
+        error[wrong-type]: `name` must be text, not a list
+          1:7 | [x]
+        error[wrong-type]: `animals` must be a list, not the text `Lion`
+          2:10 | Lion
+          help: a list of one is written `[Lion]`
+        error[wrong-type]: `keeper` must be a mapping, not the text `bob`
+          3:9 | bob
+        error[wrong-type]: `open` must be `true` or `false`, not a mapping
+          4:7 | {}
+        ");
+        insta::assert_snapshot!(read("- x\n"), @r"
+        error[wrong-type]: the document must be a mapping, not a list
+          1:1 | - x
+        ");
+    }
+
+    #[test]
+    fn foreign_text_is_quoted() {
+        insta::assert_snapshot!(read("name: x\nanimals: [\"\\e[31m\"]\n\"k\\u202e\": 1\n"), @r#"
+        error[unknown-value]: an item of `animals` cannot be `\u{1b}[31m`
+          2:11 | "\e[31m"
+          help: known here: `Lion`, `Zebra`
+        error[unknown-field]: unknown field `k\u{202e}`
+          3:1 | "k\u202e"
+          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`
+        "#);
+    }
+}

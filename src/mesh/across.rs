@@ -1,0 +1,297 @@
+//! Across: what is wrong between meshes that are each right in itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::Diagnostic;
+use crate::name::{BlockName, ClusterName, MeshName};
+
+use super::{Entry, Mesh};
+
+mod agreement;
+mod sight;
+
+/// Returns all that is wrong between meshes of one run.
+pub(super) fn check(meshes: &[Mesh]) -> Vec<Diagnostic> {
+    let members = Members::of(meshes);
+    let mut told = duplicate_meshes(meshes);
+    told.extend(linked_twice(meshes, &members));
+    told.extend(agreement::check(&members));
+    told.extend(sight::overlaps(meshes, &members));
+    told.extend(colliding_names(meshes));
+    told
+}
+
+/// Every cluster with what each mesh says about it, in order.
+struct Members<'a>(BTreeMap<&'a ClusterName, Vec<Member<'a>>>);
+
+/// What one mesh says about a cluster.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    mesh: &'a Mesh,
+    /// Which of the meshes it is.
+    index: usize,
+    entry: &'a Entry,
+    /// Which of the mesh's entries it is.
+    position: usize,
+}
+
+impl<'a> Members<'a> {
+    fn of(meshes: &'a [Mesh]) -> Self {
+        let mut members: BTreeMap<&ClusterName, Vec<Member>> = BTreeMap::new();
+        for (index, mesh) in meshes.iter().enumerate() {
+            for (position, entry) in mesh.entries.iter().enumerate() {
+                members.entry(&entry.name).or_default().push(Member {
+                    mesh,
+                    index,
+                    entry,
+                    position,
+                });
+            }
+        }
+        Self(members)
+    }
+
+    /// Returns the clusters that more than one mesh names, with what each says.
+    fn shared(&self) -> impl Iterator<Item = (&'a ClusterName, &[Member<'a>])> {
+        self.0
+            .iter()
+            .filter(|(_, members)| 1 < members.len())
+            .map(|(name, members)| (*name, members.as_slice()))
+    }
+
+    fn is_shared(&self, cluster: &ClusterName) -> bool {
+        self.0.get(cluster).is_some_and(|members| 1 < members.len())
+    }
+}
+
+/// Peers are not namespaced, so neither are the names of meshes.
+fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Diagnostic> {
+    let mut first: BTreeMap<&MeshName, &Mesh> = BTreeMap::new();
+    let mut told = Vec::new();
+    for mesh in meshes {
+        let name_of = |mesh: &Mesh| mesh.place.key("metadata").key("name");
+        match first.get(&mesh.name) {
+            None => {
+                first.insert(&mesh.name, mesh);
+            }
+            Some(earlier) => {
+                let message = format!("two meshes are called `{}`", mesh.name);
+                let help = "Peers know no namespace: their names begin with the mesh's";
+                told.push(
+                    Diagnostic::error("duplicate-mesh", message)
+                        .at(name_of(mesh), "again here")
+                        .at(name_of(earlier), "first here")
+                        .help(help),
+                );
+            }
+        }
+    }
+    told
+}
+
+/// Returns, for each two meshes, one pair of clusters that both of them link.
+fn linked_twice(meshes: &[Mesh], members: &Members) -> Vec<Diagnostic> {
+    let mut first: BTreeMap<(&ClusterName, &ClusterName), Linked> = BTreeMap::new();
+    let mut found: BTreeMap<(usize, usize), Twice> = BTreeMap::new();
+    for (index, mesh) in meshes.iter().enumerate() {
+        for (one, other) in shared_links(mesh, members) {
+            let pair = if one.name < other.name {
+                (&one.name, &other.name)
+            } else {
+                (&other.name, &one.name)
+            };
+            let later = Linked {
+                index,
+                mesh,
+                entry: other,
+            };
+            let Some(earlier) = first.get(&pair) else {
+                first.insert(pair, later);
+                continue;
+            };
+            if earlier.mesh.name != mesh.name {
+                let twice = found.entry((index, earlier.index));
+                twice.and_modify(|twice| twice.more += 1).or_insert(Twice {
+                    pair,
+                    later,
+                    earlier: *earlier,
+                    more: 0,
+                });
+            }
+        }
+    }
+    found.into_values().map(|twice| twice.told()).collect()
+}
+
+/// A link of a mesh, by its later end.
+#[derive(Clone, Copy)]
+struct Linked<'a> {
+    index: usize,
+    mesh: &'a Mesh,
+    entry: &'a Entry,
+}
+
+/// A link that two meshes have, and how many more they have in common.
+struct Twice<'a> {
+    pair: (&'a ClusterName, &'a ClusterName),
+    later: Linked<'a>,
+    earlier: Linked<'a>,
+    more: usize,
+}
+
+impl Twice<'_> {
+    fn told(&self) -> Diagnostic {
+        let (one, other) = self.pair;
+        let (again, before) = (&self.later.mesh.name, &self.earlier.mesh.name);
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(" (and {more} more pairs)"),
+        };
+        let message =
+            format!("meshes `{before}` and `{again}` both link `{one}` and `{other}`{more}");
+        Diagnostic::error("linked-twice", message)
+            .at(self.later.entry.place.key("name"), "again here")
+            .at(self.earlier.entry.place.key("name"), "first here")
+    }
+}
+
+/// Returns the links of a mesh whose both ends are in other meshes too.
+fn shared_links<'a>(
+    mesh: &'a Mesh,
+    members: &Members,
+) -> impl Iterator<Item = (&'a Entry, &'a Entry)> {
+    let shared: Vec<&Entry> = mesh
+        .entries
+        .iter()
+        .filter(|entry| members.is_shared(&entry.name))
+        .collect();
+    let pairs: Vec<(&Entry, &Entry)> = shared
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| {
+            shared
+                .iter()
+                .skip(index + 1)
+                .map(move |other| (*one, *other))
+        })
+        .collect();
+    pairs
+        .into_iter()
+        .filter(|(one, other)| mesh.topology.links(&one.name, &other.name))
+}
+
+/// Returns the clusters whose Peers and files could get the names of another's.
+fn colliding_names(meshes: &[Mesh]) -> Vec<Diagnostic> {
+    let blocks: Vec<(BlockName, &Mesh, &Entry)> = meshes
+        .iter()
+        .flat_map(|mesh| {
+            mesh.entries
+                .iter()
+                .map(move |entry| (mesh.block(&entry.name), mesh, entry))
+        })
+        .collect();
+    let mut known: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, (block, ..)) in blocks.iter().enumerate() {
+        known.entry(block.as_str()).or_default().push(index);
+    }
+    let mut pairs = BTreeSet::new();
+    for (index, (block, ..)) in blocks.iter().enumerate() {
+        for other in beginnings(block.as_str())
+            .filter_map(|text| known.get(text))
+            .flatten()
+        {
+            pairs.insert((index.max(*other), index.min(*other)));
+        }
+    }
+    pairs
+        .into_iter()
+        .filter_map(|(later, earlier)| {
+            let (block, mesh, entry) = blocks.get(later)?;
+            let (other, other_mesh, other_entry) = blocks.get(earlier)?;
+            // Two meshes of one name are told already.
+            let told = later == earlier || mesh.name == other_mesh.name && block == other;
+            (!told).then(|| collision((block, entry), (other, other_entry)))
+        })
+        .collect()
+}
+
+/// Returns a name and everything in it that stands before `--`.
+fn beginnings(name: &str) -> impl Iterator<Item = &str> {
+    let cuts =
+        (0..name.len()).filter(|cut| name.get(*cut..).is_some_and(|rest| rest.starts_with("--")));
+    cuts.filter_map(|cut| name.get(..cut)).chain([name])
+}
+
+fn collision(later: (&BlockName, &Entry), earlier: (&BlockName, &Entry)) -> Diagnostic {
+    let message = format!(
+        "Peers of `{}` and of `{}` could get one name",
+        later.0, earlier.0
+    );
+    Diagnostic::error("colliding-names", message)
+        .at(later.1.place.key("name"), "")
+        .at(earlier.1.place.key("name"), "")
+        .help("rename a mesh or a cluster so that none begins with another and `--`")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn meshes_have_names_of_their_own() {
+        let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        let two = mesh("m", &["c: 10.2.0.0/16", "d: 10.3.0.0/16"]);
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        error[duplicate-mesh]: two meshes are called `m`
+          11:19 | m | again here
+          3:19 | m | first here
+          help: Peers know no namespace: their names begin with the mesh's
+        ");
+    }
+
+    #[test]
+    fn a_pair_is_linked_once() {
+        let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "c: 10.2.0.0/16"]);
+        let two = one.replace("name: m", "name: k");
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        error[linked-twice]: meshes `m` and `k` both link `a` and `b` (and 2 more pairs)
+          16:15 | b | again here
+          7:15 | b | first here
+        ");
+    }
+
+    #[test]
+    fn a_pair_that_one_mesh_keeps_apart_may_be_linked_by_another() {
+        let one = mesh(
+            "m",
+            &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "hub: 10.2.0.0/16"],
+        );
+        let one = format!("{one}  topology: {{ mode: Hub, hubs: [hub] }}\n");
+        let two = mesh("k", &["b: 10.1.0.0/16", "a: 10.0.0.0/16"]);
+        assert_eq!(told(&format!("{one}---\n{two}")), "");
+    }
+
+    #[test]
+    fn names_of_peers_cannot_collide() {
+        let one = mesh("m", &["a: 10.0.0.0/16", "a--b: 10.1.0.0/16"]);
+        let two = mesh("m--a", &["b: 10.2.0.0/16", "c-d: 10.3.0.0/16"]);
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        error[colliding-names]: Peers of `m--a--b` and of `m--a` could get one name
+          7:15 | a--b
+          6:15 | a
+          help: rename a mesh or a cluster so that none begins with another and `--`
+        error[colliding-names]: Peers of `m--a--b` and of `m--a` could get one name
+          14:15 | b
+          6:15 | a
+          help: rename a mesh or a cluster so that none begins with another and `--`
+        error[colliding-names]: Peers of `m--a--b` and of `m--a--b` could get one name
+          14:15 | b
+          7:15 | a--b
+          help: rename a mesh or a cluster so that none begins with another and `--`
+        error[colliding-names]: Peers of `m--a--c-d` and of `m--a` could get one name
+          15:15 | c-d
+          6:15 | a
+          help: rename a mesh or a cluster so that none begins with another and `--`
+        ");
+    }
+}

@@ -1,0 +1,197 @@
+//! Agreement: what several meshes must say alike about one cluster.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::Diagnostic;
+use crate::net::Cidr;
+use crate::place::Place;
+
+use super::super::{Entry, Networks, Range};
+use super::{Member, Members};
+
+/// Returns every difference in what two meshes say about one cluster.
+pub(super) fn check(members: &Members) -> Vec<Diagnostic> {
+    let mut told = Vec::new();
+    for (_, members) in members.shared() {
+        let Some((first, rest)) = members.split_first() else {
+            continue;
+        };
+        for later in rest {
+            told.extend(networks(later, first));
+            told.extend(fields(later, first));
+        }
+    }
+    told
+}
+
+fn networks(later: &Member, first: &Member) -> Option<Diagnostic> {
+    let (here, there) = (uses(later.entry), uses(first.entry));
+    if here == there {
+        return None;
+    }
+    let added = here.difference(&there).next();
+    let removed = there.difference(&here).next();
+    let said: Vec<String> = [(added, later), (removed, first)]
+        .into_iter()
+        .filter_map(|(only, member)| {
+            let (field, cidr) = only?;
+            Some(format!(
+                "{cidr} among `{field}` in `{}` only",
+                member.mesh.name
+            ))
+        })
+        .collect();
+    let name = &later.entry.name;
+    let message = format!(
+        "networks of `{name}` differ between meshes: {}",
+        said.join(", ")
+    );
+    let places = (place_of(later.entry, added), place_of(first.entry, removed));
+    Some(differs(&message, later, first, places))
+}
+
+fn fields(later: &Member, first: &Member) -> Vec<Diagnostic> {
+    let granularity = |entry: &Entry| {
+        let said = entry
+            .granularity
+            .map(|granularity| format!("`{granularity}`"));
+        said.unwrap_or_else(|| "not said".to_owned())
+    };
+    let values = |entry: &Entry| {
+        [
+            ("wireguardPort", entry.port.to_string()),
+            ("granularity", granularity(entry)),
+            ("topologyLabel", format!("`{}`", entry.topology_label)),
+        ]
+    };
+    values(later.entry)
+        .into_iter()
+        .zip(values(first.entry))
+        .filter(|(here, there)| here != there)
+        .map(|((field, here), (_, there))| {
+            let name = &later.entry.name;
+            let (mesh, other) = (&later.mesh.name, &first.mesh.name);
+            let message = format!(
+                "`{field}` of `{name}` is {here} in mesh `{mesh}`, but {there} in `{other}`"
+            );
+            let places = (later.entry.place.key(field), first.entry.place.key(field));
+            differs(&message, later, first, places)
+        })
+        .collect()
+}
+
+fn differs(
+    message: &str,
+    later: &Member,
+    first: &Member,
+    (here, there): (Place, Place),
+) -> Diagnostic {
+    Diagnostic::error("inconsistent-cluster", message)
+        .at(here, format!("in `{}`", later.mesh.name))
+        .at(there, format!("in `{}`", first.mesh.name))
+        .help("what is true of a cluster must be the same in all its meshes")
+}
+
+/// Returns each range with the field that it stands under, so that order makes no difference.
+fn uses(entry: &Entry) -> BTreeSet<(&'static str, Cidr)> {
+    let under = |field: &'static str, ranges: &[Range]| {
+        let cidrs: Vec<_> = ranges.iter().map(|range| (field, range.cidr)).collect();
+        cidrs
+    };
+    match &entry.networks {
+        Networks::Flat { allowed } => under("allowedNetworks", allowed).into_iter().collect(),
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => under("podCIDRs", pods)
+            .into_iter()
+            .chain([("wireguardCIDR", wireguard.cidr)])
+            .chain(services.iter().map(|range| ("serviceCIDR", range.cidr)))
+            .chain(under("additionalCIDRs", additional))
+            .collect(),
+    }
+}
+
+/// Returns where an entry declares a range, or else the entry.
+fn place_of(entry: &Entry, range: Option<&(&'static str, Cidr)>) -> Place {
+    let ranges = entry.networks.all();
+    range
+        .and_then(|(_, cidr)| ranges.into_iter().find(|range| range.cidr == *cidr))
+        .map_or_else(|| entry.place.key("name"), |range| range.place.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::told;
+
+    #[test]
+    fn what_is_true_of_a_cluster_is_true_in_all_meshes() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 }
+    - { name: a, allowedNetworks: [10.8.0.0/16] }
+---
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: k }
+spec:
+  clusters:
+    - name: hub
+      podCIDRs: [10.1.0.0/16, 10.0.0.0/17]
+      wireguardCIDR: 10.4.0.0/24
+      wireguardPort: 51821
+      granularity: Full
+      topologyLabel: zone
+    - { name: b, allowedNetworks: [10.9.0.0/16] }
+"), @r"
+        error[inconsistent-cluster]: networks of `hub` differ between meshes: 10.0.0.0/17 among `podCIDRs` in `k` only, 10.0.0.0/16 among `podCIDRs` in `m` only
+          16:31 | 10.0.0.0/17 | in `k`
+          7:31 | 10.0.0.0/16 | in `m`
+          help: what is true of a cluster must be the same in all its meshes
+        error[inconsistent-cluster]: `wireguardPort` of `hub` is 51821 in mesh `k`, but 51820 in `m`
+          18:22 | 51821 | in `k`
+          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+          help: what is true of a cluster must be the same in all its meshes
+        error[inconsistent-cluster]: `granularity` of `hub` is `Full` in mesh `k`, but not said in `m`
+          19:20 | Full | in `k`
+          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+          help: what is true of a cluster must be the same in all its meshes
+        error[inconsistent-cluster]: `topologyLabel` of `hub` is `zone` in mesh `k`, but `topology.kubernetes.io/region` in `m`
+          20:22 | zone | in `k`
+          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+          help: what is true of a cluster must be the same in all its meshes
+        ");
+    }
+
+    #[test]
+    fn order_and_the_rest_may_differ() {
+        assert_eq!(
+            told(
+                "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: hub, allowedNetworks: [10.0.0.0/16, 10.1.0.0/16], persistentKeepalive: 25 }
+    - { name: a, allowedNetworks: [10.8.0.0/16] }
+---
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: k }
+spec:
+  clusters:
+    - { name: hub, allowedNetworks: [10.1.0.0/16, 10.0.0.0/16], endpointFrom: [Kilo] }
+    - { name: b, allowedNetworks: [10.9.0.0/16] }
+"
+            ),
+            ""
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Sight: ranges of different meshes that one cluster would have to route at once.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::Diagnostic;
+use crate::name::ClusterName;
+use crate::net::{self, Cidr};
+
+use super::super::{Mesh, Range};
+use super::{Member, Members};
+
+/// How many overlaps are told.
+const TOLD: usize = 1000;
+
+/// A range and who declares it.
+struct Claim<'a> {
+    member: Member<'a>,
+    range: &'a Range,
+}
+
+/// Returns every two ranges that share addresses and that some cluster, itself included, would
+/// see both of, but for those that a mesh by itself forbids.
+pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Diagnostic> {
+    let mut told = Vec::new();
+    let mut known = BTreeSet::new();
+    for (target, memberships) in members.shared() {
+        let claims = claims(&seen(target, memberships, meshes, members));
+        let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
+        for (first, second) in net::overlaps(&cidrs) {
+            let (Some(first), Some(second)) = (claims.get(first), claims.get(second)) else {
+                continue;
+            };
+            if told.len() < TOLD
+                && !share_a_mesh(first, second, members)
+                && known.insert((&first.range.place, &second.range.place))
+            {
+                told.push(overlap(second, first, target));
+            }
+        }
+    }
+    told
+}
+
+/// Returns the clusters that `target` sees, itself included, in order of meshes and entries.
+fn seen<'a>(
+    target: &'a ClusterName,
+    memberships: &[Member<'a>],
+    meshes: &'a [Mesh],
+    members: &Members<'a>,
+) -> Vec<Member<'a>> {
+    let mut names = BTreeSet::from([target]);
+    for mesh in memberships
+        .iter()
+        .filter_map(|member| meshes.get(member.index))
+    {
+        let linked = mesh
+            .entries
+            .iter()
+            .filter(|entry| mesh.topology.links(target, &entry.name));
+        names.extend(linked.map(|entry| &entry.name));
+    }
+    // All meshes must say the same about a cluster, so the first stands for all.
+    let mut seen: Vec<Member> = names
+        .into_iter()
+        .filter_map(|name| members.0.get(name)?.first().copied())
+        .collect();
+    seen.sort_by_key(|member| (member.index, member.position));
+    seen
+}
+
+fn claims<'a>(seen: &[Member<'a>]) -> Vec<Claim<'a>> {
+    seen.iter()
+        .flat_map(|member| {
+            let ranges = member.entry.networks.all().into_iter();
+            ranges.map(|range| Claim {
+                member: *member,
+                range,
+            })
+        })
+        .collect()
+}
+
+/// Ranges of one cluster, and of two that are in one mesh, are compared there.
+fn share_a_mesh(first: &Claim, second: &Claim, members: &Members) -> bool {
+    let meshes = |claim: &Claim| -> BTreeSet<usize> {
+        let all = members.0.get(&claim.member.entry.name);
+        all.into_iter()
+            .flatten()
+            .map(|member| member.index)
+            .collect()
+    };
+    !meshes(first).is_disjoint(&meshes(second))
+}
+
+fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Diagnostic {
+    let whose = |claim: &Claim| {
+        format!(
+            "`{}` (mesh `{}`)",
+            claim.member.entry.name, claim.member.mesh.name
+        )
+    };
+    let message = format!(
+        "{} of {} overlaps {} of {}, and `{target}` sees both",
+        later.range.cidr,
+        whose(later),
+        earlier.range.cidr,
+        whose(earlier),
+    );
+    let label = |claim: &Claim| format!("of `{}`", claim.member.entry.name);
+    Diagnostic::error("overlapping-ranges", message)
+        .at(later.range.place.clone(), label(later))
+        .at(earlier.range.place.clone(), label(earlier))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn a_hub_cannot_see_one_range_twice() {
+        let one = mesh("m", &["hub: 10.0.0.0/16", "a: 10.1.0.0/16"]);
+        let two = mesh("k", &["hub: 10.0.0.0/16", "b: 10.1.128.0/17"]);
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        error[overlapping-ranges]: 10.1.128.0/17 of `b` (mesh `k`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `hub` sees both
+          15:36 | 10.1.128.0/17 | of `b`
+          7:36 | 10.1.0.0/16 | of `a`
+        ");
+    }
+
+    #[test]
+    fn every_cluster_in_several_meshes_is_asked() {
+        let one = mesh("m", &["x: 10.0.0.0/16", "a: 10.1.0.0/16"]);
+        let two = mesh("k", &["a: 10.1.0.0/16", "b: 10.0.1.0/24"]);
+        let three = mesh("o", &["b: 10.0.1.0/24", "c: 10.1.0.0/16"]);
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}---\n{three}")), @r"
+        error[overlapping-ranges]: 10.0.1.0/24 of `b` (mesh `k`) overlaps 10.0.0.0/16 of `x` (mesh `m`), and `a` sees both
+          15:36 | 10.0.1.0/24 | of `b`
+          6:36 | 10.0.0.0/16 | of `x`
+        error[overlapping-ranges]: 10.1.0.0/16 of `c` (mesh `o`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `b` sees both
+          23:36 | 10.1.0.0/16 | of `c`
+          7:36 | 10.1.0.0/16 | of `a`
+        ");
+    }
+
+    #[test]
+    fn strangers_may_use_the_same_range() {
+        let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        let two = mesh("k", &["c: 10.0.0.0/16", "d: 10.1.0.0/16"]);
+        assert_eq!(told(&format!("{one}---\n{two}")), "");
+    }
+
+    #[test]
+    fn what_one_mesh_forbids_is_told_there_only() {
+        let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        let two = mesh("k", &["a: 10.0.0.0/16", "c: 10.0.0.0/16"]);
+        let told = told(&format!("{one}---\n{two}"));
+        assert_eq!(told.matches("overlaps").count(), 1, "{told}");
+    }
+}

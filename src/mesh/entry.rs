@@ -1,0 +1,155 @@
+//! Entries: what is written about one cluster, checked on its own.
+
+use std::num::NonZeroU16;
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::granularity::Granularity;
+use crate::name::{ClusterName, is_dns_subdomain, is_label_key};
+use crate::place::Place;
+use crate::selector::Selector;
+use crate::wireguard::Keepalive;
+
+use super::gate::name_or_told;
+use super::networks::{self, Declared};
+use super::raw::Cluster;
+use super::{
+    DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
+    SecretKeyRef, selector,
+};
+
+/// An entry of which some parts may be wrong; those are told already and absent.
+pub(super) struct Draft {
+    /// The name as it is written.
+    pub(super) text: String,
+    pub(super) name: Option<ClusterName>,
+    pub(super) local: bool,
+    pub(super) declared: Declared,
+    pub(super) place: Place,
+    kubeconfig: Option<SecretKeyRef>,
+    port: NonZeroU16,
+    keepalive: Option<Keepalive>,
+    selector: Option<Selector>,
+    granularity: Option<Granularity>,
+    topology_label: Option<String>,
+    endpoint_from: Option<Vec<EndpointSource>>,
+    endpoint_domains: Option<Vec<String>>,
+}
+
+/// Returns what can be made of an entry, and tells what is wrong with it.
+pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Diagnostic>) -> Draft {
+    let parsed = cluster.name.parse();
+    let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);
+    let declared = networks::declared(&cluster, &place, told);
+    Draft {
+        name,
+        local: cluster.local.unwrap_or(false),
+        declared,
+        kubeconfig: cluster.kubeconfig_secret_ref.map(|reference| SecretKeyRef {
+            name: reference.name,
+            key: reference.key,
+        }),
+        // The schema keeps zero out.
+        port: cluster
+            .wireguard_port
+            .and_then(NonZeroU16::new)
+            .unwrap_or(DEFAULT_PORT),
+        keepalive: cluster
+            .persistent_keepalive
+            .and_then(NonZeroU16::new)
+            .map(Keepalive),
+        selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), told),
+        granularity: cluster.granularity,
+        topology_label: topology_label(cluster.topology_label, &place, told),
+        endpoint_from: endpoint_from(cluster.endpoint_from, &place, told),
+        endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, told),
+        text: cluster.name,
+        place,
+    }
+}
+
+impl Draft {
+    /// Returns the entry, if every part of it is right.
+    pub(super) fn finished(self) -> Option<Entry> {
+        Some(Entry {
+            name: self.name?,
+            local: self.local,
+            kubeconfig: self.kubeconfig,
+            networks: self.declared.networks?,
+            port: self.port,
+            keepalive: self.keepalive,
+            selector: self.selector?,
+            granularity: self.granularity,
+            topology_label: self.topology_label?,
+            endpoint_from: self.endpoint_from?,
+            endpoint_domains: self.endpoint_domains?,
+            place: self.place,
+        })
+    }
+}
+
+fn topology_label(
+    label: Option<String>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
+    if is_label_key(&label) {
+        return Some(label);
+    }
+    told.push(selector::not_a_label_key(
+        &label,
+        place.key("topologyLabel"),
+    ));
+    None
+}
+
+fn endpoint_from(
+    sources: Option<Vec<EndpointSource>>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Vec<EndpointSource>> {
+    let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
+    let place = place.key("endpointFrom");
+    let before = told.len();
+    for (index, source) in sources.iter().enumerate() {
+        let first = sources.iter().position(|other| other == source);
+        if let Some(first) = first.filter(|first| *first < index) {
+            let message = format!("the endpoint source `{source:?}` is there twice");
+            told.push(
+                Diagnostic::error("repeated-endpoint-source", message)
+                    .at(place.index(index), "again here")
+                    .at(place.index(first), "first here"),
+            );
+        }
+    }
+    (told.len() == before).then_some(sources)
+}
+
+fn endpoint_domains(
+    domains: Option<Vec<String>>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Vec<String>> {
+    let place = place.key("endpointDomains");
+    let before = told.len();
+    let mut kept: Vec<String> = Vec::new();
+    for (index, text) in domains.unwrap_or_default().iter().enumerate() {
+        let domain = text.strip_prefix('.').unwrap_or(text);
+        if !is_dns_subdomain(domain) {
+            told.push(not_a_domain(text, place.index(index)));
+        } else if !kept.iter().any(|other| other == domain) {
+            kept.push(domain.to_owned());
+        }
+    }
+    (told.len() == before).then_some(kept)
+}
+
+fn not_a_domain(text: &str, place: Place) -> Diagnostic {
+    let message = format!("{} is not a DNS name in lowercase", Quoted(text));
+    let diagnostic = Diagnostic::error("invalid-domain", message).at(place, "");
+    let meant = text.trim_start_matches(['*', '.']).to_lowercase();
+    if is_dns_subdomain(&meant) {
+        return diagnostic.help(format!("write `{meant}`: it means every name under it"));
+    }
+    diagnostic
+}

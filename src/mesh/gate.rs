@@ -1,0 +1,238 @@
+//! The gate: a `ClusterMesh` as it is written into one that is right in itself.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Diagnostic, Quoted, Severity, escaped};
+use crate::name::NameError;
+use crate::place::Place;
+
+use super::entry::{self, Draft};
+use super::raw::Resource;
+use super::{Mesh, overlap, topology};
+
+/// Returns the mesh, unless something is wrong with it; either way `told` gets all of it.
+pub(super) fn mesh(resource: Resource, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Mesh> {
+    let before = told.len();
+    let name = resource.metadata.name.parse();
+    let name_place = place.key("metadata").key("name");
+    let name = name_or_told("mesh", &resource.metadata.name, name, &name_place, told);
+
+    let spec_place = place.key("spec");
+    let clusters_place = spec_place.key("clusters");
+    let clusters = resource.spec.clusters.into_iter().enumerate();
+    let drafts: Vec<Draft> = clusters
+        .map(|(index, cluster)| entry::draft(cluster, clusters_place.index(index), told))
+        .collect();
+    unique_names(&drafts, told);
+    one_local(&drafts, told);
+    told.extend(overlap::within(&drafts));
+
+    let written = resource.spec.topology.unwrap_or_default();
+    let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), told);
+
+    let entries: Option<Vec<_>> = drafts.into_iter().map(Draft::finished).collect();
+    if is_wrong(told, before) {
+        return None;
+    }
+    Some(Mesh {
+        name: name?,
+        namespace: resource.metadata.namespace,
+        topology: topology?,
+        entries: entries?,
+        place: place.clone(),
+    })
+}
+
+/// Returns whether an error was told since there were `before` diagnostics.
+pub(super) fn is_wrong(told: &[Diagnostic], before: usize) -> bool {
+    told.iter()
+        .skip(before)
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Returns a name, or tells why it is none.
+pub(super) fn name_or_told<T>(
+    whose: &str,
+    text: &str,
+    parsed: Result<T, NameError>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<T> {
+    match parsed {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let reason = escaped(&error.to_string(), 240);
+            let message = format!("{} cannot name a {whose}: {reason}", Quoted(text));
+            told.push(Diagnostic::error("invalid-name", message).at(place.clone(), ""));
+            None
+        }
+    }
+}
+
+fn unique_names(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
+    let mut first: BTreeMap<&str, &Draft> = BTreeMap::new();
+    for again in drafts {
+        let Some(first) = first.get(&*again.text) else {
+            first.insert(&again.text, again);
+            continue;
+        };
+        let message = format!("two clusters are called {}", Quoted(&again.text));
+        told.push(
+            Diagnostic::error("duplicate-cluster", message)
+                .at(again.place.key("name"), "again here")
+                .at(first.place.key("name"), "first here"),
+        );
+    }
+}
+
+fn one_local(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
+    let mut locals = drafts.iter().filter(|draft| draft.local);
+    let Some(first) = locals.next() else { return };
+    for again in locals {
+        let message = format!(
+            "{} and {} cannot both be local",
+            Quoted(&first.text),
+            Quoted(&again.text)
+        );
+        told.push(
+            Diagnostic::error("several-local-clusters", message)
+                .at(again.place.key("local"), "again here")
+                .at(first.place.key("local"), "first here"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::told;
+
+    #[test]
+    fn ten_mistakes_are_told_at_once() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: Prod }
+spec:
+  topology: { mode: Hub, hubs: [eats] }
+  clusters:
+    - name: east
+      local: true
+      podCIDRs: [10.4.0.0/16]
+      wireguardCIDR: 10.5.0.0/33
+    - name: west
+      local: true
+      podCIDRs: [10.4.128.0/17]
+      wireguardCIDR: 10.6.0.9/24
+    - name: west
+      allowedNetworks: [10.9.0.0/16]
+      podCIDRs: [10.10.0.0/16]
+      topologyLabel: a/b/c
+      endpointDomains: ['*.example.org']
+      endpointFrom: [Kilo, Annotation, Kilo]
+    - name: no_rth
+"), @r"
+        error[invalid-name]: `Prod` cannot name a mesh: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
+          4:19 | Prod
+        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
+          11:22 | 10.5.0.0/33
+        warning[host-bits]: `10.6.0.9/24` has host bits set and is read as 10.6.0.0/24
+          15:22 | 10.6.0.9/24
+          help: write `10.6.0.0/24`
+        error[mixed-networks]: `west` has both `podCIDRs` and `allowedNetworks`
+          17:7 | allowedNetworks
+          18:7 | podCIDRs
+          help: `allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`
+        error[invalid-label]: `a/b/c` is not the key of a label
+          19:22 | a/b/c
+          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
+        error[repeated-endpoint-source]: the endpoint source `Kilo` is there twice
+          21:40 | Kilo | again here
+          21:22 | Kilo | first here
+        error[invalid-domain]: `*.example.org` is not a DNS name in lowercase
+          20:25 | '*.example.org'
+          help: write `example.org`: it means every name under it
+        error[invalid-name]: `no_rth` cannot name a cluster: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          22:13 | no_rth
+        error[missing-networks]: `no_rth` declares no networks
+          22:7 | name: no_rth
+          help: give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+        error[duplicate-cluster]: two clusters are called `west`
+          16:13 | west | again here
+          12:13 | west | first here
+        error[several-local-clusters]: `east` and `west` cannot both be local
+          13:14 | true | again here
+          9:14 | true | first here
+        error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
+          14:18 | 10.4.128.0/17 | of `west`
+          10:18 | 10.4.0.0/16 | of `east`
+        error[unknown-cluster]: no cluster of this mesh is called `eats`
+          6:33 | eats
+          help: did you mean `east`?
+        ");
+    }
+
+    #[test]
+    fn a_mesh_with_wrong_structure_tells_that_at_once() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { nmae: prod }
+spec:
+  topologie: {}
+  topology: { mode: hub, hubs: [], links: [[a, b, c]] }
+  clusters:
+    - { name: no, podCidrs: [10.4.0.0/16], wireguardPort: 0 }
+    - { name: b, allowedNetworks: 10.0.0.0/8, persistentKeepalive: 65536, local: yes }
+    - { name: c, acceptedNetworks: [], kubeconfigSecretRef: { name: '' } }
+"), @r#"
+        error[unknown-field]: unknown field `nmae`
+          4:13 | nmae
+          help: did you mean `name`?
+        error[unknown-field]: unknown field `topologie`
+          6:3 | topologie
+          help: did you mean `topology`?
+        error[unknown-value]: `mode` cannot be `hub`
+          7:21 | hub
+          help: did you mean `Hub`?
+        error[wrong-length]: `hubs` needs at least 1 item, not 0
+          7:32 | []
+        error[wrong-length]: an item of `links` needs exactly 2 items, not 3
+          7:44 | [a, b, c]
+        error[wrong-type]: `name` must be text, but YAML takes `no` for a boolean
+          9:15 | no
+          help: quote it: `"no"`
+        error[unknown-field]: unknown field `podCidrs`
+          9:19 | podCidrs
+          help: did you mean `podCIDRs`?
+        error[out-of-bounds]: `wireguardPort` must be from 1 to 65535, not `0`
+          9:59 | 0
+        error[wrong-type]: `allowedNetworks` must be a list, not the text `10.0.0.0/8`
+          10:35 | 10.0.0.0/8
+          help: a list of one is written `[10.0.0.0/8]`
+        error[out-of-bounds]: `persistentKeepalive` must be from 0 to 65535, not `65536`
+          10:68 | 65536
+        error[wrong-type]: `local` must be `true` or `false`, not `yes`
+          10:82 | yes
+        error[unknown-field]: unknown field `acceptedNetworks`
+          11:18 | acceptedNetworks
+          help: known here: `additionalCIDRs`, `allowedNetworks`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
+        error[wrong-length]: `name` must not be empty
+          11:69 | ''
+        error[missing-field]: `key` is missing in `kubeconfigSecretRef`
+          11:40 | kubeconfigSecretRef
+        "#);
+    }
+
+    #[test]
+    fn one_cluster_is_no_mesh() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec: { clusters: [{ name: a, allowedNetworks: [10.0.0.0/8] }] }
+"), @r"
+        error[wrong-length]: `clusters` needs at least 2 items, not 1
+          5:19 | [{ name: a, allowedNetworks: [10.0.0.0/8] }]
+        ");
+    }
+}

@@ -1,0 +1,206 @@
+//! Networks: the ranges that a cluster declares, in one of the two forms.
+
+use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::net::Interface;
+use crate::place::Place;
+
+use super::raw::Cluster;
+use super::{Networks, Range};
+
+/// What is declared by one entry.
+pub(super) struct Declared {
+    /// Every range that is one, in the order in which the operator compares them.
+    pub(super) ranges: Vec<Range>,
+    /// The whole, if all of it is right.
+    pub(super) networks: Option<Networks>,
+}
+
+/// The ranges under one field; `None` stands for a wrong one.
+type Ranges = Vec<Option<Range>>;
+
+/// Returns what an entry declares, and tells what is wrong with it.
+pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Diagnostic>) -> Declared {
+    told.extend(wrong_form(cluster, place));
+    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Diagnostic>| -> Ranges {
+        let place = place.key(field);
+        let texts = texts.iter().flatten().enumerate();
+        texts
+            .map(|(index, text)| range(text, place.index(index), told))
+            .collect()
+    };
+    let one = |field: &str, text: &Option<String>, told: &mut Vec<Diagnostic>| -> Ranges {
+        // The operator's own objects say `serviceCIDR: ""` for none.
+        let text = text.iter().filter(|text| !text.is_empty());
+        text.map(|text| range(text, place.key(field), told))
+            .collect()
+    };
+    let pods = list("podCIDRs", &cluster.pod_cidrs, told);
+    let wireguard = one("wireguardCIDR", &cluster.wireguard_cidr, told);
+    let services = one("serviceCIDR", &cluster.service_cidr, told);
+    let additional = list("additionalCIDRs", &cluster.additional_cidrs, told);
+    let allowed = list("allowedNetworks", &cluster.allowed_networks, told);
+    let all = [&pods, &wireguard, &services, &additional, &allowed];
+    Declared {
+        ranges: all.into_iter().flatten().flatten().cloned().collect(),
+        networks: if cluster.allowed_networks.is_some() {
+            flat(allowed)
+        } else {
+            typed(pods, wireguard, services, additional)
+        },
+    }
+}
+
+fn flat(allowed: Ranges) -> Option<Networks> {
+    Some(Networks::Flat {
+        allowed: allowed.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn typed(
+    pods: Ranges,
+    wireguard: Ranges,
+    services: Ranges,
+    additional: Ranges,
+) -> Option<Networks> {
+    Some(Networks::Typed {
+        pods: pods.into_iter().collect::<Option<_>>()?,
+        wireguard: wireguard.into_iter().next()??,
+        services: services
+            .into_iter()
+            .next()
+            .map_or(Some(None), |range| range.map(Some))?,
+        additional: additional.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+/// Tells when the fields of an entry are not those of exactly one form.
+fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Diagnostic> {
+    let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let listed = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
+    let fields = [
+        ("podCIDRs", listed(&cluster.pod_cidrs)),
+        ("wireguardCIDR", filled(&cluster.wireguard_cidr)),
+        ("serviceCIDR", filled(&cluster.service_cidr)),
+        ("additionalCIDRs", listed(&cluster.additional_cidrs)),
+    ];
+    let typed = fields.iter().find(|(_, there)| *there);
+    let name = Quoted(&cluster.name);
+    match (typed, listed(&cluster.allowed_networks)) {
+        (Some((field, _)), true) => Some(mixed(&name, field, place)),
+        (None, true) => None,
+        (None, false) => {
+            let message = format!("{name} declares no networks");
+            let help = "give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`";
+            Some(
+                Diagnostic::error("missing-networks", message)
+                    .at(place.clone(), "")
+                    .help(help),
+            )
+        }
+        (Some(_), false) => {
+            let required = fields.iter().take(2).filter(|(_, there)| !there);
+            let missing: Vec<&str> = required.map(|(field, _)| *field).collect();
+            let first = missing.first()?;
+            let what = missing.join("` and no `");
+            let message = format!("{name} declares its networks, but no `{what}`");
+            Some(Diagnostic::error("missing-networks", message).at(place.key(first), ""))
+        }
+    }
+}
+
+fn mixed(name: &Quoted, field: &str, place: &Place) -> Diagnostic {
+    let message = format!("{name} has both `{field}` and `allowedNetworks`");
+    Diagnostic::error("mixed-networks", message)
+        .at(place.key("allowedNetworks").named(), "")
+        .at(place.key(field).named(), "")
+        .help("`allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`")
+}
+
+fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> {
+    let interface: Interface = match text.parse() {
+        Ok(interface) => interface,
+        Err(error) => {
+            let reason = escaped(&format!("not a range: {error}"), 240);
+            told.push(Diagnostic::error("invalid-range", reason).at(place, ""));
+            return None;
+        }
+    };
+    let cidr = interface.network;
+    if !interface.is_network() {
+        let message = format!("{} has host bits set and is read as {cidr}", Quoted(text));
+        let help = format!("write `{cidr}`");
+        told.push(
+            Diagnostic::warning("host-bits", message)
+                .at(place.clone(), "")
+                .help(help),
+        );
+    }
+    Some(Range { cidr, place })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn an_entry_has_exactly_one_form() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: a }
+    - { name: b, podCIDRs: [10.0.0.0/16] }
+    - { name: c, serviceCIDR: 10.1.0.0/16 }
+    - { name: d, allowedNetworks: [10.2.0.0/16], wireguardCIDR: 10.3.0.0/24 }
+    - { name: e, allowedNetworks: [10.4.0.0/16], serviceCIDR: '', additionalCIDRs: [] }
+"), @r"
+        error[missing-networks]: `a` declares no networks
+          7:7 | { name: a }
+          help: give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+        error[missing-networks]: `b` declares its networks, but no `wireguardCIDR`
+          8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
+        error[missing-networks]: `c` declares its networks, but no `podCIDRs` and no `wireguardCIDR`
+          9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
+        error[mixed-networks]: `d` has both `wireguardCIDR` and `allowedNetworks`
+          10:18 | allowedNetworks
+          10:50 | wireguardCIDR
+          help: `allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`
+        ");
+    }
+
+    #[test]
+    fn ranges_are_ranges() {
+        let ranges = [
+            "a: 10.0.0.0",
+            "b: 010.1.0.0/16",
+            "c: 10.2.0.0/33",
+            "d: '::ffff:10.3.0.0/112'",
+            "e: ' 10.4.0.0/16'",
+            "f: \"\\e[31m\"",
+            "g: 10.5.0.9/16",
+            "h: fd00::1/64",
+        ];
+        insta::assert_snapshot!(told(&mesh("m", &ranges)), @r#"
+        error[invalid-range]: not a range: `10.0.0.0` has no prefix length, as in `10.0.0.0/16`
+          6:36 | 10.0.0.0
+        error[invalid-range]: not a range: `010.1.0.0` is not an IP address
+          7:36 | 010.1.0.0/16
+        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
+          8:36 | 10.2.0.0/33
+        error[invalid-range]: not a range: `::ffff:10.3.0.0/112` is an IPv4-mapped IPv6 range; write it as IPv4
+          9:36 | '::ffff:10.3.0.0/112'
+        error[invalid-range]: not a range: ` 10.4.0.0` is not an IP address
+          10:36 | ' 10.4.0.0/16'
+        error[invalid-range]: not a range: `\u{1b}[31m` has no prefix length, as in `10.0.0.0/16`
+          11:36 | "\e[31m"
+        warning[host-bits]: `10.5.0.9/16` has host bits set and is read as 10.5.0.0/16
+          12:36 | 10.5.0.9/16
+          help: write `10.5.0.0/16`
+        warning[host-bits]: `fd00::1/64` has host bits set and is read as fd00::/64
+          13:36 | fd00::1/64
+          help: write `fd00::/64`
+        "#);
+    }
+}

@@ -1,0 +1,100 @@
+//! Overlaps: ranges of one mesh that share addresses.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::net::{self, Cidr};
+
+use super::Range;
+use super::entry::Draft;
+
+/// How often one range is compared. A range that is there more often is wrong enough, and
+/// comparing all its repetitions with each other would take long.
+const REPETITIONS: usize = 4;
+
+/// How many overlaps of one mesh are told.
+const TOLD: usize = 1000;
+
+struct Claim<'a> {
+    whose: &'a Draft,
+    range: &'a Range,
+}
+
+/// Returns all pairs of a mesh's ranges that share addresses, those of one cluster included.
+pub(super) fn within(drafts: &[Draft]) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<Cidr, usize> = BTreeMap::new();
+    let mut claims = Vec::new();
+    for whose in drafts {
+        for range in &whose.declared.ranges {
+            let times = seen.entry(range.cidr).or_default();
+            *times += 1;
+            if *times <= REPETITIONS {
+                claims.push(Claim { whose, range });
+            }
+        }
+    }
+    let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
+    net::overlaps(&cidrs)
+        .into_iter()
+        .take(TOLD)
+        .filter_map(|(first, second)| Some(told(claims.get(second)?, claims.get(first)?)))
+        .collect()
+}
+
+fn told(later: &Claim, earlier: &Claim) -> Diagnostic {
+    let (own, other) = (later.range.cidr, earlier.range.cidr);
+    let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
+    let same_cluster = later.whose.place == earlier.whose.place;
+    let message = if same_cluster && own == other {
+        format!("{own} of {whose} is there twice")
+    } else {
+        format!("{own} of {whose} overlaps {other} of {others}")
+    };
+    Diagnostic::error("overlapping-ranges", message)
+        .at(later.range.place.clone(), format!("of {whose}"))
+        .at(earlier.range.place.clone(), format!("of {others}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn every_pair_is_told() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: a, podCIDRs: [10.0.0.0/8, 11.0.0.0/16], wireguardCIDR: 11.0.0.0/16 }
+    - { name: b, allowedNetworks: [10.4.0.0/16, 10.4.2.0/24] }
+"), @r"
+        error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.0.0.0/8 of `a`
+          8:36 | 10.4.0.0/16 | of `b`
+          7:29 | 10.0.0.0/8 | of `a`
+        error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.0.0.0/8 of `a`
+          8:49 | 10.4.2.0/24 | of `b`
+          7:29 | 10.0.0.0/8 | of `a`
+        error[overlapping-ranges]: 11.0.0.0/16 of `a` is there twice
+          7:70 | 11.0.0.0/16 | of `a`
+          7:41 | 11.0.0.0/16 | of `a`
+        error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
+          8:49 | 10.4.2.0/24 | of `b`
+          8:36 | 10.4.0.0/16 | of `b`
+        ");
+    }
+
+    #[test]
+    fn neighbours_are_fine() {
+        let text = mesh("m", &["a: 10.0.0.0/17", "b: 10.0.128.0/17", "c: fd00::/48"]);
+        assert_eq!(told(&text), "");
+    }
+
+    #[test]
+    fn a_thousand_repetitions_do_not_take_for_ever() {
+        let ranges = vec!["10.0.0.0/8"; 20_000].join(", ");
+        let text = mesh("m", &[&format!("a: {ranges}"), "b: 11.0.0.0/8"]);
+        assert_eq!(told(&text).matches("is there twice").count(), 6);
+    }
+}

@@ -1,0 +1,246 @@
+//! The resource as it is written: what a `ClusterMesh` may look like, before anybody judges it.
+//!
+//! The comments here are what editors show.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::granularity::Granularity;
+
+use super::EndpointSource;
+
+/// Clusters that are joined with Kilo: every cluster gets a Peer for every segment of every other
+/// cluster it is linked to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ClusterMesh")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema needs what is skipped")]
+pub(super) struct Resource {
+    /// The version of this format.
+    pub(super) api_version: ApiVersion,
+    /// The kind of this document.
+    pub(super) kind: Kind,
+    /// What the mesh is called.
+    pub(super) metadata: Metadata,
+    /// What is wanted.
+    pub(super) spec: Spec,
+    /// What the operator said about it. Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    status: Option<Value>,
+}
+
+/// The only version of a `ClusterMesh`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) enum ApiVersion {
+    /// The operator's.
+    #[serde(rename = "kilo.squat.ai/v1alpha1")]
+    V1Alpha1,
+}
+
+/// The only kind of a `ClusterMesh`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) enum Kind {
+    /// A mesh.
+    ClusterMesh,
+}
+
+/// What a mesh is called. Everything but the two names is skipped.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema needs what is skipped")]
+pub(super) struct Metadata {
+    /// The name of the mesh, which begins the names of all its Peers: at most 63 characters, no
+    /// two meshes alike.
+    pub(super) name: String,
+    /// The namespace in which the operator kept it.
+    pub(super) namespace: Option<String>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    annotations: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    creation_timestamp: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    deletion_grace_period_seconds: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    deletion_timestamp: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    finalizers: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    generate_name: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    generation: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    labels: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    managed_fields: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    owner_references: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    resource_version: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    self_link: Option<Value>,
+    /// Not looked at.
+    #[schemars(with = "Value")]
+    #[serde(default)]
+    uid: Option<Value>,
+}
+
+/// What is wanted of a mesh.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Spec {
+    /// The clusters in order of trust: where two of them claim one thing, the first keeps it.
+    #[schemars(length(min = 2))]
+    pub(super) clusters: Vec<Cluster>,
+    /// Who is linked to whom; everyone to everyone by default.
+    pub(super) topology: Option<Topology>,
+}
+
+/// Who is linked to whom.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Topology {
+    /// The pattern; `FullMesh` by default.
+    pub(super) mode: Option<Mode>,
+    /// With `mode: Hub`, the clusters that see everyone.
+    #[schemars(length(min = 1))]
+    pub(super) hubs: Option<Vec<String>>,
+    /// With `mode: Links`, the pairs of clusters that see each other.
+    #[schemars(length(min = 1))]
+    pub(super) links: Option<Vec<[String; 2]>>,
+}
+
+/// The pattern of links.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+pub(super) enum Mode {
+    /// Everyone sees everyone.
+    #[default]
+    FullMesh,
+    /// Hubs see each other and everyone; the others see the hubs only.
+    Hub,
+    /// Those see each other that are given as a pair.
+    Links,
+}
+
+/// What a mesh says about one cluster. Its networks are either `podCIDRs`, `wireguardCIDR`,
+/// `serviceCIDR` and `additionalCIDRs`, or `allowedNetworks` in place of all four.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Cluster {
+    /// The name of the cluster: a DNS-1123 label.
+    #[schemars(regex(pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"))]
+    pub(super) name: String,
+    /// Whether the operator ran in this cluster. At most one.
+    pub(super) local: Option<bool>,
+    /// The Secret from which the operator read this cluster's kubeconfig.
+    pub(super) kubeconfig_secret_ref: Option<SecretKeyRef>,
+    /// The ranges that its nodes take the addresses of their pods from.
+    #[schemars(length(min = 1))]
+    #[serde(rename = "podCIDRs")]
+    pub(super) pod_cidrs: Option<Vec<String>>,
+    /// The range that its nodes take their `WireGuard` addresses from.
+    #[serde(rename = "wireguardCIDR")]
+    pub(super) wireguard_cidr: Option<String>,
+    /// The range of its services.
+    #[serde(rename = "serviceCIDR")]
+    pub(super) service_cidr: Option<String>,
+    /// Whatever else can be reached through it: host networks, storage.
+    #[serde(rename = "additionalCIDRs")]
+    pub(super) additional_cidrs: Option<Vec<String>>,
+    /// All its ranges in one list, in place of the four fields above.
+    #[schemars(length(min = 1))]
+    pub(super) allowed_networks: Option<Vec<String>>,
+    /// The port of an endpoint that comes without one; 51820 by default.
+    #[schemars(range(min = 1, max = 65535))]
+    pub(super) wireguard_port: Option<u16>,
+    /// Seconds between two keepalive packets; 0, the default, for none.
+    #[schemars(range(max = 65535))]
+    pub(super) persistent_keepalive: Option<u16>,
+    /// The nodes whose ranges are given to others; all by default.
+    pub(super) node_selector: Option<Selector>,
+    /// How Kilo cuts this cluster into segments; by default what most of its nodes say.
+    pub(super) granularity: Option<Granularity>,
+    /// The node label that names the location where the annotation doesn't;
+    /// `topology.kubernetes.io/region` by default.
+    pub(super) topology_label: Option<String>,
+    /// Where a node's endpoint is looked for, first to last; `[Annotation, ExternalIP]` by
+    /// default.
+    #[schemars(length(min = 1))]
+    pub(super) endpoint_from: Option<Vec<EndpointSource>>,
+    /// The DNS names under which a node's endpoint may be a name; none by default.
+    pub(super) endpoint_domains: Option<Vec<String>>,
+}
+
+/// A key of a Secret in the namespace of the mesh.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct SecretKeyRef {
+    /// The Secret.
+    #[schemars(length(min = 1))]
+    pub(super) name: String,
+    /// The key in its data.
+    #[schemars(length(min = 1))]
+    pub(super) key: String,
+}
+
+/// A label selector; all of it must hold.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Selector {
+    /// Labels with the value they must have.
+    pub(super) match_labels: Option<BTreeMap<String, String>>,
+    /// Conditions on labels.
+    pub(super) match_expressions: Option<Vec<Requirement>>,
+}
+
+/// A condition on a label.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Requirement {
+    /// The label.
+    pub(super) key: String,
+    /// What must be true of it.
+    pub(super) operator: Operator,
+    /// The values to compare with, for `In` and `NotIn` only.
+    pub(super) values: Option<Vec<String>>,
+}
+
+/// What must be true of a label.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+pub(super) enum Operator {
+    /// It is there and has one of the values.
+    In,
+    /// It is absent, or has none of the values.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is absent.
+    DoesNotExist,
+}

@@ -1,0 +1,213 @@
+//! The reading: which documents are meshes, and which are passed over.
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::document::{Form, Node, Source, Value, nearest};
+use crate::place::Place;
+
+use super::raw::Resource;
+use super::{Reading, gate};
+
+/// The group that our version and Kilo's own resources share.
+const GROUP: &str = "kilo.squat.ai/";
+
+/// Returns the form of a `ClusterMesh`.
+pub(super) fn form() -> Form<Resource> {
+    Form::new()
+}
+
+/// Returns the meshes of some files, each judged on its own.
+pub(super) fn read(sources: &[Source]) -> Reading {
+    let mut reader = Reader {
+        form: form(),
+        reading: Reading::default(),
+    };
+    for source in sources {
+        for (index, node) in source.documents.iter().enumerate() {
+            reader.document(node, &Place::document(&source.name, index));
+        }
+    }
+    reader.reading
+}
+
+struct Reader {
+    form: Form<Resource>,
+    reading: Reading,
+}
+
+impl Reader {
+    fn document(&mut self, node: &Node, place: &Place) {
+        if node.is_null() {
+            return;
+        }
+        let kind = node.get("kind").and_then(Node::text);
+        match kind {
+            Some("ClusterMesh") => self.mesh(node, place),
+            Some("List") => self.items(node, place, Self::document),
+            // The API leaves out the kind of the items of such a list.
+            Some("ClusterMeshList") => self.items(node, place, Self::mesh),
+            _ => {
+                let told = passed_over(node, place, kind);
+                self.reading.diagnostics.push(told);
+            }
+        }
+    }
+
+    fn items(&mut self, list: &Node, place: &Place, read: fn(&mut Self, &Node, &Place)) {
+        let place = place.key("items");
+        match list.get("items") {
+            Some(Node {
+                value: Value::Sequence(items),
+                ..
+            }) => {
+                for (index, item) in items.iter().enumerate() {
+                    read(self, item, &place.index(index));
+                }
+            }
+            Some(items) if !items.is_null() => {
+                let told = Diagnostic::error("wrong-type", "`items` must be a list").at(place, "");
+                self.reading.diagnostics.push(told);
+            }
+            _ => {}
+        }
+    }
+
+    fn mesh(&mut self, node: &Node, place: &Place) {
+        match self.form.read(node, place) {
+            Ok(resource) => {
+                let mesh = gate::mesh(resource, place, &mut self.reading.diagnostics);
+                self.reading.meshes.extend(mesh);
+            }
+            Err(diagnostics) => self.reading.diagnostics.extend(diagnostics),
+        }
+    }
+}
+
+/// Tells that a document was not read, as an error where it was probably meant to be a mesh.
+fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Diagnostic {
+    let group = node.get("apiVersion").and_then(Node::text);
+    let ours = group.is_some_and(|group| group.starts_with(GROUP));
+    match kind {
+        None if ours => {
+            Diagnostic::error("missing-field", "`kind` is missing").at(place.key("kind"), "")
+        }
+        None => notice("skipped a document without a kind", place.clone()),
+        Some(kind) if is_near_miss(kind, ours) => {
+            let message = format!("`kind` cannot be {}", Quoted(kind));
+            Diagnostic::error("unknown-value", message)
+                .at(place.key("kind"), "")
+                .help("did you mean `ClusterMesh`?")
+        }
+        Some(kind) => notice(
+            &format!("skipped a document of kind {}", Quoted(kind)),
+            place.key("kind"),
+        ),
+    }
+}
+
+/// Other people have kinds like `ClusterSet`, but not in our group.
+fn is_near_miss(kind: &str, ours: bool) -> bool {
+    kind.eq_ignore_ascii_case("ClusterMesh") || ours && nearest(kind, ["ClusterMesh"]).is_some()
+}
+
+fn notice(message: &str, place: Place) -> Diagnostic {
+    Diagnostic::notice("skipped-document", message)
+        .at(place, "")
+        .help("only documents of kind `ClusterMesh` are read")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::Source;
+    use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn an_object_copied_from_a_cluster_works() {
+        assert_eq!(
+            told(
+                "
+apiVersion: v1
+kind: List
+metadata: { resourceVersion: '' }
+items:
+- apiVersion: kilo.squat.ai/v1alpha1
+  kind: ClusterMesh
+  metadata:
+    name: m
+    namespace: kilo
+    uid: 1d6f3a1e
+    generation: 3
+    creationTimestamp: 2026-11-20T10:00:00Z
+    resourceVersion: 12
+    finalizers: [kilo-clustermesh.io/cleanup]
+    labels: { on: 1 }
+    annotations: { a: b }
+    managedFields: [{ f: { 'k:{\"a\"}': {} } }]
+  spec:
+    clusters:
+    - { name: a, podCIDRs: [10.0.0.0/16], wireguardCIDR: 10.1.0.0/24, serviceCIDR: \"\" }
+    - { name: b, podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.3.0.0/24, wireguardPort: 51820 }
+  status: { conditions: [{ type: Ready }] }
+"
+            ),
+            ""
+        );
+    }
+
+    #[test]
+    fn places_lead_into_lists() {
+        insta::assert_snapshot!(told("
+kind: ClusterMeshList
+items:
+- metadata: { name: m, uid: 1 }
+  spec: { cluster: [] }
+"), @r"
+        error[unknown-field]: unknown field `cluster`
+          5:11 | cluster
+          help: did you mean `clusters`?
+        error[missing-field]: `apiVersion` is missing in an item of `items`
+          4:3 | metadata: { name: m, uid: 1 }
+        error[missing-field]: `kind` is missing in an item of `items`
+          4:3 | metadata: { name: m, uid: 1 }
+        ");
+    }
+
+    #[test]
+    fn other_documents_are_skipped_with_a_notice() {
+        let mesh = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        let text = format!(
+            "---\n# empty\n---\nkind: Secret\n---\nresources: []\n---\njust text\n---\n{mesh}"
+        );
+        insta::assert_snapshot!(told(&text), @r"
+        notice[skipped-document]: skipped a document of kind `Secret`
+          4:7 | Secret
+          help: only documents of kind `ClusterMesh` are read
+        notice[skipped-document]: skipped a document without a kind
+          6:1 | resources: []
+          help: only documents of kind `ClusterMesh` are read
+        notice[skipped-document]: skipped a document without a kind
+          8:1 | just text
+          help: only documents of kind `ClusterMesh` are read
+        ");
+        let source = Source::parse("mesh.yaml", text).unwrap();
+        assert_eq!(crate::mesh::read(&[source]).meshes.len(), 1);
+    }
+
+    #[test]
+    fn what_was_meant_to_be_a_mesh_is_not_skipped() {
+        let text = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        insta::assert_snapshot!(told(&text.replace("ClusterMesh", "Clustermesh")), @r"
+        error[unknown-value]: `kind` cannot be `Clustermesh`
+          2:7 | Clustermesh
+          help: did you mean `ClusterMesh`?
+        ");
+        insta::assert_snapshot!(told(&text.replace("kind: ClusterMesh\n", "")), @r"
+        error[missing-field]: `kind` is missing
+          1:1 | apiVersion: kilo.squat.ai/v1alpha1
+        ");
+        insta::assert_snapshot!(told(&text.replace("v1alpha1", "v1")), @r"
+        error[unknown-value]: `apiVersion` cannot be `kilo.squat.ai/v1`
+          1:13 | kilo.squat.ai/v1
+          help: did you mean `kilo.squat.ai/v1alpha1`?
+        ");
+    }
+}

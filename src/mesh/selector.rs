@@ -1,0 +1,136 @@
+//! Selectors: which nodes an entry means, checked as Kubernetes does.
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::name::{is_label_key, is_label_value};
+use crate::place::Place;
+use crate::selector::{Requirement, Selector, Test};
+
+use super::raw;
+
+/// Returns the selector, unless something is wrong with it, which is told.
+pub(super) fn selector(
+    written: Option<raw::Selector>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Selector> {
+    let Some(written) = written else {
+        return Some(Selector::default());
+    };
+    let before = told.len();
+    let labels_place = place.key("matchLabels");
+    let mut requirements = Vec::new();
+    for (key, value) in written.match_labels.unwrap_or_default() {
+        let place = labels_place.key(&key);
+        check_key(&key, place.clone().named(), told);
+        check_value(&value, place, told);
+        let test = Test::In(vec![value]);
+        requirements.push(Requirement { key, test });
+    }
+    let expressions = written.match_expressions.unwrap_or_default();
+    let expressions_place = place.key("matchExpressions");
+    for (index, expression) in expressions.into_iter().enumerate() {
+        requirements.push(requirement(
+            expression,
+            &expressions_place.index(index),
+            told,
+        ));
+    }
+    (told.len() == before).then(|| Selector::new(requirements))
+}
+
+/// Tells that a text is not a label key.
+pub(super) fn not_a_label_key(text: &str, place: Place) -> Diagnostic {
+    let message = format!("{} is not the key of a label", Quoted(text));
+    Diagnostic::error("invalid-label", message)
+        .at(place, "")
+        .help("a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`")
+}
+
+fn requirement(
+    expression: raw::Requirement,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Requirement {
+    let raw::Requirement {
+        key,
+        operator,
+        values,
+    } = expression;
+    let values = values.unwrap_or_default();
+    check_key(&key, place.key("key"), told);
+    for (index, value) in values.iter().enumerate() {
+        check_value(value, place.key("values").index(index), told);
+    }
+    let compares = matches!(operator, raw::Operator::In | raw::Operator::NotIn);
+    if compares == values.is_empty() {
+        let needs = if compares { "needs" } else { "takes no" };
+        let message = format!("the operator `{operator:?}` {needs} `values`");
+        told.push(Diagnostic::error("invalid-selector", message).at(place.key("values"), ""));
+    }
+    let test = match operator {
+        raw::Operator::In => Test::In(values),
+        raw::Operator::NotIn => Test::NotIn(values),
+        raw::Operator::Exists => Test::Exists,
+        raw::Operator::DoesNotExist => Test::DoesNotExist,
+    };
+    Requirement { key, test }
+}
+
+fn check_key(key: &str, place: Place, told: &mut Vec<Diagnostic>) {
+    if !is_label_key(key) {
+        told.push(not_a_label_key(key, place));
+    }
+}
+
+fn check_value(value: &str, place: Place, told: &mut Vec<Diagnostic>) {
+    if !is_label_value(value) {
+        let message = format!("{} is not the value of a label", Quoted(value));
+        told.push(
+            Diagnostic::error("invalid-label", message)
+                .at(place, "")
+                .help("a value has at most 63 letters, digits and inner `-`, `_` and `.`"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::told;
+
+    #[test]
+    fn selectors_are_checked_as_kubernetes_does() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - name: a
+      allowedNetworks: [10.0.0.0/16]
+      nodeSelector:
+        matchLabels: { a/b/c: x, zone: -b }
+        matchExpressions:
+          - { key: zone, operator: In }
+          - { key: zone, operator: Exists, values: [a] }
+          - { key: '', operator: NotIn, values: [ok, 'not ok'] }
+    - { name: b, allowedNetworks: [10.1.0.0/16] }
+"), @r"
+        error[invalid-label]: `a/b/c` is not the key of a label
+          10:24 | a/b/c
+          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
+        error[invalid-label]: `-b` is not the value of a label
+          10:40 | -b
+          help: a value has at most 63 letters, digits and inner `-`, `_` and `.`
+        error[invalid-selector]: the operator `In` needs `values`
+          12:13 | { key: zone, operator: In }
+        error[invalid-selector]: the operator `Exists` takes no `values`
+          13:52 | [a]
+        error[invalid-label]: `` is not the key of a label
+          14:20 | ''
+          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
+        error[invalid-label]: `not ok` is not the value of a label
+          14:54 | 'not ok'
+          help: a value has at most 63 letters, digits and inner `-`, `_` and `.`
+        ");
+    }
+}

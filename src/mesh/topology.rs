@@ -1,0 +1,267 @@
+//! Topology: who is linked to whom, among the clusters that are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::document::nearest;
+use crate::name::ClusterName;
+use crate::place::Place;
+
+use super::Topology;
+use super::entry::Draft;
+use super::gate::is_wrong;
+use super::raw::{self, Mode};
+
+/// Returns the topology, unless something is wrong with it; either way `told` gets all of it.
+pub(super) fn topology(
+    written: &raw::Topology,
+    drafts: &[Draft],
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Topology> {
+    let mode = written.mode.unwrap_or_default();
+    let before = told.len();
+    for (field, there, wanted) in [
+        ("hubs", written.hubs.is_some(), Mode::Hub),
+        ("links", written.links.is_some(), Mode::Links),
+    ] {
+        told.extend(mismatch(field, there, (mode, wanted), place));
+    }
+    let mut members = Members {
+        known: drafts.iter().map(|draft| (&*draft.text, draft)).collect(),
+        told,
+    };
+    let hubs = members.hubs(written.hubs.as_deref(), &place.key("hubs"));
+    let links = members.links(written.links.as_deref(), &place.key("links"));
+    if mode == Mode::Links && !is_wrong(told, before) {
+        told.extend(unlinked(drafts, &links, place));
+    }
+    if is_wrong(told, before) {
+        return None;
+    }
+    match mode {
+        Mode::FullMesh => Some(Topology::FullMesh),
+        Mode::Hub => Some(Topology::Hub(hubs)),
+        Mode::Links => Some(Topology::Links(links.pairs())),
+    }
+}
+
+/// Tells when a field and its mode are not there together.
+fn mismatch(
+    field: &str,
+    there: bool,
+    (mode, wanted): (Mode, Mode),
+    place: &Place,
+) -> Option<Diagnostic> {
+    let message = match (there, mode == wanted) {
+        (true, false) => format!("`{field}` has no meaning with `mode: {mode:?}`"),
+        (false, true) => format!("`mode: {mode:?}` needs `{field}`"),
+        _ => return None,
+    };
+    let diagnostic = Diagnostic::error("topology-mismatch", message);
+    Some(if there {
+        diagnostic
+            .at(place.key(field).named(), "")
+            .help(format!("set `mode: {wanted:?}`, or remove `{field}`"))
+    } else {
+        diagnostic.at(place.key("mode"), "")
+    })
+}
+
+/// The clusters that a topology may name.
+struct Members<'a> {
+    known: BTreeMap<&'a str, &'a Draft>,
+    told: &'a mut Vec<Diagnostic>,
+}
+
+/// Links with the places where they were first written.
+struct Links(BTreeMap<(ClusterName, ClusterName), Place>);
+
+impl Links {
+    fn pairs(self) -> BTreeSet<(ClusterName, ClusterName)> {
+        self.0.into_keys().collect()
+    }
+}
+
+impl Members<'_> {
+    fn hubs(&mut self, names: Option<&[String]>, place: &Place) -> BTreeSet<ClusterName> {
+        let mut hubs: BTreeMap<ClusterName, Place> = BTreeMap::new();
+        for (index, name) in names.unwrap_or_default().iter().enumerate() {
+            let place = place.index(index);
+            let Some(hub) = self.member(name, &place) else {
+                continue;
+            };
+            if let Some(first) = hubs.get(&hub) {
+                let message = format!("`{hub}` is named as a hub twice");
+                self.told
+                    .push(repeated("duplicate-hub", &message, &place, first));
+            } else {
+                hubs.insert(hub, place);
+            }
+        }
+        hubs.into_keys().collect()
+    }
+
+    fn links(&mut self, pairs: Option<&[[String; 2]]>, place: &Place) -> Links {
+        let mut links: BTreeMap<(ClusterName, ClusterName), Place> = BTreeMap::new();
+        for (index, [one, other]) in pairs.unwrap_or_default().iter().enumerate() {
+            let place = place.index(index);
+            let one = self.member(one, &place.index(0));
+            let other = self.member(other, &place.index(1));
+            let (Some(one), Some(other)) = (one, other) else {
+                continue;
+            };
+            if one == other {
+                let message = format!("`{one}` is linked to itself");
+                self.told
+                    .push(Diagnostic::error("self-link", message).at(place, ""));
+                continue;
+            }
+            let pair = if one < other {
+                (one, other)
+            } else {
+                (other, one)
+            };
+            if let Some(first) = links.get(&pair) {
+                let message = format!("`{}` and `{}` are linked twice", pair.0, pair.1);
+                self.told
+                    .push(repeated("duplicate-link", &message, &place, first));
+            } else {
+                links.insert(pair, place);
+            }
+        }
+        Links(links)
+    }
+
+    fn member(&mut self, text: &str, place: &Place) -> Option<ClusterName> {
+        if let Some(draft) = self.known.get(text) {
+            return draft.name.clone();
+        }
+        let message = format!("no cluster of this mesh is called {}", Quoted(text));
+        let diagnostic = Diagnostic::error("unknown-cluster", message).at(place.clone(), "");
+        let names = self.known.keys().copied();
+        self.told.push(match nearest(text, names) {
+            Some(meant) => diagnostic.help(format!("did you mean {}?", Quoted(meant))),
+            None => diagnostic,
+        });
+        None
+    }
+}
+
+/// Tells which clusters no link names: they would get no Peers at all.
+fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Diagnostic> {
+    let linked: BTreeSet<&ClusterName> = links
+        .0
+        .keys()
+        .flat_map(|(one, other)| [one, other])
+        .collect();
+    let lonely = drafts.iter().filter(|draft| {
+        draft
+            .name
+            .as_ref()
+            .is_some_and(|name| !linked.contains(name))
+    });
+    lonely
+        .map(|draft| {
+            let message = format!("no link names `{}`, which would see nobody", draft.text);
+            Diagnostic::error("unlinked-cluster", message)
+                .at(draft.place.key("name"), "")
+                .at(place.key("links").named(), "not among these")
+        })
+        .collect()
+}
+
+fn repeated(code: &'static str, message: &str, again: &Place, first: &Place) -> Diagnostic {
+    Diagnostic::warning(code, message)
+        .at(again.clone(), "again here")
+        .at(first.clone(), "first here")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::{mesh, told};
+
+    fn with(topology: &str) -> String {
+        let ranges = [
+            "east: 10.0.0.0/16",
+            "west: 10.1.0.0/16",
+            "north: 10.2.0.0/16",
+        ];
+        told(&format!("{}  topology: {topology}\n", mesh("m", &ranges)))
+    }
+
+    #[test]
+    fn all_modes_work() {
+        assert_eq!(with("{ mode: FullMesh }"), "");
+        assert_eq!(with("{ mode: Hub, hubs: [east] }"), "");
+        assert_eq!(
+            with("{ mode: Links, links: [[east, west], [west, north]] }"),
+            ""
+        );
+        assert_eq!(with("{}"), "");
+        assert_eq!(with("~"), "");
+    }
+
+    #[test]
+    fn fields_and_mode_belong_together() {
+        insta::assert_snapshot!(with("{ mode: Hub }"), @r"
+        error[topology-mismatch]: `mode: Hub` needs `hubs`
+          9:21 | Hub
+        ");
+        insta::assert_snapshot!(with("{ mode: Links, hubs: [east] }"), @r"
+        error[topology-mismatch]: `hubs` has no meaning with `mode: Links`
+          9:28 | hubs
+          help: set `mode: Hub`, or remove `hubs`
+        error[topology-mismatch]: `mode: Links` needs `links`
+          9:21 | Links
+        ");
+        insta::assert_snapshot!(with("{ hubs: [east], links: [[east, west]] }"), @r"
+        error[topology-mismatch]: `hubs` has no meaning with `mode: FullMesh`
+          9:15 | hubs
+          help: set `mode: Hub`, or remove `hubs`
+        error[topology-mismatch]: `links` has no meaning with `mode: FullMesh`
+          9:29 | links
+          help: set `mode: Links`, or remove `links`
+        ");
+    }
+
+    #[test]
+    fn names_are_those_of_members() {
+        insta::assert_snapshot!(with("{ mode: Hub, hubs: [East, east, south, east] }"), @r"
+        error[unknown-cluster]: no cluster of this mesh is called `East`
+          9:33 | East
+          help: did you mean `east`?
+        error[unknown-cluster]: no cluster of this mesh is called `south`
+          9:45 | south
+        warning[duplicate-hub]: `east` is named as a hub twice
+          9:52 | east | again here
+          9:39 | east | first here
+        ");
+        insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @r"
+        error[unknown-cluster]: no cluster of this mesh is called `wets`
+          9:43 | wets
+          help: did you mean `west`?
+        error[unknown-cluster]: no cluster of this mesh is called `nroth`
+          9:51 | nroth
+          help: did you mean `north`?
+        error[unknown-cluster]: no cluster of this mesh is called `far`
+          9:58 | far
+        ");
+    }
+
+    #[test]
+    fn links_join_two_and_leave_nobody_out() {
+        insta::assert_snapshot!(with("{ mode: Links, links: [[east, east], [east, west]] }"), @r"
+        error[self-link]: `east` is linked to itself
+          9:36 | [east, east]
+        ");
+        insta::assert_snapshot!(with("{ mode: Links, links: [[east, west], [west, east]] }"), @r"
+        warning[duplicate-link]: `east` and `west` are linked twice
+          9:50 | [west, east] | again here
+          9:36 | [east, west] | first here
+        error[unlinked-cluster]: no link names `north`, which would see nobody
+          8:15 | north
+          9:28 | links | not among these
+        ");
+    }
+}
