@@ -1,0 +1,340 @@
+//! The Peer: what joins a node to a foreign one, and what Kilo admits as one (`kilo.md` §1).
+
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use crate::diagnostic::Quoted;
+use crate::name::{self, ClusterName, MeshName, PeerName};
+use crate::net::Cidr;
+use crate::wireguard::{Endpoint, Host, Keepalive, PublicKey};
+
+/// A Peer as we render it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Peer {
+    /// The object's name.
+    pub name: PeerName,
+    /// The mesh that asked for it.
+    pub mesh: MeshName,
+    /// The cluster it leads to.
+    pub cluster: ClusterName,
+    /// What is routed to it and accepted from it, in this order.
+    pub allowed_ips: Vec<Cidr>,
+    /// Where it is dialled; none where it must call first.
+    pub endpoint: Option<Endpoint>,
+    /// Whether, and how often, it is called unasked.
+    pub keepalive: Option<Keepalive>,
+    /// Who it is.
+    pub key: PublicKey,
+}
+
+/// Why Kilo's admission webhook refuses a Peer: the first rule that fails, in its order.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Refusal {
+    /// The webhook can't read the object and answers HTTP 400, before any rule is asked.
+    #[error("`{field}` must be {wanted}, not {found}")]
+    Undecodable {
+        /// The field, from `spec` on.
+        field: &'static str,
+        /// What it takes, with its article.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// An allowed IP that is no CIDR.
+    #[error("allowed IP {} is not a CIDR", Quoted(text))]
+    AllowedIp {
+        /// Which one, counted from zero.
+        index: usize,
+        /// What it says.
+        text: String,
+    },
+    /// An endpoint that does not say where.
+    #[error("the endpoint has neither a DNS name nor an IP address")]
+    EndpointNeither,
+    /// A name that is no lowercase RFC 1123 subdomain.
+    #[error("the endpoint's DNS name {} is not a lowercase RFC 1123 subdomain", Quoted(.0))]
+    EndpointDns(String),
+    /// An address that is none.
+    #[error("the endpoint's IP address {} is not one", Quoted(.0))]
+    EndpointIp(String),
+    /// A port outside 1 to 65535.
+    #[error("the endpoint's port must be from 1 to 65535, not {0}")]
+    Port(u32),
+    /// Less than no time.
+    #[error("the persistent keepalive must not be negative, as {0} is")]
+    Keepalive(i64),
+    /// A key that is not padded standard base64.
+    #[error("the public key is not base64")]
+    KeyEncoding,
+    /// A key that is too short or too long.
+    #[error("the public key has {0} bytes instead of 32")]
+    KeyLength(usize),
+}
+
+/// What the webhook's decoder makes of a spec; a field that is missing or null is zero.
+#[derive(Default)]
+struct Spec<'a> {
+    allowed_ips: Vec<&'a str>,
+    endpoint: Option<RawEndpoint<'a>>,
+    keepalive: i64,
+    public_key: &'a str,
+}
+
+/// The endpoint of a [`Spec`].
+#[derive(Default)]
+struct RawEndpoint<'a> {
+    dns: &'a str,
+    ip: &'a str,
+    port: u32,
+}
+
+/// Padded standard base64 whose last character may have bits to spare, as Go reads it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+impl Peer {
+    /// Returns the object's `spec`.
+    pub fn spec(&self) -> Value {
+        let ranges = self.allowed_ips.iter().map(ToString::to_string);
+        let mut spec = json!({
+            "allowedIPs": ranges.collect::<Vec<_>>(),
+            "publicKey": self.key.to_string(),
+        });
+        if let Some(endpoint) = &self.endpoint {
+            let host = match &endpoint.host {
+                Host::Ip(address) => json!({"ip": address}),
+                Host::Dns(name) => json!({"dns": name}),
+            };
+            spec["endpoint"] = json!({"dnsOrIP": host, "port": endpoint.port});
+        }
+        if let Some(Keepalive(seconds)) = self.keepalive {
+            spec["persistentKeepalive"] = json!(seconds);
+        }
+        spec
+    }
+}
+
+/// Asks what Kilo's webhook asks of the `spec` of a Peer (`Peer.Validate` in
+/// `pkg/k8s/apis/kilo/v1alpha1/types.go`), in its order.
+///
+/// # Errors
+/// The first rule that fails.
+pub fn admit(spec: &Value) -> Result<(), Refusal> {
+    let spec = decode(spec)?;
+    check_allowed_ips(&spec.allowed_ips)?;
+    if let Some(endpoint) = &spec.endpoint {
+        check_endpoint(endpoint)?;
+    }
+    if spec.keepalive < 0 {
+        return Err(Refusal::Keepalive(spec.keepalive));
+    }
+    check_key(spec.public_key)
+}
+
+fn check_allowed_ips(texts: &[&str]) -> Result<(), Refusal> {
+    match texts.iter().position(|text| !is_cidr(text)) {
+        Some(index) => Err(Refusal::AllowedIp {
+            index,
+            text: texts.get(index).copied().unwrap_or_default().to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn check_endpoint(endpoint: &RawEndpoint) -> Result<(), Refusal> {
+    let RawEndpoint { dns, ip, port } = *endpoint;
+    if dns.is_empty() && ip.is_empty() {
+        return Err(Refusal::EndpointNeither);
+    }
+    if !dns.is_empty() && !name::is_dns_subdomain(dns) {
+        return Err(Refusal::EndpointDns(dns.to_owned()));
+    }
+    if !ip.is_empty() && ip.parse::<IpAddr>().is_err() {
+        return Err(Refusal::EndpointIp(ip.to_owned()));
+    }
+    if !(1..=65535).contains(&port) {
+        return Err(Refusal::Port(port));
+    }
+    Ok(())
+}
+
+fn check_key(text: &str) -> Result<(), Refusal> {
+    let kept: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    match BASE64.decode(kept).map(|bytes| bytes.len()) {
+        Ok(32) => Ok(()),
+        Ok(length) => Err(Refusal::KeyLength(length)),
+        Err(_) => Err(Refusal::KeyEncoding),
+    }
+}
+
+/// Go's `net.ParseCIDR`: host bits, leading zeros of the length and IPv4-mapped addresses are fine.
+///
+/// Rust and Go agree on what an address is, zones aside, which neither rule takes.
+fn is_cidr(text: &str) -> bool {
+    let Some((address, length)) = text.split_once('/') else {
+        return false;
+    };
+    let longest = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    // Rust's own parser would take a plus sign.
+    let decimal = length.bytes().all(|byte| byte.is_ascii_digit());
+    decimal && length.parse::<u8>().is_ok_and(|bits| bits <= longest)
+}
+
+fn decode(value: &Value) -> Result<Spec<'_>, Refusal> {
+    let mut spec = Spec::default();
+    for (name, value) in members("spec", value)? {
+        match folded(name).as_str() {
+            "allowedips" => spec.allowed_ips = texts("spec.allowedIPs", value)?,
+            "endpoint" if value.is_null() => spec.endpoint = None,
+            "endpoint" => decode_endpoint(spec.endpoint.get_or_insert_default(), value)?,
+            _ if value.is_null() => {}
+            "persistentkeepalive" => spec.keepalive = seconds(value)?,
+            "publickey" => spec.public_key = string("spec.publicKey", value)?,
+            // Read, and so it must be readable, but no rule looks at it.
+            "presharedkey" => drop(string("spec.presharedKey", value)?),
+            _ => {}
+        }
+    }
+    Ok(spec)
+}
+
+fn decode_endpoint<'a>(endpoint: &mut RawEndpoint<'a>, value: &'a Value) -> Result<(), Refusal> {
+    for (name, value) in members("spec.endpoint", value)? {
+        match folded(name).as_str() {
+            _ if value.is_null() => {}
+            "dnsorip" => decode_host(endpoint, value)?,
+            "port" => endpoint.port = port(value)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn decode_host<'a>(endpoint: &mut RawEndpoint<'a>, value: &'a Value) -> Result<(), Refusal> {
+    for (name, value) in members("spec.endpoint.dnsOrIP", value)? {
+        match folded(name).as_str() {
+            _ if value.is_null() => {}
+            "dns" => endpoint.dns = string("spec.endpoint.dnsOrIP.dns", value)?,
+            "ip" => endpoint.ip = string("spec.endpoint.dnsOrIP.ip", value)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Folds a field's name as Go's decoder does; two letters beyond ASCII fold into it.
+fn folded(name: &str) -> String {
+    let fold = |character: char| match character {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        _ => character.to_ascii_lowercase(),
+    };
+    name.chars().map(fold).collect()
+}
+
+type Members<'a> = std::iter::Flatten<std::option::IntoIter<&'a Map<String, Value>>>;
+
+fn members<'a>(field: &'static str, value: &'a Value) -> Result<Members<'a>, Refusal> {
+    match value {
+        Value::Null => Ok(None.into_iter().flatten()),
+        Value::Object(members) => Ok(Some(members).into_iter().flatten()),
+        _ => Err(undecodable(field, "an object", value)),
+    }
+}
+
+fn texts<'a>(field: &'static str, value: &'a Value) -> Result<Vec<&'a str>, Refusal> {
+    let text = |item: &'a Value| match item {
+        Value::Null => Ok(""),
+        _ => string(field, item),
+    };
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => items.iter().map(text).collect(),
+        _ => Err(undecodable(field, "a list of strings", value)),
+    }
+}
+
+fn string<'a>(field: &'static str, value: &'a Value) -> Result<&'a str, Refusal> {
+    let text = value.as_str();
+    text.ok_or_else(|| undecodable(field, "a string", value))
+}
+
+fn seconds(value: &Value) -> Result<i64, Refusal> {
+    let field = "spec.persistentKeepalive";
+    let seconds = value.as_i64();
+    seconds.ok_or_else(|| undecodable(field, "a 64-bit integer", value))
+}
+
+fn port(value: &Value) -> Result<u32, Refusal> {
+    let field = "spec.endpoint.port";
+    let port = value.as_u64().and_then(|port| u32::try_from(port).ok());
+    port.ok_or_else(|| undecodable(field, "an unsigned 32-bit integer", value))
+}
+
+fn undecodable(field: &'static str, wanted: &'static str, value: &Value) -> Refusal {
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    };
+    Refusal::Undecodable {
+        field,
+        wanted,
+        found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
+
+    fn refusal(spec: &Value) -> String {
+        let refusal = admit(spec).err();
+        refusal.map_or_else(String::new, |refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn says_which_rule_failed() {
+        let endpoint = |endpoint: Value| json!({"endpoint": endpoint, "publicKey": KEY});
+        let at = |ip: &str| json!({"dnsOrIP": {"ip": ip}, "port": 0});
+        insta::assert_snapshot!(refusal(&json!({"allowedIPs": ["::/0", "a\n"]})), @r"allowed IP `a\n` is not a CIDR");
+        insta::assert_snapshot!(refusal(&endpoint(json!({}))), @"the endpoint has neither a DNS name nor an IP address");
+        insta::assert_snapshot!(refusal(&endpoint(at("1.2.3"))), @"the endpoint's IP address `1.2.3` is not one");
+        insta::assert_snapshot!(refusal(&endpoint(at("1.2.3.4"))), @"the endpoint's port must be from 1 to 65535, not 0");
+        insta::assert_snapshot!(refusal(&endpoint(json!({"port": 1.5}))), @"`spec.endpoint.port` must be an unsigned 32-bit integer, not 1.5");
+        insta::assert_snapshot!(refusal(&json!({"persistentKeepalive": -1})), @"the persistent keepalive must not be negative, as -1 is");
+        insta::assert_snapshot!(refusal(&json!({"publicKey": "AAAA"})), @"the public key has 3 bytes instead of 32");
+        insta::assert_snapshot!(refusal(&json!(["spec"])), @"`spec` must be an object, not a list");
+    }
+
+    #[test]
+    fn field_names_fold_as_in_go() {
+        assert_eq!(refusal(&json!({"PUBLIC\u{212a}EY": KEY})), "");
+        assert_ne!(refusal(&json!({"publicKey ": KEY})), "");
+        let ranges = json!({"AllowedIP\u{17f}": ["bad"], "publicKey": KEY});
+        assert_eq!(refusal(&ranges), "allowed IP `bad` is not a CIDR");
+    }
+
+    #[test]
+    fn nothing_is_asked_of_what_cannot_be_read() {
+        let spec = json!({"allowedIPs": ["bad"], "presharedKey": 1});
+        let field = "spec.presharedKey";
+        assert!(matches!(admit(&spec), Err(Refusal::Undecodable { field: it, .. }) if it == field));
+    }
+}

@@ -1,0 +1,300 @@
+//! Snapshots: what the nodes of a cluster said about themselves, as kept in git.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use thiserror::Error;
+
+use crate::diagnostic::Quoted;
+use crate::name::ClusterName;
+use crate::place::Place;
+
+pub mod dump;
+
+/// The version of the format; a reader knows exactly its own.
+pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
+
+/// The kind of a snapshot file.
+pub const KIND: &str = "NodeSnapshot";
+
+/// The largest snapshot that is read, in bytes.
+pub const SIZE_LIMIT: u64 = 64 << 20;
+
+/// The nodes of one cluster, by name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Snapshot {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// Its nodes, sorted by name, no name twice.
+    pub nodes: Vec<Node>,
+}
+
+/// A node's claims. None of them is checked here.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Node {
+    /// Internal and external addresses, in the API's order.
+    #[serde(default)]
+    pub addresses: Vec<Address>,
+    /// Kilo's annotations.
+    #[serde(default, deserialize_with = "without_duplicates")]
+    pub annotations: BTreeMap<String, String>,
+    /// Its Kilo agent was away; the annotations of an earlier snapshot stand in.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub carried_over: bool,
+    /// All labels.
+    #[serde(default, deserialize_with = "without_duplicates")]
+    pub labels: BTreeMap<String, String>,
+    /// The name.
+    pub name: String,
+    /// The pod CIDRs that Kubernetes assigned.
+    #[serde(default, rename = "podCIDRs")]
+    pub pod_cidrs: Vec<String>,
+    /// Kilo no longer counts it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stale: bool,
+    /// The object's identity, which survives what the node writes about itself.
+    #[serde(default)]
+    pub uid: String,
+}
+
+/// An address that a node reports.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    /// The address as text.
+    pub address: String,
+    /// What it is good for.
+    #[serde(rename = "type")]
+    pub kind: AddressKind,
+}
+
+/// What an address is good for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum AddressKind {
+    /// Reaches the node within its cluster.
+    InternalIP,
+    /// Reaches the node from outside.
+    ExternalIP,
+}
+
+/// Why a text is not the snapshot of a cluster.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// Not JSON, or not these fields.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by another version of this program.
+    #[error("its apiVersion is {}, but this version reads `{API_VERSION}`", Quoted(.0))]
+    Version(String),
+    /// Something else than a snapshot.
+    #[error("its kind is {}, not `{KIND}`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`", Quoted(.0))]
+    Kind(String),
+    /// Another cluster's file.
+    #[error("it holds cluster {}, but is named after `{expected}`", Quoted(.found))]
+    Cluster {
+        /// The cluster in the file.
+        found: String,
+        /// The cluster of the file's name.
+        expected: ClusterName,
+    },
+    /// One name for two nodes.
+    #[error("two nodes are called {}", Quoted(.0))]
+    DuplicateNode(String),
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct File<Nodes> {
+    api_version: String,
+    cluster: String,
+    kind: String,
+    nodes: Nodes,
+}
+
+/// Enough of a file to tell whether it was meant for us.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+}
+
+impl SnapshotError {
+    /// Returns whether the text is no JSON at all, so that it could not even be read.
+    pub fn is_syntax(&self) -> bool {
+        matches!(self, Self::Json(error) if !error.is_data())
+    }
+}
+
+impl Snapshot {
+    /// Returns a snapshot of `nodes`, sorted.
+    ///
+    /// # Errors
+    /// Two nodes of one name.
+    pub fn new(cluster: ClusterName, mut nodes: Vec<Node>) -> Result<Self, SnapshotError> {
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        for pair in nodes.windows(2) {
+            if let [first, second] = pair
+                && first.name == second.name
+            {
+                return Err(SnapshotError::DuplicateNode(first.name.clone()));
+            }
+        }
+        Ok(Self { cluster, nodes })
+    }
+
+    /// Reads the snapshot file of `cluster`.
+    ///
+    /// # Errors
+    /// Anything but a snapshot of that cluster in this version, complete and without surplus.
+    pub fn read(cluster: &ClusterName, text: &str) -> Result<Self, SnapshotError> {
+        let file: File<Vec<Node>> = match serde_json::from_str(text) {
+            Ok(file) => file,
+            Err(error) => return Err(other_version(text).unwrap_or(SnapshotError::Json(error))),
+        };
+        check_header(&file.api_version, &file.kind)?;
+        if file.cluster != cluster.as_str() {
+            return Err(SnapshotError::Cluster {
+                found: file.cluster,
+                expected: cluster.clone(),
+            });
+        }
+        Self::new(cluster.clone(), file.nodes)
+    }
+
+    /// Returns the file's text: one way to write it, so that a diff shows what changed.
+    ///
+    /// # Errors
+    /// None that these types can cause.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(&File {
+            api_version: API_VERSION.to_owned(),
+            cluster: self.cluster.to_string(),
+            kind: KIND.to_owned(),
+            nodes: &self.nodes,
+        })?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// Returns where in the snapshot file called `source` the node at `index` stands.
+    pub fn place(source: &Arc<str>, index: usize) -> Place {
+        Place::document(source, 0).key("nodes").index(index)
+    }
+}
+
+/// An unknown field may just be another version's: that is said first.
+fn other_version(text: &str) -> Option<SnapshotError> {
+    let header: Header = serde_json::from_str(text).ok()?;
+    check_header(&header.api_version, &header.kind).err()
+}
+
+fn check_header(api_version: &str, kind: &str) -> Result<(), SnapshotError> {
+    if kind != KIND {
+        return Err(SnapshotError::Kind(kind.to_owned()));
+    }
+    if api_version != API_VERSION {
+        return Err(SnapshotError::Version(api_version.to_owned()));
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Reads a map whose keys are all different; JSON itself lets the last one win.
+fn without_duplicates<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Unique;
+
+    impl<'de> Visitor<'de> for Unique {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("a map of texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((key, value)) = access.next_entry::<String, String>()? {
+                if map.contains_key(&key) {
+                    let message = format!("duplicate key {}", Quoted(&key));
+                    return Err(A::Error::custom(message));
+                }
+                map.insert(key, value);
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(Unique)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Snapshot, SnapshotError> {
+        Snapshot::read(&"east".parse().unwrap(), text)
+    }
+
+    fn error(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn text_round_trips() {
+        let text = r#"{
+  "apiVersion": "kilo-clustermesh.io/v1",
+  "cluster": "east",
+  "kind": "NodeSnapshot",
+  "nodes": [
+    {
+      "addresses": [
+        {
+          "address": "192.168.1.1",
+          "type": "InternalIP"
+        }
+      ],
+      "annotations": {
+        "kilo.squat.ai/key": "k"
+      },
+      "labels": {},
+      "name": "a",
+      "podCIDRs": [
+        "10.42.0.0/24"
+      ],
+      "stale": true,
+      "uid": "1"
+    }
+  ]
+}
+"#;
+        assert_eq!(read(text).unwrap().to_json().unwrap(), text);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let header =
+            r#""apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot""#;
+        insta::assert_snapshot!(error("{}"), @"its kind is ``, not `NodeSnapshot`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`");
+        insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"its apiVersion is `kilo-clustermesh.io/v2`, but this version reads `kilo-clustermesh.io/v1`");
+        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"two nodes are called `a`");
+        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
+        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 117");
+        insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it holds cluster `west`, but is named after `east`");
+        assert!(read("{").unwrap_err().is_syntax());
+    }
+}
