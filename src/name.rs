@@ -125,8 +125,9 @@ pub fn peer_name(mesh: &str, cluster: &str, node: &str) -> String {
     }
     let head = name[..PEER_NAME_HEAD].trim_end_matches(['-', '.']);
     let digest = Sha256::digest(raw.as_bytes());
-    let hash: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{head}-{hash}")
+    let mut hash = [0; 8];
+    hash.copy_from_slice(&digest[..8]);
+    format!("{head}-{:016x}", u64::from_be_bytes(hash))
 }
 
 /// Returns whether `text` is a lowercase RFC 1123 subdomain as Kubernetes checks it.

@@ -93,6 +93,17 @@ impl Cidr {
     }
 }
 
+impl Family {
+    /// Returns the other kind.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::V4 => Self::V6,
+            Self::V6 => Self::V4,
+        }
+    }
+}
+
 impl Interface {
     /// Returns whether the address is the network's own, that is, no host bits are set.
     pub fn is_network(self) -> bool {

@@ -1,0 +1,223 @@
+//! Fleets: all clusters of all meshes with their rosters, who is linked to whom, who ranks first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::mesh::{Entry, Mesh};
+use crate::name::ClusterName;
+use crate::net::Family;
+use crate::place::Place;
+use crate::roster::{Roster, roster};
+use crate::snapshot::Snapshot;
+use crate::wireguard::PublicKey;
+
+/// Everything that is planned together.
+#[derive(Debug)]
+pub struct Fleet<'a> {
+    /// Every cluster in every mesh, in order of rank.
+    members: Vec<Member<'a>>,
+    /// Every cluster, and which members it is.
+    clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
+    /// Keys that more than one node of the fleet claims, and who does.
+    contested: BTreeMap<[u8; 32], Vec<Claimant<'a>>>,
+}
+
+/// One cluster in one mesh.
+#[derive(Debug)]
+pub struct Member<'a> {
+    /// The mesh.
+    pub mesh: &'a Mesh,
+    /// What it says about the cluster.
+    pub entry: &'a Entry,
+    /// What the cluster's snapshot makes of that.
+    pub roster: Roster,
+    /// Who keeps what two claim.
+    pub rank: Rank,
+}
+
+/// The order of trust: hubs first, then the order in which people wrote meshes and clusters.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Rank {
+    is_spoke: bool,
+    mesh: usize,
+    entry: usize,
+}
+
+/// A snapshot, and what its file is called.
+#[derive(Debug)]
+pub struct SnapshotFile {
+    /// The nodes.
+    pub snapshot: Snapshot,
+    /// The file, as the shell calls it.
+    pub source: Arc<str>,
+}
+
+/// A node that claims a key.
+#[derive(Debug)]
+pub struct Claimant<'a> {
+    /// Its cluster.
+    pub cluster: &'a ClusterName,
+    /// Its name, as it claims.
+    pub node: &'a str,
+    /// Where the snapshot has it.
+    pub place: Place,
+}
+
+/// A cluster of a mesh that has no snapshot.
+#[derive(Debug)]
+pub struct MissingSnapshot {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The entry that names it.
+    pub place: Place,
+}
+
+impl<'a> Fleet<'a> {
+    /// Joins meshes that were judged together with the snapshots of their clusters.
+    ///
+    /// # Errors
+    /// The clusters without a snapshot, each once.
+    pub fn new(
+        meshes: &'a [Mesh],
+        snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
+    ) -> Result<Self, Vec<MissingSnapshot>> {
+        let mut members = Vec::new();
+        let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
+        for (mesh_position, mesh) in meshes.iter().enumerate() {
+            for (entry_position, entry) in mesh.entries.iter().enumerate() {
+                let Some(file) = snapshots.get(&entry.name) else {
+                    missing
+                        .entry(&entry.name)
+                        .or_insert_with(|| entry.place.key("name"));
+                    continue;
+                };
+                members.push(Member {
+                    mesh,
+                    entry,
+                    roster: roster(entry, &file.snapshot, &file.source),
+                    rank: Rank {
+                        is_spoke: !mesh.topology.is_hub(&entry.name),
+                        mesh: mesh_position,
+                        entry: entry_position,
+                    },
+                });
+            }
+        }
+        if !missing.is_empty() {
+            let missing = missing.into_iter().map(|(cluster, place)| MissingSnapshot {
+                cluster: cluster.clone(),
+                place,
+            });
+            return Err(missing.collect());
+        }
+        members.sort_by_key(|member| member.rank);
+        Ok(Self::assemble(members, snapshots))
+    }
+
+    fn assemble(
+        members: Vec<Member<'a>>,
+        snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
+    ) -> Self {
+        let mut clusters: BTreeMap<&ClusterName, Vec<usize>> = BTreeMap::new();
+        for (index, member) in members.iter().enumerate() {
+            clusters.entry(&member.entry.name).or_default().push(index);
+        }
+        let named = snapshots
+            .iter()
+            .filter(|(name, _)| clusters.contains_key(name));
+        let contested = contested(named);
+        Self {
+            members,
+            clusters,
+            contested,
+        }
+    }
+
+    /// Returns every cluster in every mesh, in order of rank.
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// Returns every cluster, by name; each is a target.
+    pub fn clusters(&self) -> impl Iterator<Item = &'a ClusterName> {
+        self.clusters.keys().copied()
+    }
+
+    /// Returns the memberships of a cluster, the highest ranking first.
+    pub fn memberships(&self, cluster: &ClusterName) -> impl Iterator<Item = &Member<'a>> {
+        let indices = self.clusters.get(cluster).into_iter().flatten();
+        indices.filter_map(|&index| self.members.get(index))
+    }
+
+    /// Returns what `target` sees, in order of rank, each with the target's own membership in the
+    /// mesh that links the two; the number is the source's place in [`Fleet::members`].
+    pub fn sources<'f>(
+        &'f self,
+        target: &'f ClusterName,
+    ) -> impl Iterator<Item = (usize, &'f Member<'a>, &'f Member<'a>)> {
+        let own: BTreeMap<usize, &Member> = self
+            .memberships(target)
+            .map(|member| (member.rank.mesh, member))
+            .collect();
+        self.members
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, source)| {
+                let own = *own.get(&source.rank.mesh)?;
+                let linked = source.entry.name != *target
+                    && source.mesh.topology.links(target, &source.entry.name);
+                linked.then_some((index, source, own))
+            })
+    }
+
+    /// Returns who claims `key`, if more than one node of the fleet does.
+    pub fn claimants(&self, key: &PublicKey) -> &[Claimant<'a>] {
+        self.contested
+            .get(key.as_bytes())
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the kind of address that `target`'s Kilo can route.
+    ///
+    /// That of most of its nodes' internal addresses, where the target declares any range of that
+    /// kind; else that of its first range. (Kilo routes one family only: `kilo.md` §2.5.)
+    pub fn family(&self, target: &ClusterName) -> Option<Family> {
+        let member = self.memberships(target).next()?;
+        let ranges = member.entry.networks.all();
+        let declared: BTreeSet<Family> = ranges.iter().map(|it| it.cidr.family()).collect();
+        member
+            .roster
+            .internal_family
+            .filter(|family| declared.contains(family))
+            .or_else(|| Some(ranges.first()?.cidr.family()))
+    }
+}
+
+impl Member<'_> {
+    /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.
+    pub fn roams(&self) -> bool {
+        let speakers = &self.roster.speakers;
+        let roaming = speakers.iter().filter(|it| it.endpoint.is_none()).count();
+        speakers.len() < 2 * roaming
+    }
+}
+
+fn contested<'a>(
+    snapshots: impl Iterator<Item = (&'a ClusterName, &'a SnapshotFile)>,
+) -> BTreeMap<[u8; 32], Vec<Claimant<'a>>> {
+    let mut claimants: BTreeMap<[u8; 32], Vec<Claimant>> = BTreeMap::new();
+    for (cluster, file) in snapshots {
+        for (index, node) in file.snapshot.nodes.iter().enumerate() {
+            let text = node.annotations.get(crate::kilo::node::annotation::KEY);
+            if let Some(key) = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text)) {
+                claimants.entry(key).or_default().push(Claimant {
+                    cluster,
+                    node: &node.name,
+                    place: Snapshot::place(&file.source, index),
+                });
+            }
+        }
+    }
+    claimants.retain(|_, nodes| 1 < nodes.len());
+    claimants
+}

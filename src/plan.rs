@@ -1,0 +1,344 @@
+//! The plan: which Peers every cluster gets, and what was cut for its sake.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use crate::fleet::{Fleet, Member};
+use crate::kilo::peer::Peer;
+use crate::name::{BlockName, ClusterName, MeshName, NodeName, PeerName};
+use crate::net::{Cidr, Family};
+use crate::place::Place;
+use crate::roster::Speaker;
+
+/// The Peers of every cluster.
+#[derive(Debug)]
+pub struct Plan {
+    /// Every different set of Peers, each used by one target or many.
+    pub blocks: Vec<Block>,
+    /// Every cluster, by name.
+    pub targets: Vec<Target>,
+    /// What a target does not get although its source offers it.
+    pub cuts: Vec<Cut>,
+}
+
+/// What one source gives to one target, or to many: the Peers of its segments.
+#[derive(Debug)]
+pub struct Block {
+    /// The common beginning of their names.
+    pub name: BlockName,
+    /// The mesh that links the two.
+    pub mesh: MeshName,
+    /// The cluster that they lead to.
+    pub source: ClusterName,
+    /// The Peers, by name; never none.
+    pub peers: Vec<Peer>,
+}
+
+/// A cluster, and what it gets.
+#[derive(Debug)]
+pub struct Target {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// Places in [`Plan::blocks`], in order of their names.
+    pub blocks: Vec<usize>,
+}
+
+/// Something that a target does not get although its source offers it, or gets although it hurts.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Who does not get it.
+    pub target: ClusterName,
+    /// Who offers it.
+    pub source: ClusterName,
+    /// What it is.
+    pub what: CutOff,
+}
+
+/// What a target does not get.
+#[derive(Clone, Debug)]
+pub enum CutOff {
+    /// Ranges that the target's Kilo cannot route.
+    Family {
+        /// Their kind.
+        family: Family,
+        /// How many.
+        ranges: usize,
+    },
+    /// A Peer with the key of one of the target's own nodes.
+    OwnKey {
+        /// The source's node.
+        node: NodeName,
+        /// Where it is.
+        place: Place,
+        /// The target's node.
+        own: String,
+        /// Where it is.
+        own_place: Place,
+        /// Whether the Peer stays, because the source ranks first: then it is the target's node
+        /// that is wrong.
+        kept: bool,
+    },
+    /// A Peer with the key of a Peer of a cluster that ranks first.
+    SharedKey {
+        /// The source's node.
+        node: NodeName,
+        /// Where it is.
+        place: Place,
+        /// The cluster that keeps the key.
+        keeper: ClusterName,
+        /// Its node.
+        keeper_node: NodeName,
+        /// Where it is.
+        keeper_place: Place,
+    },
+    /// Peers that the target cannot dial, and that cannot dial it.
+    NoInitiator {
+        /// How many.
+        peers: usize,
+    },
+    /// Cluster-wide ranges that no segment with an endpoint can carry.
+    NoAnchor {
+        /// The ranges.
+        ranges: Vec<Cidr>,
+    },
+}
+
+/// A mistake of this program: a range that the source never declared was about to be given away.
+#[derive(Debug, Error)]
+#[error(
+    "internal error: {cidr} of Peer {peer} is in no range that {source_cluster} declares; please report this"
+)]
+pub struct Undeclared {
+    /// The range.
+    pub cidr: Cidr,
+    /// The Peer.
+    pub peer: PeerName,
+    /// Its source.
+    pub source_cluster: ClusterName,
+}
+
+/// What decides a block: the member, the family kept, the speakers dropped.
+type BlockKey = (usize, Option<Family>, BTreeSet<usize>);
+
+/// Blocks that were made, each once.
+#[derive(Default)]
+struct Blocks {
+    made: Vec<Block>,
+    known: BTreeMap<BlockKey, Draft>,
+}
+
+/// A block that may turn out empty, with what was cut in it.
+#[derive(Clone, Debug, Default)]
+struct Draft {
+    block: Option<usize>,
+    cuts: Vec<CutOff>,
+}
+
+/// Plans a fleet.
+///
+/// # Errors
+/// Never, unless this program is wrong about its own promise to stay inside declared ranges.
+pub fn plan(fleet: &Fleet) -> Result<Plan, Undeclared> {
+    let mut blocks = Blocks::default();
+    let mut targets = Vec::new();
+    let mut cuts = Vec::new();
+    for target in fleet.clusters() {
+        let family = fleet.family(target);
+        let mut keepers = BTreeMap::new();
+        let mut given = Vec::new();
+        for (index, source, own) in fleet.sources(target) {
+            let mut found = Vec::new();
+            let dropped = dropped(fleet, (source, own), &mut keepers, &mut found);
+            let draft = blocks.draft(source, (index, family, dropped))?;
+            given.extend(draft.block);
+            cuts.extend(found.into_iter().chain(draft.cuts).map(|what| Cut {
+                target: target.clone(),
+                source: source.entry.name.clone(),
+                what,
+            }));
+        }
+        given.sort_by(|&a, &b| blocks.name(a).cmp(&blocks.name(b)));
+        targets.push(Target {
+            cluster: target.clone(),
+            blocks: given,
+        });
+    }
+    Ok(Plan {
+        blocks: blocks.made,
+        targets,
+        cuts,
+    })
+}
+
+/// Returns which of the source's speakers the target must not get.
+fn dropped<'f>(
+    fleet: &Fleet,
+    (source, own): (&'f Member, &Member),
+    keepers: &mut BTreeMap<[u8; 32], (&'f ClusterName, &'f Speaker)>,
+    cuts: &mut Vec<CutOff>,
+) -> BTreeSet<usize> {
+    let mut dropped = BTreeSet::new();
+    let mut unreachable = 0;
+    for (index, speaker) in source.roster.speakers.iter().enumerate() {
+        if speaker.endpoint.is_none() && own.roams() {
+            unreachable += 1;
+            dropped.insert(index);
+            continue;
+        }
+        let claimants = fleet.claimants(&speaker.key);
+        if claimants.is_empty() {
+            continue;
+        }
+        let owner = claimants.iter().find(|it| *it.cluster == own.entry.name);
+        if let Some(owner) = owner {
+            let kept = source.rank < own.rank;
+            cuts.push(CutOff::OwnKey {
+                node: speaker.leader.clone(),
+                place: speaker.place.clone(),
+                own: owner.node.to_owned(),
+                own_place: owner.place.clone(),
+                kept,
+            });
+            if !kept {
+                dropped.insert(index);
+                continue;
+            }
+        }
+        if let Some((keeper, keeping)) = keepers.get(speaker.key.as_bytes()) {
+            cuts.push(CutOff::SharedKey {
+                node: speaker.leader.clone(),
+                place: speaker.place.clone(),
+                keeper: (*keeper).clone(),
+                keeper_node: keeping.leader.clone(),
+                keeper_place: keeping.place.clone(),
+            });
+            dropped.insert(index);
+            continue;
+        }
+        keepers.insert(*speaker.key.as_bytes(), (&source.entry.name, speaker));
+    }
+    if 0 < unreachable {
+        cuts.push(CutOff::NoInitiator { peers: unreachable });
+    }
+    dropped
+}
+
+impl Blocks {
+    fn name(&self, block: usize) -> Option<&BlockName> {
+        self.made.get(block).map(|block| &block.name)
+    }
+
+    /// Returns the block for `key`, made now or before.
+    fn draft(&mut self, source: &Member, key: BlockKey) -> Result<Draft, Undeclared> {
+        if let Some(draft) = self.known.get(&key) {
+            return Ok(draft.clone());
+        }
+        let (peers, cuts) = peers(source, key.1, &key.2);
+        check(source, &peers)?;
+        let mut draft = Draft { block: None, cuts };
+        if !peers.is_empty() {
+            draft.block = Some(self.made.len());
+            self.made.push(Block {
+                name: source.mesh.block(&source.entry.name),
+                mesh: source.mesh.name.clone(),
+                source: source.entry.name.clone(),
+                peers,
+            });
+        }
+        self.known.insert(key, draft.clone());
+        Ok(draft)
+    }
+}
+
+/// Makes the Peers of a source, of one family, without the dropped speakers.
+fn peers(
+    source: &Member,
+    family: Option<Family>,
+    dropped: &BTreeSet<usize>,
+) -> (Vec<Peer>, Vec<CutOff>) {
+    let routable = |cidr: &Cidr| family.is_none_or(|family| cidr.family() == family);
+    let mut cuts = Vec::new();
+    let mut unroutable = 0;
+    let mut left: Vec<(&Speaker, Vec<Cidr>)> = Vec::new();
+    for (index, speaker) in source.roster.speakers.iter().enumerate() {
+        if dropped.contains(&index) {
+            continue;
+        }
+        let kept: Vec<Cidr> = speaker.claims.iter().copied().filter(routable).collect();
+        unroutable += speaker.claims.len() - kept.len();
+        if !kept.is_empty() {
+            left.push((speaker, kept));
+        }
+    }
+    let shared = shared(source, &left, routable);
+    unroutable += source
+        .roster
+        .shared
+        .iter()
+        .filter(|it| !routable(it))
+        .count();
+    if let (Some(family), true) = (family, 0 < unroutable) {
+        cuts.push(CutOff::Family {
+            family: family.other(),
+            ranges: unroutable,
+        });
+    }
+    // Speakers are in order of name, so the first that can be dialled is the anchor.
+    let anchor = left.iter_mut().find(|it| it.0.endpoint.is_some());
+    if let Some((_, ranges)) = anchor {
+        ranges.extend(shared);
+    } else if !left.is_empty() && !shared.is_empty() {
+        cuts.push(CutOff::NoAnchor { ranges: shared });
+    }
+    let mut peers: Vec<Peer> = left
+        .into_iter()
+        .map(|(speaker, allowed_ips)| peer(source, speaker, allowed_ips))
+        .collect();
+    peers.sort_by(|a, b| a.name.cmp(&b.name));
+    (peers, cuts)
+}
+
+/// Returns the cluster-wide ranges that are left to be carried: what no segment claims as it is.
+fn shared(
+    source: &Member,
+    left: &[(&Speaker, Vec<Cidr>)],
+    routable: impl Fn(&Cidr) -> bool,
+) -> Vec<Cidr> {
+    let claimed: BTreeSet<&Cidr> = left.iter().flat_map(|(_, ranges)| ranges).collect();
+    let shared = source.roster.shared.iter();
+    shared
+        .filter(|cidr| routable(cidr) && !claimed.contains(cidr))
+        .copied()
+        .collect()
+}
+
+fn peer(source: &Member, speaker: &Speaker, allowed_ips: Vec<Cidr>) -> Peer {
+    let (mesh, cluster) = (&source.mesh.name, &source.entry.name);
+    Peer {
+        name: PeerName::new(mesh, cluster, &speaker.leader),
+        mesh: mesh.clone(),
+        cluster: cluster.clone(),
+        allowed_ips,
+        endpoint: speaker.endpoint.clone(),
+        keepalive: source.entry.keepalive,
+        key: speaker.key,
+    }
+}
+
+/// Holds the promise on the result: nothing outside what the source declared.
+fn check(source: &Member, peers: &[Peer]) -> Result<(), Undeclared> {
+    let declared = source.entry.networks.all();
+    for peer in peers {
+        for &cidr in &peer.allowed_ips {
+            if !declared.iter().any(|range| range.cidr.contains(cidr)) {
+                return Err(Undeclared {
+                    cidr,
+                    peer: peer.name.clone(),
+                    source_cluster: source.entry.name.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}

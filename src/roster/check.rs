@@ -1,0 +1,242 @@
+//! The node checks: what a node must bring to be given to others, in the operator's order.
+
+use std::net::IpAddr;
+
+use super::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
+use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::mesh::{EndpointSource, Entry, Networks, Range};
+use crate::name::NodeName;
+use crate::net::{Cidr, Interface, family};
+use crate::snapshot::{AddressKind, Node};
+use crate::wireguard::{Endpoint, EndpointError, Host, KeyError, PublicKey};
+
+/// The annotations that people and the operator write an endpoint into, first to last.
+pub const ENDPOINT_ANNOTATIONS: [&str; 2] =
+    [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
+
+/// A node that can lead a segment.
+pub(super) struct Checked {
+    pub(super) name: NodeName,
+    pub(super) wireguard: IpAddr,
+    pub(super) key: PublicKey,
+    pub(super) endpoint: Option<Endpoint>,
+}
+
+/// The pod CIDRs of a node that are used, at most one of a family, and those that are not.
+pub(super) struct PodCidrs {
+    pub(super) used: Vec<Cidr>,
+    pub(super) lost: Vec<(String, RangeReason)>,
+}
+
+/// Returns what a segment needs of its leader, or the first reason why it cannot lead.
+pub(super) fn speaker(entry: &Entry, node: &Node) -> Result<Checked, Reason> {
+    pod_cidrs(entry, node)?;
+    let wireguard = wireguard_ip(entry, node)?;
+    let key = public_key(node)?;
+    let endpoint = endpoint(entry, node)?;
+    if endpoint.is_none() && entry.keepalive.is_none() {
+        return Err(Reason::NoEndpoint(entry.endpoint_from.clone()));
+    }
+    let name = node.name.parse().map_err(Reason::NameInvalid)?;
+    Ok(Checked {
+        name,
+        wireguard,
+        key,
+        endpoint,
+    })
+}
+
+/// Returns the pod CIDRs of a node; the first one decides whether it can take part.
+pub(super) fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> {
+    let pool = match &entry.networks {
+        Networks::Typed { pods, .. } => pods,
+        Networks::Flat { allowed } => allowed,
+    };
+    let (first, rest) = node.pod_cidrs.split_first().ok_or(Reason::NoPodCidr)?;
+    let cidr: Cidr = first.parse().map_err(|error| Reason::PodCidrInvalid {
+        text: first.clone(),
+        error,
+    })?;
+    if !is_within(pool, cidr) {
+        return Err(Reason::PodCidrOutOfRange { cidr });
+    }
+    let mut pods = PodCidrs {
+        used: vec![cidr],
+        lost: Vec::new(),
+    };
+    for text in rest {
+        match further_pod_cidr(pool, &pods.used, text) {
+            Ok(cidr) => pods.used.push(cidr),
+            Err(reason) => pods.lost.push((text.clone(), reason)),
+        }
+    }
+    Ok(pods)
+}
+
+fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, RangeReason> {
+    let cidr: Cidr = text.parse().map_err(RangeReason::Invalid)?;
+    if used.iter().any(|other| other.family() == cidr.family()) {
+        return Err(RangeReason::SecondOfFamily);
+    }
+    if !is_within(pool, cidr) {
+        return Err(RangeReason::OutOfRange);
+    }
+    Ok(cidr)
+}
+
+fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
+    let text = present(node, annotation::WIREGUARD_IP).ok_or(Reason::NoWireguardIp)?;
+    let interface: Interface = text.parse().map_err(|error| Reason::WireguardIpInvalid {
+        text: text.to_owned(),
+        error,
+    })?;
+    let address = interface.address;
+    let inside = match &entry.networks {
+        Networks::Typed { wireguard, .. } => wireguard.cidr.holds(address),
+        Networks::Flat { allowed } => allowed.iter().any(|range| range.cidr.holds(address)),
+    };
+    if !inside {
+        return Err(Reason::WireguardIpOutOfRange { address });
+    }
+    Ok(address)
+}
+
+fn public_key(node: &Node) -> Result<PublicKey, Reason> {
+    let text = present(node, annotation::KEY).ok_or(Reason::NoPublicKey)?;
+    text.parse()
+        .map_err(|error: KeyError| Reason::PublicKeyInvalid {
+            text: text.to_owned(),
+            error,
+        })
+}
+
+/// Returns the endpoint of the first source that has one; a malformed one is not passed over.
+pub(super) fn endpoint(entry: &Entry, node: &Node) -> Result<Option<Endpoint>, Reason> {
+    for source in &entry.endpoint_from {
+        let found = match source {
+            EndpointSource::Annotation => ENDPOINT_ANNOTATIONS
+                .into_iter()
+                .find_map(|key| annotated(node, key)),
+            EndpointSource::Kilo => annotated(node, annotation::ENDPOINT),
+            EndpointSource::ExternalIP => reported(entry, node, AddressKind::ExternalIP),
+            EndpointSource::InternalIP => reported(entry, node, AddressKind::InternalIP),
+        };
+        if let Some(found) = found {
+            return dialable(entry, found).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// An endpoint that wins, in the words of its source.
+struct Found {
+    origin: Origin,
+    text: String,
+    endpoint: Result<Endpoint, EndpointError>,
+}
+
+fn annotated(node: &Node, key: &'static str) -> Option<Found> {
+    let text = present(node, key)?;
+    Some(Found {
+        origin: Origin::Annotation(key),
+        text: text.to_owned(),
+        endpoint: text.parse(),
+    })
+}
+
+/// Returns the first IPv4 address of that kind, else the first IPv6 one, as the operator does.
+fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<Found> {
+    let addresses: Vec<IpAddr> = node
+        .addresses
+        .iter()
+        .filter(|it| it.kind == kind)
+        .filter_map(|it| it.address.parse().ok())
+        .map(|address: IpAddr| address.to_canonical())
+        .collect();
+    let address = *addresses
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or(addresses.first())?;
+    Some(Found {
+        origin: match kind {
+            AddressKind::ExternalIP => Origin::ExternalIP,
+            AddressKind::InternalIP => Origin::InternalIP,
+        },
+        text: address.to_string(),
+        endpoint: Ok(Endpoint {
+            host: Host::Ip(address),
+            port: entry.port,
+        }),
+    })
+}
+
+fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, Reason> {
+    let Found {
+        origin,
+        text,
+        endpoint,
+    } = found;
+    endpoint
+        .and_then(|endpoint| endpoint.host.check().map(|()| endpoint))
+        .map_err(EndpointProblem::Endpoint)
+        .and_then(|endpoint| match &endpoint.host {
+            Host::Dns(name) if !is_declared(entry, name) => Err(EndpointProblem::UndeclaredName),
+            _ => Ok(endpoint),
+        })
+        .map_err(|error| Reason::EndpointInvalid {
+            origin,
+            text,
+            error,
+        })
+}
+
+fn is_declared(entry: &Entry, name: &str) -> bool {
+    entry.endpoint_domains.iter().any(|domain| {
+        name.strip_suffix(domain.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
+}
+
+/// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo
+/// does not count it.
+pub(super) fn unready(entry: &Entry, node: &Node, kilo: &KiloNode) -> Reason {
+    let found = pod_cidrs(entry, node)
+        .map(|_| ())
+        .and_then(|()| public_key(node).map(|_| ()));
+    match found {
+        Err(reason) => reason,
+        Ok(()) if kilo.stale => Reason::NotReady(Unready::Stale),
+        Ok(()) => Reason::NotReady(Unready::NoEndpoint),
+    }
+}
+
+/// Returns the addresses by which a node itself is reached, at most one of a family: Kilo's, else
+/// what Kubernetes knows.
+pub(super) fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
+    if kilo.internal_ip == InternalIp::Disabled {
+        return Vec::new();
+    }
+    let reported = node
+        .addresses
+        .iter()
+        .filter(|it| it.kind == AddressKind::InternalIP)
+        .filter_map(|it| it.address.parse::<IpAddr>().ok())
+        .map(|address| address.to_canonical());
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in kilo.internal_address().into_iter().chain(reported) {
+        if addresses.iter().all(|it| family(*it) != family(address)) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+fn is_within(pool: &[Range], cidr: Cidr) -> bool {
+    pool.iter().any(|range| range.cidr.contains(cidr))
+}
+
+/// Returns an annotation that is there and not empty.
+fn present<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    let text = node.annotations.get(key)?;
+    (!text.is_empty()).then_some(text)
+}

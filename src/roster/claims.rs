@@ -1,0 +1,234 @@
+//! Claims: of what two nodes of a cluster say is theirs, who keeps it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::check;
+use super::reason::{RangeReason, Reason};
+use super::{Draft, Speaker, Survey};
+use crate::mesh::Networks;
+use crate::net::Cidr;
+
+/// A pod CIDR that a node claims.
+#[derive(Clone, Copy)]
+struct PodClaim {
+    cidr: Cidr,
+    node: usize,
+    /// Whether it is the node's first, without which it cannot take part.
+    first: bool,
+}
+
+/// Leaves out all but the first speaker with a key.
+pub(super) fn settle_keys<'s>(drafts: Vec<Draft<'s>>, survey: &mut Survey) -> Vec<Draft<'s>> {
+    let mut owners: BTreeMap<[u8; 32], usize> = BTreeMap::new();
+    let mut by_name = drafts;
+    by_name.sort_by_key(|draft| draft.leader);
+    by_name
+        .into_iter()
+        .filter(|draft| {
+            let owner = *owners.entry(*draft.key.as_bytes()).or_insert(draft.leader);
+            if owner != draft.leader {
+                let owner = survey.name(owner).to_owned();
+                survey.fall(draft.segment, Reason::DuplicateKey(owner));
+            }
+            survey.speaks(draft)
+        })
+        .collect()
+}
+
+/// Of pod CIDRs that share addresses, lets the narrower keep them, then the earlier node.
+///
+/// One that loses its first pod CIDR is left out; a leader takes its segment along.
+pub(super) fn settle_pod_cidrs<'s>(
+    mut drafts: Vec<Draft<'s>>,
+    survey: &mut Survey,
+) -> Vec<Draft<'s>> {
+    let claims: Vec<PodClaim> = drafts.iter().flat_map(pod_claims).collect();
+    let losses = losses(claims);
+    for draft in &mut drafts {
+        for (node, pods) in &mut draft.members {
+            let node = *node;
+            pods.retain(|cidr| {
+                let Some((claim, winner)) = losses.get(&(node, *cidr)) else {
+                    return true;
+                };
+                survey.lose_pod_cidr(*claim, *winner);
+                false
+            });
+        }
+        if draft.leads_itself()
+            && let Some(reason) = survey.left_out.get(&draft.leader).cloned()
+        {
+            survey.fall(draft.segment, reason);
+        }
+        let left_out = &survey.left_out;
+        draft
+            .members
+            .retain(|(node, _)| !left_out.contains_key(node));
+    }
+    drafts.retain(|draft| survey.speaks(draft));
+    drafts
+}
+
+/// Makes the speakers: settles who keeps which host route, and lists what is left of each.
+pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> {
+    let pods = PodOwners::new(&drafts);
+    let owners = host_owners(&drafts, survey);
+    drafts
+        .into_iter()
+        .enumerate()
+        .filter_map(|(position, draft)| {
+            let mut claims: Vec<Cidr> = draft.members.iter().flat_map(|it| it.1.clone()).collect();
+            for (node, address) in draft.host_routes(survey) {
+                let route = Cidr::host(address);
+                let owner = owners.get(&address).copied().unwrap_or(node);
+                if owner != node {
+                    let node_name = survey.name(owner).to_owned();
+                    survey.lose(
+                        node,
+                        route.to_string(),
+                        RangeReason::Taken { node: node_name },
+                    );
+                } else if let Some((cidr, other)) = pods.stranger(address, position) {
+                    let reason = RangeReason::InPodCidr {
+                        cidr,
+                        node: survey.name(other).to_owned(),
+                    };
+                    survey.lose(node, route.to_string(), reason);
+                } else if !claims.contains(&route) {
+                    claims.push(route);
+                }
+            }
+            Some(Speaker {
+                place: survey.candidates.get(draft.leader)?.place.clone(),
+                leader: draft.name,
+                key: draft.key,
+                endpoint: draft.endpoint,
+                claims,
+            })
+        })
+        .collect()
+}
+
+fn pod_claims<'a>(draft: &'a Draft) -> impl Iterator<Item = PodClaim> + 'a {
+    draft.members.iter().flat_map(|(node, pods)| {
+        pods.iter().enumerate().map(|(position, &cidr)| PodClaim {
+            cidr,
+            node: *node,
+            first: position == 0,
+        })
+    })
+}
+
+/// Returns the claims that lose, each with one that it loses to.
+///
+/// Sorted by address, a range is followed at once by one that lies in it, if there is any, so
+/// neighbours tell: the cost does not grow with the number of conflicts.
+fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(usize, Cidr), (PodClaim, PodClaim)> {
+    claims.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length(), claim.node));
+    let mut losses = BTreeMap::new();
+    for equal in claims.chunk_by(|a, b| a.cidr == b.cidr) {
+        if let Some((winner, losers)) = equal.split_first() {
+            losses.extend(losers.iter().map(|it| ((it.node, it.cidr), (*it, *winner))));
+        }
+    }
+    claims.dedup_by_key(|claim| claim.cidr);
+    for pair in claims.windows(2) {
+        if let [wide, narrow] = pair
+            && wide.cidr.contains(narrow.cidr)
+        {
+            losses.insert((wide.node, wide.cidr), (*wide, *narrow));
+        }
+    }
+    losses
+}
+
+/// Returns which node keeps each host route: the first that claims it.
+fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, usize> {
+    let mut owners: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for draft in drafts {
+        for (node, address) in draft.host_routes(survey) {
+            let owner = owners.entry(address).or_insert(node);
+            *owner = node.min(*owner);
+        }
+    }
+    owners
+}
+
+/// Who owns which pod CIDR; these are disjoint by now.
+struct PodOwners {
+    by_first: BTreeMap<IpAddr, (Cidr, usize, usize)>,
+}
+
+impl PodOwners {
+    fn new(drafts: &[Draft]) -> Self {
+        let owned = drafts.iter().enumerate().flat_map(|(position, draft)| {
+            pod_claims(draft).map(move |it| (it.cidr.first(), (it.cidr, position, it.node)))
+        });
+        Self {
+            by_first: owned.collect(),
+        }
+    }
+
+    /// Returns the pod CIDR of another segment that holds `address`, and its node.
+    fn stranger(&self, address: IpAddr, position: usize) -> Option<(Cidr, usize)> {
+        let (_, &(cidr, owner, node)) = self.by_first.range(..=address).next_back()?;
+        (owner != position && cidr.holds(address)).then_some((cidr, node))
+    }
+}
+
+impl Draft<'_> {
+    /// Returns the host routes it claims: its WireGuard address, then those internal addresses of
+    /// its members that a declared range holds.
+    fn host_routes(&self, survey: &Survey) -> Vec<(usize, IpAddr)> {
+        let declared = match &survey.entry.networks {
+            Networks::Typed { additional, .. } => additional,
+            Networks::Flat { allowed } => allowed,
+        };
+        let mut routes = vec![(self.leader, self.wireguard)];
+        for &(node, _) in &self.members {
+            let Some(candidate) = survey.candidates.get(node) else {
+                continue;
+            };
+            for address in check::internal_addresses(candidate.node, &candidate.kilo) {
+                if declared.iter().any(|range| range.cidr.holds(address)) {
+                    routes.push((node, address));
+                }
+            }
+        }
+        routes
+    }
+
+    /// Returns whether the leader's own ranges are given too, not only those of its members.
+    fn leads_itself(&self) -> bool {
+        self.members.iter().any(|(node, _)| *node == self.leader)
+    }
+}
+
+impl Survey<'_> {
+    /// Returns whether a segment still has a leader that speaks.
+    fn speaks(&self, draft: &Draft) -> bool {
+        !matches!(
+            self.left_out.get(&draft.leader),
+            Some(reason) if *reason != Reason::NotSelected
+        )
+    }
+
+    fn lose_pod_cidr(&mut self, claim: PodClaim, winner: PodClaim) {
+        let node = self.name(winner.node).to_owned();
+        if claim.first {
+            self.leave_out(
+                claim.node,
+                Reason::PodCidrTaken {
+                    cidr: claim.cidr,
+                    other: winner.cidr,
+                    node,
+                },
+            );
+        } else {
+            let other = winner.cidr;
+            let reason = RangeReason::PodCidrTaken { other, node };
+            self.lose(claim.node, claim.cidr.to_string(), reason);
+        }
+    }
+}

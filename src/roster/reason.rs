@@ -1,0 +1,139 @@
+//! Why a node, or one of its ranges, is left out.
+
+use std::net::IpAddr;
+
+use crate::mesh::EndpointSource;
+use crate::name::NameError;
+use crate::net::{Cidr, CidrError};
+use crate::wireguard::{EndpointError, KeyError};
+
+/// Why a node is not given to anyone. The operator's own reasons come first, in its order.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reason {
+    /// Kubernetes assigned it no pod CIDR.
+    NoPodCidr,
+    /// Its first pod CIDR is none.
+    PodCidrInvalid {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: CidrError,
+    },
+    /// Its first pod CIDR is not in the declared ranges.
+    PodCidrOutOfRange {
+        /// The pod CIDR.
+        cidr: Cidr,
+    },
+    /// It has no WireGuard address: it does not lead, or Kilo does not run there.
+    NoWireguardIp,
+    /// Its WireGuard address is not written as `address/length`.
+    WireguardIpInvalid {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: CidrError,
+    },
+    /// Its WireGuard address is not in the declared range.
+    WireguardIpOutOfRange {
+        /// The address.
+        address: IpAddr,
+    },
+    /// It has no public key.
+    NoPublicKey,
+    /// No handshake can use its public key.
+    PublicKeyInvalid {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: KeyError,
+    },
+    /// The endpoint that wins cannot be dialled.
+    EndpointInvalid {
+        /// Where it came from.
+        origin: Origin,
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: EndpointProblem,
+    },
+    /// There is no endpoint in any of these places.
+    NoEndpoint(Vec<EndpointSource>),
+    /// Its name is no Kubernetes name.
+    NameInvalid(NameError),
+    /// A node before it has the same key.
+    DuplicateKey(String),
+    /// Its pod CIDR shares addresses with a better founded one.
+    PodCidrTaken {
+        /// Its own.
+        cidr: Cidr,
+        /// The other.
+        other: Cidr,
+        /// The other's node.
+        node: String,
+    },
+    /// Kilo does not count it, and it is no segment of its own.
+    NotReady(Unready),
+    /// The leader of its segment is left out.
+    LeaderLeftOut(String),
+    /// The mesh's `nodeSelector` does not select it.
+    NotSelected,
+}
+
+/// Where an endpoint came from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Origin {
+    /// An annotation of this name.
+    Annotation(&'static str),
+    /// The node's external address.
+    ExternalIP,
+    /// The node's internal address.
+    InternalIP,
+}
+
+/// What is wrong with an endpoint.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EndpointProblem {
+    /// In itself.
+    Endpoint(EndpointError),
+    /// A name under none of the mesh's `endpointDomains`.
+    UndeclaredName,
+}
+
+/// Why Kilo does not count a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unready {
+    /// It stopped checking in.
+    Stale,
+    /// Kilo has no endpoint for it.
+    NoEndpoint,
+}
+
+/// Why a range is not given to anyone although its node is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum RangeReason {
+    /// It is no range.
+    Invalid(CidrError),
+    /// It is not in the declared ranges.
+    OutOfRange,
+    /// The node already has one of this family.
+    SecondOfFamily,
+    /// A node before it claims the same address.
+    Taken {
+        /// The other node.
+        node: String,
+    },
+    /// It lies in another segment's pod CIDR.
+    InPodCidr {
+        /// That pod CIDR.
+        cidr: Cidr,
+        /// The node that owns it.
+        node: String,
+    },
+    /// It shares addresses with another node's pod CIDR.
+    PodCidrTaken {
+        /// That pod CIDR.
+        other: Cidr,
+        /// The node that owns it.
+        node: String,
+    },
+}
