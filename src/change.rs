@@ -1,0 +1,123 @@
+//! Changes: what a new tree takes away from the one that is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::manifest::{KUSTOMIZATION, SOURCE_LABEL};
+use crate::plan::Plan;
+
+/// Peers that a target would no longer have at all: how GitOps tears down a mesh.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Loss {
+    /// A target would have no Peer, and its folder does not say so already.
+    EmptyTarget {
+        /// The target.
+        target: String,
+    },
+    /// No mesh names the target any more.
+    Target {
+        /// The target.
+        target: String,
+        /// How many Peers its folder has.
+        peers: usize,
+    },
+    /// A source would give the target nothing any more.
+    Source {
+        /// The target.
+        target: String,
+        /// The source.
+        source: String,
+        /// How many Peers it gives now.
+        peers: usize,
+    },
+}
+
+/// A file of ours that is there but no longer wanted.
+pub struct Stale {
+    /// Its path in the tree.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What of a Peer tells where it leads.
+#[derive(Deserialize)]
+struct Document {
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// Returns what `plan` takes away, given the `stale` files and the paths that stay as they are.
+pub fn losses(plan: &Plan, stale: &[Stale], same: &BTreeSet<String>) -> Vec<Loss> {
+    let mut losses: BTreeSet<Loss> = plan
+        .targets
+        .iter()
+        .filter(|target| target.blocks.is_empty())
+        .map(|target| target.cluster.to_string())
+        .filter(|target| !same.contains(&format!("{target}/{KUSTOMIZATION}")))
+        .map(|target| Loss::EmptyTarget { target })
+        .collect();
+    for (target, sources) in lost_peers(stale) {
+        let Some(planned) = plan.targets.iter().find(|it| it.cluster.as_str() == target) else {
+            let peers = sources.values().sum();
+            losses.insert(Loss::Target { target, peers });
+            continue;
+        };
+        let given: BTreeSet<&str> = planned
+            .blocks
+            .iter()
+            .filter_map(|&block| plan.blocks.get(block))
+            .map(|block| block.source.as_str())
+            .collect();
+        losses.extend(
+            sources
+                .into_iter()
+                .filter(|(source, peers)| 0 < *peers && !given.contains(source.as_str()))
+                .map(|(source, peers)| Loss::Source {
+                    target: target.clone(),
+                    source,
+                    peers,
+                }),
+        );
+    }
+    losses.into_iter().collect()
+}
+
+/// Returns the Peers in stale files by target and source.
+fn lost_peers(stale: &[Stale]) -> BTreeMap<String, BTreeMap<String, usize>> {
+    let mut lost: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for Stale { path, text } in stale {
+        let Some((target, file)) = path.split_once('/') else {
+            continue;
+        };
+        let sources = lost.entry(target.to_owned()).or_default();
+        if file == KUSTOMIZATION {
+            continue;
+        }
+        let stem = file.strip_suffix(".yaml").unwrap_or(file);
+        for source in sources_of(text, stem) {
+            *sources.entry(source).or_default() += 1;
+        }
+    }
+    lost
+}
+
+/// Returns the source of each Peer in a file; the file's own name where a Peer does not say.
+fn sources_of(text: &str, stem: &str) -> Vec<String> {
+    let documents = serde_yaml::Deserializer::from_str(text);
+    documents
+        .map(|document| {
+            let labels = Document::deserialize(document)
+                .ok()
+                .and_then(|document| document.metadata?.labels);
+            labels
+                .and_then(|mut labels| labels.remove(SOURCE_LABEL))
+                .unwrap_or_else(|| stem.to_owned())
+        })
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! Manifests: the plan as the files that Flux, Argo CD or `kubectl` apply.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::kilo::peer::Peer;
+use crate::name::ClusterName;
+use crate::plan::{Block, Plan, Target};
+use crate::template::{self, TemplateError};
+use crate::wireguard::Host;
+use crate::yaml;
+
+pub use crate::yaml::HEADER;
+
+/// The file of a target that says what to apply.
+pub const KUSTOMIZATION: &str = "kustomization.yaml";
+
+/// The label that names a Peer's mesh, as the operator set it.
+pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
+
+/// The label that names the cluster a Peer leads to, as the operator set it.
+pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
+
+/// Files by path, relative to the rendered tree, with `/` between folder and name.
+///
+/// A text that several targets share is held once.
+pub type Tree = BTreeMap<String, Arc<str>>;
+
+/// Why there is no tree.
+#[derive(Debug, Error)]
+#[error("cannot write the kustomization of `{target}`")]
+pub struct ManifestError {
+    target: ClusterName,
+    #[source]
+    source: TemplateError,
+}
+
+/// Returns the files of every target.
+///
+/// # Errors
+/// A template that does not fit its values, which is a mistake of this program.
+pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
+    let texts: Vec<Arc<str>> = plan.blocks.iter().map(|it| Arc::from(text(it))).collect();
+    let mut tree = Tree::new();
+    for target in &plan.targets {
+        let mut files = Vec::new();
+        for &block in &target.blocks {
+            if let (Some(block), Some(text)) = (plan.blocks.get(block), texts.get(block)) {
+                let file = format!("{}.yaml", block.name);
+                tree.insert(format!("{}/{file}", target.cluster), Arc::clone(text));
+                files.push(file);
+            }
+        }
+        let kustomization = kustomization(target, &files)?;
+        let path = format!("{}/{KUSTOMIZATION}", target.cluster);
+        tree.insert(path, Arc::from(kustomization));
+    }
+    Ok(tree)
+}
+
+/// Returns the Peers of one target as a single stream of documents.
+pub fn stream(plan: &Plan, target: &Target) -> String {
+    let mut stream = format!("{HEADER}\n");
+    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+    for (position, peer) in blocks.flat_map(|block| &block.peers).enumerate() {
+        if 0 < position {
+            stream.push_str("---\n");
+        }
+        push_peer(&mut stream, peer);
+    }
+    stream
+}
+
+fn text(block: &Block) -> String {
+    let mut text = format!("{HEADER}\n");
+    for (position, peer) in block.peers.iter().enumerate() {
+        if 0 < position {
+            text.push_str("---\n");
+        }
+        push_peer(&mut text, peer);
+    }
+    text
+}
+
+fn kustomization(target: &Target, files: &[String]) -> Result<String, ManifestError> {
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    template::kustomization(&files).map_err(|source| ManifestError {
+        target: target.cluster.clone(),
+        source,
+    })
+}
+
+/// Writes a Peer with its keys in the order in which `kustomize build` writes them.
+fn push_peer(text: &mut String, peer: &Peer) {
+    text.push_str("apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n");
+    push_field(text, "    app.kubernetes.io/managed-by", "clustermesh");
+    push_field(text, "    kilo-clustermesh.io/mesh", peer.mesh.as_str());
+    push_field(
+        text,
+        "    kilo-clustermesh.io/source-cluster",
+        peer.cluster.as_str(),
+    );
+    push_field(text, "  name", peer.name.as_str());
+    text.push_str("spec:\n  allowedIPs:\n");
+    for cidr in &peer.allowed_ips {
+        text.push_str("  - ");
+        yaml::push_scalar(text, &cidr.to_string());
+        text.push('\n');
+    }
+    if let Some(endpoint) = &peer.endpoint {
+        text.push_str("  endpoint:\n    dnsOrIP:\n");
+        match &endpoint.host {
+            Host::Ip(address) => push_field(text, "      ip", &address.to_string()),
+            Host::Dns(name) => push_field(text, "      dns", name),
+        }
+        push_number(text, "    port", endpoint.port.get());
+    }
+    if let Some(keepalive) = peer.keepalive {
+        push_number(text, "  persistentKeepalive", keepalive.0.get());
+    }
+    push_field(text, "  publicKey", &peer.key.to_string());
+}
+
+fn push_field(text: &mut String, key: &str, value: &str) {
+    text.push_str(key);
+    text.push_str(": ");
+    yaml::push_scalar(text, value);
+    text.push('\n');
+}
+
+fn push_number(text: &mut String, key: &str, value: u16) {
+    // Writing into a `String` cannot fail.
+    let _ = writeln!(text, "{key}: {value}");
+}

@@ -1,0 +1,280 @@
+//! Which nodes and which of their ranges are left out, and why?
+
+use super::{Finding, Rule, aliased, rule};
+use crate::diagnostic::{Label, Quoted, Severity};
+use crate::fleet::Member;
+use crate::mesh::EndpointSource;
+use crate::place::Place;
+use crate::roster::{
+    Contradiction, Declared, EndpointProblem, LeftOut, LostRange, Origin, RangeReason, Reason,
+    Unready,
+};
+
+static NO_POD_CIDR: Rule = aliased("missing-pod-cidr", "NodeNoPodCIDR");
+static INVALID_POD_CIDR: Rule = aliased("invalid-pod-cidr", "NodeNoPodCIDR");
+static POD_CIDR_OUT_OF_RANGE: Rule = aliased("undeclared-pod-cidr", "NodePodCIDROutOfRange");
+static NO_WIREGUARD_IP: Rule = aliased("missing-wireguard-ip", "NodeNoWireguardIP");
+static INVALID_WIREGUARD_IP: Rule = aliased("invalid-wireguard-ip", "WGIPInvalid");
+static WIREGUARD_IP_OUT_OF_RANGE: Rule = aliased("undeclared-wireguard-ip", "WGIPOutOfRange");
+static NO_PUBLIC_KEY: Rule = aliased("missing-public-key", "NodeNoPublicKey");
+static INVALID_PUBLIC_KEY: Rule = rule("invalid-public-key", Severity::Warning);
+static INVALID_ENDPOINT: Rule = aliased("invalid-endpoint", "NodeEndpointInvalid");
+static NO_ENDPOINT: Rule = aliased("missing-endpoint", "NodeNoEndpoint");
+static INVALID_NODE_NAME: Rule = rule("invalid-node-name", Severity::Warning);
+static DUPLICATE_KEY: Rule = rule("duplicate-key", Severity::Warning);
+static OVERLAPPING_NODE_POD_CIDR: Rule = rule("overlapping-node-pod-cidr", Severity::Warning);
+static NODE_NOT_READY: Rule = rule("node-not-ready", Severity::Warning);
+static LEADER_LEFT_OUT: Rule = rule("leader-left-out", Severity::Warning);
+static NODE_NOT_SELECTED: Rule = rule("node-not-selected", Severity::Notice);
+static UNUSED_POD_CIDR: Rule = rule("unused-pod-cidr", Severity::Warning);
+static DUPLICATE_ADDRESS: Rule = aliased("duplicate-address", "WGIPDuplicate");
+static ADDRESS_IN_POD_CIDR: Rule = rule("address-in-pod-cidr", Severity::Warning);
+static MIXED_GRANULARITY: Rule = rule("mixed-granularity", Severity::Warning);
+static ROAMING_NODE: Rule = rule("roaming-node", Severity::Warning);
+static CONTRADICTED: Rule = rule("contradicted-declaration", Severity::Warning);
+static CONTRADICTED_BY_ALL: Rule = rule("contradicted-declaration", Severity::Error);
+
+/// Returns what there is to tell about one cluster in one mesh.
+pub(super) fn findings(member: &Member) -> Vec<Finding> {
+    let roster = &member.roster;
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(
+        roster
+            .contradictions
+            .iter()
+            .map(|it| contradiction(member, it)),
+    );
+    findings.extend(roster.left_out.iter().map(|it| left_out(member, it)));
+    findings.extend(roster.lost.iter().map(|it| lost(member, it)));
+    findings.extend(roster.dissenters.iter().map(|it| {
+        let message = format!(
+            "says granularity {}, the cluster is rendered as {}",
+            it.says, roster.granularity
+        );
+        on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place)
+    }));
+    let roaming = roster.speakers.iter().filter(|it| it.endpoint.is_none());
+    findings.extend(roaming.map(|it| {
+        let message = "has no endpoint: until it has connected, Kilo may miss changes of other \
+             Peers"
+            .to_owned();
+        on_node(
+            &ROAMING_NODE,
+            member,
+            it.leader.as_str(),
+            message,
+            &it.place,
+        )
+    }));
+    findings
+}
+
+fn on_node(
+    rule: &'static Rule,
+    member: &Member,
+    node: &str,
+    message: String,
+    place: &Place,
+) -> Finding {
+    let cluster = &member.entry.name;
+    let quoted = Quoted(node).to_string();
+    let subject = format!("{cluster}/{}", quoted.trim_matches('`'));
+    let mut finding = Finding::new(rule, cluster.to_string(), subject, message);
+    finding.labels.push(Label {
+        place: place.clone(),
+        text: String::new(),
+    });
+    finding
+}
+
+fn left_out(member: &Member, node: &LeftOut) -> Finding {
+    let (rule, why) = reason(&node.reason);
+    let message = format!("left out: {why}");
+    let mut finding = on_node(rule, member, &node.node, message, &node.place);
+    if matches!(node.reason, Reason::NoEndpoint(_)) {
+        finding.help = endpoint_help(member, node);
+    }
+    finding
+}
+
+/// On bare metal no node has an external address, and nobody has annotated anything yet.
+fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
+    let asks_kilo = member.entry.endpoint_from.contains(&EndpointSource::Kilo);
+    let cluster = &member.entry.name;
+    (node.kilo_has_endpoint && !asks_kilo).then(|| {
+        format!(
+            "Kilo has an endpoint for these nodes; if other clusters can dial it, give `{cluster}` \
+             `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it \
+             `persistentKeepalive: 25`"
+        )
+    })
+}
+
+fn reason(reason: &Reason) -> (&'static Rule, String) {
+    match reason {
+        Reason::NoPodCidr => (&NO_POD_CIDR, "no pod CIDR is assigned".to_owned()),
+        Reason::PodCidrInvalid { text, error } => (
+            &INVALID_POD_CIDR,
+            format!("pod CIDR {} is none: {}", Quoted(text), foreign(error)),
+        ),
+        Reason::PodCidrOutOfRange { cidr } => (
+            &POD_CIDR_OUT_OF_RANGE,
+            format!("pod CIDR {cidr} is in no declared range"),
+        ),
+        Reason::NoWireguardIp => (
+            &NO_WIREGUARD_IP,
+            "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned(),
+        ),
+        Reason::WireguardIpInvalid { text, error } => (
+            &INVALID_WIREGUARD_IP,
+            format!(
+                "WireGuard address {} is none: {}",
+                Quoted(text),
+                foreign(error)
+            ),
+        ),
+        Reason::WireguardIpOutOfRange { address } => (
+            &WIREGUARD_IP_OUT_OF_RANGE,
+            format!("WireGuard address {address} is in no declared range"),
+        ),
+        Reason::NoPublicKey => (
+            &NO_PUBLIC_KEY,
+            "annotation kilo.squat.ai/key is missing or empty".to_owned(),
+        ),
+        Reason::PublicKeyInvalid { text, error } => (
+            &INVALID_PUBLIC_KEY,
+            format!("public key {} is unusable: {error}", Quoted(text)),
+        ),
+        Reason::EndpointInvalid {
+            origin,
+            text,
+            error,
+        } => (
+            &INVALID_ENDPOINT,
+            format!("{}: {}", endpoint(*origin, text), problem(error)),
+        ),
+        Reason::NoEndpoint(sources) => (&NO_ENDPOINT, no_endpoint(sources)),
+        Reason::NameInvalid(error) => (&INVALID_NODE_NAME, format!("bad name: {error}")),
+        other => (between_nodes(other), between_nodes_words(other)),
+    }
+}
+
+/// Reasons that one node gives another.
+fn between_nodes(reason: &Reason) -> &'static Rule {
+    match reason {
+        Reason::DuplicateKey(_) => &DUPLICATE_KEY,
+        Reason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
+        Reason::LeaderLeftOut(_) => &LEADER_LEFT_OUT,
+        Reason::NotSelected => &NODE_NOT_SELECTED,
+        _ => &NODE_NOT_READY,
+    }
+}
+
+fn between_nodes_words(reason: &Reason) -> String {
+    match reason {
+        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
+        Reason::PodCidrTaken { cidr, other, node } => {
+            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
+        }
+        Reason::LeaderLeftOut(leader) => {
+            format!("{}, which leads its location, is left out", Quoted(leader))
+        }
+        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
+        Reason::NotReady(Unready::NoEndpoint) => {
+            "not ready: Kilo has no endpoint for it".to_owned()
+        }
+        _ => "not ready: its Kilo agent stopped checking in".to_owned(),
+    }
+}
+
+fn endpoint(origin: Origin, text: &str) -> String {
+    match origin {
+        Origin::Annotation(key) => format!("endpoint {} of annotation {key}", Quoted(text)),
+        Origin::ExternalIP => format!("external address {}", Quoted(text)),
+        Origin::InternalIP => format!("internal address {}", Quoted(text)),
+    }
+}
+
+fn problem(problem: &EndpointProblem) -> String {
+    match problem {
+        EndpointProblem::Endpoint(error) => foreign(error),
+        EndpointProblem::UndeclaredName => "a DNS name under none of the cluster's \
+             endpointDomains; one that does not resolve stops Kilo on every node"
+            .to_owned(),
+    }
+}
+
+fn no_endpoint(sources: &[EndpointSource]) -> String {
+    let names: Vec<&str> = sources
+        .iter()
+        .map(|source| match source {
+            EndpointSource::Annotation => "annotation clustermesh-endpoint or force-endpoint",
+            EndpointSource::ExternalIP => "external address",
+            EndpointSource::InternalIP => "internal address",
+            EndpointSource::Kilo => "annotation endpoint",
+        })
+        .collect();
+    format!("no endpoint: no {}", names.join(", no "))
+}
+
+fn lost(member: &Member, lost: &LostRange) -> Finding {
+    let range = Quoted(&lost.range).to_string();
+    let range = range.trim_matches('`');
+    let (rule, why) = match &lost.reason {
+        RangeReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
+        RangeReason::OutOfRange => (&UNUSED_POD_CIDR, "in no declared range".to_owned()),
+        RangeReason::SecondOfFamily => (
+            &UNUSED_POD_CIDR,
+            "the node has one of this family already".to_owned(),
+        ),
+        RangeReason::PodCidrTaken { other, node } => (
+            &OVERLAPPING_NODE_POD_CIDR,
+            format!("overlaps {other} of {}", Quoted(node)),
+        ),
+        RangeReason::Taken { node } => (
+            &DUPLICATE_ADDRESS,
+            format!("{} claims the same address", Quoted(node)),
+        ),
+        RangeReason::InPodCidr { cidr, node } => (
+            &ADDRESS_IN_POD_CIDR,
+            format!("lies in pod CIDR {cidr} of {}", Quoted(node)),
+        ),
+    };
+    let message = format!("{range} left out: {why}");
+    on_node(rule, member, &lost.node, message, &lost.place)
+}
+
+fn contradiction(member: &Member, found: &Contradiction) -> Finding {
+    let Contradiction {
+        what,
+        place,
+        against,
+        of,
+    } = found;
+    let what = match what {
+        Declared::PodRanges => "have their pod CIDR outside the declared ranges".to_owned(),
+        Declared::WireguardRange => {
+            "have their WireGuard address outside the declared ranges".to_owned()
+        }
+        Declared::Granularity(declared) => format!("say another granularity than {declared}"),
+        Declared::NodeSelector => "are not selected".to_owned(),
+    };
+    let rule = if member.roster.speakers.is_empty() {
+        &CONTRADICTED_BY_ALL
+    } else {
+        &CONTRADICTED
+    };
+    let cluster = member.entry.name.to_string();
+    let message = format!("{against} of {of} nodes {what}");
+    let mut finding = Finding::new(rule, cluster.clone(), cluster, message);
+    finding.labels.push(Label {
+        place: place.clone(),
+        text: "contradicted".to_owned(),
+    });
+    finding
+}
+
+/// The words of an error that may quote what a node says.
+fn foreign(error: &impl std::fmt::Display) -> String {
+    crate::diagnostic::escaped(&error.to_string(), 200)
+}
