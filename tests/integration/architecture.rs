@@ -1,0 +1,269 @@
+//! The shape of the inside, held by a test because the compiler does not.
+//!
+//! It reads text: comments and the `mod tests` at the foot of a file are left out, and what a
+//! person would not write (`use crate as …`) is not looked for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every module of the core in reading order, and which of them it may use.
+const MODULES: &[(&str, &str)] = &[
+    // Words
+    ("name", ""),
+    ("net", ""),
+    ("wireguard", "name net"),
+    ("granularity", ""),
+    ("selector", "name"),
+    ("place", ""),
+    ("diagnostic", "place"),
+    // Gates
+    ("document", "place diagnostic"),
+    (
+        "mesh",
+        "name net wireguard granularity selector place diagnostic document",
+    ),
+    ("snapshot", "name place diagnostic"),
+    ("config", "name place diagnostic document"),
+    // Kilo
+    ("kilo", "name net wireguard granularity snapshot"),
+    // Who speaks, and what follows
+    (
+        "roster",
+        "name net wireguard granularity selector place mesh snapshot kilo",
+    ),
+    (
+        "fleet",
+        "name net wireguard place mesh snapshot kilo roster",
+    ),
+    ("plan", "name net wireguard place mesh kilo roster fleet"),
+    // Views
+    ("yaml", "diagnostic"),
+    ("template", "yaml"),
+    ("manifest", "name wireguard kilo plan yaml template"),
+    ("change", "name plan manifest"),
+    // Judgement
+    (
+        "rules",
+        "name net place diagnostic mesh kilo roster fleet plan",
+    ),
+];
+
+/// Crates that only the shell may use.
+const SHELL: &[&str] = &[
+    "anstream",
+    "anyhow",
+    "clap",
+    "k8s_openapi",
+    "kube",
+    "tempfile",
+    "tokio",
+];
+
+/// Parts of `std` that only the shell may use.
+const WORLD: &[&str] = &["env", "fs", "os", "process", "thread"];
+
+/// Types and traits that only the shell may use, wherever they come from.
+const SOCKETS: &[&str] = &["TcpListener", "TcpStream", "ToSocketAddrs", "UdpSocket"];
+
+#[test]
+fn modules_stand_in_reading_order() {
+    let lib = production_code(&src().join("lib.rs"));
+    let listed: Vec<&str> = lib
+        .lines()
+        .filter_map(|line| line.split_once("mod ")?.1.strip_suffix(';'))
+        .collect();
+    assert_eq!(listed, modules(), "lib.rs has its own order");
+}
+
+#[test]
+fn arrows_point_up() {
+    for (depth, (module, may_use)) in MODULES.iter().enumerate() {
+        for used in may_use.split_whitespace() {
+            assert!(modules()[..depth].contains(&used), "{module} → {used}");
+        }
+    }
+}
+
+#[test]
+fn modules_use_what_they_may() {
+    let mut wrong = Vec::new();
+    for (module, may_use) in MODULES {
+        for file in files_of(module) {
+            let source = production_code(&file);
+            for used in uses(&source, &file) {
+                let may = may_use.split_whitespace().any(|it| it == used);
+                if used != *module && !may {
+                    wrong.push(format!("{} → {used}", shown(&file)));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn nothing_goes_around_the_arrows() {
+    for file in core_files() {
+        let source = production_code(&file);
+        for dodge in ["crate::{", "crate::*", "super::super", "#[path"] {
+            assert!(!source.contains(dodge), "{dodge} in {}", shown(&file));
+        }
+    }
+}
+
+#[test]
+fn the_core_stays_pure() {
+    let mut wrong = Vec::new();
+    for file in core_files() {
+        let source = production_code(&file);
+        let words: Vec<&str> = words(&source).collect();
+        let from_std = names_after(&source, "std::");
+        let used = SHELL
+            .iter()
+            .filter(|name| !names_after(&source, &format!("{name}::")).is_empty())
+            .chain(WORLD.iter().filter(|name| from_std.contains(name)))
+            .chain(SOCKETS.iter().filter(|name| words.contains(name)));
+        wrong.extend(used.map(|name| format!("{name} in {}", shown(&file))));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// So that a search for `crate::net` finds what it says.
+#[test]
+fn no_name_begins_another() {
+    for left in modules() {
+        for right in modules() {
+            assert!(left == right || !right.starts_with(left), "{left}, {right}");
+        }
+    }
+}
+
+#[test]
+fn reads_source_as_it_should() {
+    let source =
+        "use std::{collections::{fs, X}, env, fmt::Write}; my_std::process; std::thread::x";
+    assert_eq!(
+        names_after(source, "std::"),
+        ["collections", "env", "fmt", "thread"]
+    );
+    assert_eq!(
+        names_after("(crate) $crate::a; crate::b::c", "crate::"),
+        ["a", "b"]
+    );
+}
+
+fn modules() -> Vec<&'static str> {
+    MODULES.iter().map(|(module, _)| *module).collect()
+}
+
+/// Which modules of the core a file names. In the file of a module itself, `super` is the root.
+fn uses<'a>(source: &'a str, file: &Path) -> Vec<&'a str> {
+    let mut used = names_after(source, "crate::");
+    if file.parent() == Some(&src()) {
+        let above = names_after(source, "super::");
+        used.extend(above.iter().filter(|name| modules().contains(name)));
+    }
+    used
+}
+
+/// The first name after each occurrence of a path, and each first name of a list in braces there.
+fn names_after<'a>(source: &'a str, path: &str) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (start, _) in source.match_indices(path) {
+        if source[..start].ends_with(is_word) {
+            continue;
+        }
+        let rest = &source[start + path.len()..];
+        match rest.strip_prefix('{') {
+            Some(list) => names.extend(first_names(list)),
+            None => names.extend(words(rest).next()),
+        }
+    }
+    names
+}
+
+/// What each entry of a list begins with, up to the brace that closes it.
+fn first_names(list: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut depth = 1;
+    let mut entry = 0;
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || depth == 1 && letter == ',' {
+            names.extend(words(&list[entry..at]).next());
+            entry = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names
+}
+
+fn words(source: &str) -> impl Iterator<Item = &str> {
+    source
+        .split(|letter| !is_word(letter))
+        .filter(|word| !word.is_empty())
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn shown(file: &Path) -> String {
+    file.strip_prefix(src()).unwrap().display().to_string()
+}
+
+/// `module.rs` and what lies in `module/`.
+fn files_of(module: &str) -> Vec<PathBuf> {
+    let belongs = |file: &PathBuf| {
+        let path = file.strip_prefix(src()).unwrap().with_extension("");
+        path.starts_with(module)
+    };
+    core_files().into_iter().filter(belongs).collect()
+}
+
+fn core_files() -> Vec<PathBuf> {
+    let mut files = files_under(&src());
+    files.retain(|file| !file.starts_with(src().join("bin")));
+    files
+}
+
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_under(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A file without comments and without the tests at its foot. Clippy sees to it that they stand
+/// there (`items_after_test_module`).
+fn production_code(file: &Path) -> String {
+    if file.ends_with("tests.rs") {
+        return String::new();
+    }
+    let source = fs::read_to_string(file).unwrap();
+    let mut code = String::new();
+    for line in source.lines().take_while(|line| *line != "mod tests {") {
+        if !line.trim_start().starts_with("//") {
+            code.push_str(line);
+            code.push('\n');
+        }
+    }
+    code
+}
