@@ -293,7 +293,7 @@ mod tests {
         insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"its apiVersion is `kilo-clustermesh.io/v2`, but this version reads `kilo-clustermesh.io/v1`");
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"two nodes are called `a`");
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
-        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 117");
+        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 109");
         insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it holds cluster `west`, but is named after `east`");
         assert!(read("{").unwrap_err().is_syntax());
     }

@@ -25,7 +25,7 @@ const MODULES: &[(&str, &str)] = &[
     ("snapshot", "name place diagnostic"),
     ("config", "name place diagnostic document"),
     // Kilo
-    ("kilo", "name net wireguard granularity snapshot"),
+    ("kilo", "name net wireguard granularity diagnostic snapshot"),
     // Who speaks, and what follows
     (
         "roster",

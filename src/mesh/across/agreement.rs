@@ -6,8 +6,8 @@ use crate::diagnostic::Diagnostic;
 use crate::net::Cidr;
 use crate::place::Place;
 
-use super::super::{Entry, Networks, Range};
 use super::{Member, Members};
+use crate::mesh::{Entry, Networks, Range};
 
 /// Returns every difference in what two meshes say about one cluster.
 pub(super) fn check(members: &Members) -> Vec<Diagnostic> {

@@ -6,8 +6,8 @@ use crate::diagnostic::Diagnostic;
 use crate::name::ClusterName;
 use crate::net::{self, Cidr};
 
-use super::super::{Mesh, Range};
 use super::{Member, Members};
+use crate::mesh::{Mesh, Range};
 
 /// How many overlaps are told.
 const TOLD: usize = 1000;

@@ -1,0 +1,272 @@
+//! `clustermesh render`
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::builder::NonEmptyStringValueParser;
+use clustermesh::change::{self, Loss, Stale};
+use clustermesh::diagnostic::{Diagnostic, Severity};
+use clustermesh::fleet::{Fleet, MissingSnapshot};
+use clustermesh::manifest;
+use clustermesh::plan::{self, Plan};
+use clustermesh::rules;
+
+use crate::disk::tree::{Survey, survey};
+use crate::disk::{self, swap};
+use crate::output::Talk;
+use crate::settings::{Options, Settings};
+use crate::{Outcome, input};
+
+/// The largest rendered file that is read back, in bytes.
+const MANIFEST_LIMIT: u64 = 256 << 20;
+
+/// Write the Kilo Peers of every cluster
+///
+/// Reads the meshes and the snapshots of their clusters and writes `rendered/TARGET/`, one folder
+/// for each cluster: a kustomization, and a file of Peers for each cluster it sees. Writes all or
+/// nothing, only what differs, and removes files of its own that are no longer wanted.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Compare instead of writing; exits with 1 and a list if anything differs
+    #[arg(long, conflicts_with = "stdout")]
+    check: bool,
+
+    /// Only this cluster's manifests, to standard output
+    #[arg(long, value_name = "CLUSTER", requires = "stdout", value_parser = NonEmptyStringValueParser::new())]
+    target: Option<String>,
+
+    /// Print instead of writing
+    #[arg(long, requires = "target")]
+    stdout: bool,
+
+    /// Let warnings fail too
+    #[arg(long, env = "CLUSTERMESH_STRICT")]
+    strict: bool,
+
+    /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
+    #[arg(long, value_name = "TARGET[/SOURCE]")]
+    allow_empty: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh render
+  clustermesh render --check                    in CI: is what is committed up to date?
+  clustermesh render --target east --stdout     what would east get?
+  clustermesh render --allow-empty '*/west'     west leaves the mesh";
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let settings = match options.settle() {
+        Ok(settings) => settings,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let read = match input::meshes(&settings) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    talk.diagnostics(&read.sources, &read.remarks)?;
+    if read.meshes.is_empty() && !is_allowed(args, "*", None) {
+        let files = names(settings.meshes.iter().map(|path| input::name(path)));
+        talk.wrong(&format!(
+            "no ClusterMesh in {files}, so every Peer would be deleted; if that is meant, render \
+             with --allow-empty '*'"
+        ))?;
+        return Ok(Outcome::Findings);
+    }
+    let snapshots = input::snapshots(&settings, &read.meshes)?;
+    if !snapshots.wrong.is_empty() {
+        for message in &snapshots.wrong {
+            talk.wrong(message)?;
+        }
+        return Ok(match snapshots.is_syntax {
+            true => Outcome::Unreadable,
+            false => Outcome::Findings,
+        });
+    }
+    let fleet = match Fleet::new(&read.meshes, &snapshots.files) {
+        Ok(fleet) => fleet,
+        Err(missing) => {
+            talk.diagnostics(&read.sources, &missing_snapshots(&missing, &settings))?;
+            return Ok(Outcome::Findings);
+        }
+    };
+    let plan = plan::plan(&fleet)?;
+    let findings = rules::findings(&fleet, &plan);
+    talk.findings(&read.sources, &findings)?;
+    let remarks = read.remarks.iter().map(|remark| remark.severity);
+    let severities = findings.iter().map(|it| it.rule.severity).chain(remarks);
+    let limit = if args.strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    if severities.max().is_some_and(|worst| limit <= worst) {
+        talk.line("nothing was written")?;
+        return Ok(Outcome::Findings);
+    }
+    match &args.target {
+        Some(target) => print(args, &plan, target, talk, result),
+        None => {
+            let rosters = fleet.members().iter().map(|member| &member.roster);
+            let left_out = rosters.map(|roster| roster.left_out.len()).sum();
+            write(args, &settings, (&plan, left_out), talk, result)
+        }
+    }
+}
+
+fn missing_snapshots(missing: &[MissingSnapshot], settings: &Settings) -> Vec<Diagnostic> {
+    missing
+        .iter()
+        .map(|MissingSnapshot { cluster, place }| {
+            let path = settings.snapshots.join(format!("{cluster}.json"));
+            let path = input::name(&path);
+            let message = format!("cluster `{cluster}` has no snapshot: there is no `{path}`");
+            let help = format!(
+                "kubectl --context {cluster} get nodes -o json | clustermesh snapshot {cluster} --from -"
+            );
+            Diagnostic::error("missing-snapshot", message)
+                .at(place.clone(), "named here")
+                .help(help)
+        })
+        .collect()
+}
+
+/// Prints one target's manifests.
+fn print(
+    args: &Args,
+    plan: &Plan,
+    name: &str,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let Some(target) = plan.targets.iter().find(|it| it.cluster.as_str() == name) else {
+        let known = plan.targets.iter().map(|it| it.cluster.to_string());
+        bail!(
+            "no mesh names a cluster `{}`; there is {}",
+            input::name(Path::new(name)),
+            names(known)
+        );
+    };
+    if target.blocks.is_empty() && !is_allowed(args, name, None) {
+        let loss = Loss::EmptyTarget {
+            target: name.to_owned(),
+        };
+        talk.losses(&[loss])?;
+        return Ok(Outcome::Findings);
+    }
+    result.write_all(manifest::stream(plan, target).as_bytes())?;
+    result.flush()?;
+    Ok(Outcome::Clean)
+}
+
+/// Writes the tree, or compares it.
+fn write(
+    args: &Args,
+    settings: &Settings,
+    (plan, left_out): (&Plan, usize),
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let tree = manifest::tree(plan)?;
+    let rendered = &settings.rendered;
+    let survey = survey(rendered, &tree)?;
+    if args.check {
+        return check(&survey, rendered, result);
+    }
+    survey.check_unblocked()?;
+    let losses: Vec<Loss> = losses(plan, &survey, rendered)?
+        .into_iter()
+        .filter(|loss| !is_loss_allowed(args, loss))
+        .collect();
+    if !losses.is_empty() {
+        talk.losses(&losses)?;
+        return Ok(Outcome::Findings);
+    }
+    swap::apply(rendered, &tree, &survey).with_context(|| {
+        format!(
+            "cannot write `{}`; it was left as it was",
+            rendered.display()
+        )
+    })?;
+    talk.summary(plan, left_out, &survey)?;
+    Ok(Outcome::Clean)
+}
+
+/// Lists what a render would do to the tree, and what else is in it.
+fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::Result<Outcome> {
+    let mut lines: BTreeMap<&str, &str> = BTreeMap::new();
+    let groups = [
+        ("missing", &survey.missing),
+        ("changed", &survey.changed),
+        ("stale", &survey.stale),
+    ];
+    for (what, paths) in groups {
+        lines.extend(paths.iter().map(|path| (path.as_str(), what)));
+    }
+    let foreign: Vec<(&str, String)> = survey
+        .foreign
+        .iter()
+        .chain(&survey.blocked)
+        .map(|it| (it.path.as_str(), format!("foreign ({})", it.kind)))
+        .collect();
+    lines.extend(foreign.iter().map(|(path, kind)| (*path, kind.as_str())));
+    for (path, what) in &lines {
+        writeln!(result, "{what}: {}", input::name(&rendered.join(path)))?;
+    }
+    result.flush()?;
+    Ok(match lines.is_empty() {
+        true => Outcome::Clean,
+        false => Outcome::Findings,
+    })
+}
+
+fn losses(plan: &Plan, survey: &Survey, rendered: &Path) -> anyhow::Result<Vec<Loss>> {
+    let stale = survey
+        .stale
+        .iter()
+        .map(|path| {
+            let text = disk::read_text(&rendered.join(path), MANIFEST_LIMIT)?;
+            Ok(Stale {
+                path: path.clone(),
+                text,
+            })
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let same: BTreeSet<String> = survey.same.iter().cloned().collect();
+    Ok(change::losses(plan, &stale, &same))
+}
+
+fn is_loss_allowed(args: &Args, loss: &Loss) -> bool {
+    match loss {
+        Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
+            is_allowed(args, target, None)
+        }
+        Loss::Source { target, source, .. } => is_allowed(args, target, Some(source)),
+    }
+}
+
+/// Returns whether a flag allows a target to be emptied, or to lose a source.
+fn is_allowed(args: &Args, target: &str, source: Option<&str>) -> bool {
+    args.allow_empty.iter().any(|allowed| {
+        let (to, from) = match allowed.split_once('/') {
+            Some((to, from)) => (to, Some(from)),
+            None => (allowed.as_str(), None),
+        };
+        (to == "*" || to == target) && (from.is_none() || from == source)
+    })
+}
+
+fn names(names: impl Iterator<Item = String>) -> String {
+    names
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

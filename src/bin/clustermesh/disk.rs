@@ -1,0 +1,226 @@
+//! Files: read whole and bounded, written whole or not at all.
+//!
+//! Nothing here is synced to the platter: git is the store, and what we write can be rendered again.
+//! What is guarded against is a run that fails or is killed halfway.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clustermesh::diagnostic;
+use tempfile::{Builder, NamedTempFile};
+
+mod lock;
+pub(crate) mod swap;
+pub(crate) mod tree;
+
+/// What temporary files and folders of ours begin with.
+const TEMPORARY: &str = ".clustermesh-";
+
+/// The longest path that is shown, in characters.
+const SHOWN: usize = 1000;
+
+/// Returns the text of a file of at most `limit` bytes; `-` is the standard input.
+pub(crate) fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
+    if path == Path::new("-") {
+        let text = bounded_text(&mut io::stdin().lock(), limit);
+        return text.context("cannot read the standard input");
+    }
+    file_text(path, limit).with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Gives a file these bytes and returns whether it had others, or none. Missing folders are made.
+///
+/// A file that has them is left alone, and one that can't be written stays as it was.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    replace(path, bytes).with_context(|| format!("cannot write {}", shown(path)))
+}
+
+/// Returns a path fit for a terminal.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    format!("`{}`", diagnostic::escaped(&text, SHOWN))
+}
+
+fn file_text(path: &Path, limit: u64) -> anyhow::Result<String> {
+    // Before it is opened: opening a pipe would wait for a writer.
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        let hint = if metadata.is_dir() {
+            ""
+        } else {
+            "; `-` reads from a pipe"
+        };
+        bail!("it is {}, not a file{hint}", kind(metadata.file_type()));
+    }
+    bounded_text(&mut File::open(path)?, limit)
+}
+
+fn bounded_text(reader: &mut impl Read, limit: u64) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if limit < bytes.len() as u64 {
+        bail!("it has more than the {limit} bytes that are allowed");
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("it is not UTF-8: the first wrong byte has offset {offset}")
+    })
+}
+
+/// Says what a thing is that is no regular file, with its article.
+fn kind(file_type: FileType) -> &'static str {
+    match file_type {
+        _ if file_type.is_dir() => "a folder",
+        _ if file_type.is_symlink() => "a symbolic link",
+        _ if file_type.is_file() => "a file",
+        _ => "a device, pipe or socket",
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            if metadata.len() == bytes.len() as u64 && holds(&mut File::open(path)?, bytes)? {
+                return Ok(false);
+            }
+        }
+        Ok(metadata) => bail!("{} is in its place", kind(metadata.file_type())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    let folder = folder_of(path);
+    fs::create_dir_all(folder)?;
+    let mut file = temporary_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(true)
+}
+
+/// The folder that a file stands in, which has a name even where the path doesn't show it.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A temporary file is meant for its owner's eyes only; ours becomes an ordinary one.
+fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(TEMPORARY);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(fs::Permissions::from_mode(0o644));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// Makes a file that is not there yet, with the permissions of any other.
+fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o644);
+    }
+    options.open(path)?.write_all(bytes)
+}
+
+/// Returns whether the rest of a reader is `bytes`, a piece at a time.
+fn holds(reader: &mut impl Read, mut bytes: &[u8]) -> io::Result<bool> {
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let read = match reader.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        match piece
+            .get(..read)
+            .and_then(|piece| bytes.strip_prefix(piece))
+        {
+            Some(rest) if read == 0 => return Ok(rest.is_empty()),
+            Some(rest) => bytes = rest,
+            None => return Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn refusal<T: std::fmt::Debug>(result: anyhow::Result<T>, folder: &TempDir) -> String {
+        let text = format!("{:#}", result.unwrap_err());
+        text.replace(&*folder.path().to_string_lossy(), "…")
+    }
+
+    #[test]
+    fn reads_no_more_than_it_may() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read_text(&path, 5).unwrap(), "12345");
+        insta::assert_snapshot!(refusal(read_text(&path, 4), &folder), @"cannot read `…/a`: it has more than the 4 bytes that are allowed");
+        fs::write(&path, b"caf\xe9").unwrap();
+        insta::assert_snapshot!(refusal(read_text(&path, 9), &folder), @"cannot read `…/a`: it is not UTF-8: the first wrong byte has offset 3");
+    }
+
+    #[test]
+    fn reads_files_only() {
+        let folder = TempDir::new().unwrap();
+        insta::assert_snapshot!(refusal(read_text(folder.path(), 9), &folder), @"cannot read `…`: it is a folder, not a file");
+        insta::assert_snapshot!(refusal(read_text(&folder.path().join("b\n"), 9), &folder), @r"cannot read `…/b\n`: No such file or directory (os error 2)");
+        #[cfg(unix)]
+        insta::assert_snapshot!(refusal(read_text(Path::new("/dev/null"), 9), &folder), @"cannot read `/dev/null`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
+    }
+
+    #[test]
+    fn writes_only_what_differs() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("new/a");
+        assert!(write_file(&path, b"old").unwrap());
+        let before = fs::metadata(&path).unwrap();
+        assert!(!write_file(&path, b"old").unwrap());
+        let after = fs::metadata(&path).unwrap();
+        assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+        assert!(write_file(&path, b"new").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn compares_to_the_last_byte() {
+        let long = vec![b'x'; 100_000];
+        let mut other = long.clone();
+        other[99_999] = b'y';
+        assert!(holds(&mut &long[..], &long).unwrap());
+        assert!(!holds(&mut &long[..], &other).unwrap());
+        assert!(!holds(&mut &long[..], &long[..99_999]).unwrap());
+        assert!(!holds(&mut &long[..99_999], &long).unwrap());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn writes_ordinary_files_and_follows_no_link() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = TempDir::new().unwrap();
+        let (file, link) = (folder.path().join("a"), folder.path().join("b"));
+        write_file(&file, b"1").unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, b"").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&file), mode(&plain) & !0o022);
+        symlink(&file, &link).unwrap();
+        insta::assert_snapshot!(refusal(write_file(&link, b"2"), &folder), @"cannot write `…/b`: a symbolic link is in its place");
+        assert_eq!(fs::read(&file).unwrap(), b"1");
+    }
+}

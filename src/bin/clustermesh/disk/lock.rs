@@ -1,0 +1,38 @@
+//! The lock that lets one run at a time write a tree.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use anyhow::bail;
+
+/// Keeps other runs away until the result is dropped, or the process ends in whatever way.
+///
+/// Where a folder can't be locked, as on some network file systems, we go without.
+pub(super) fn hold(root: &Path) -> anyhow::Result<Option<File>> {
+    let Ok(folder) = File::open(root) else {
+        return Ok(None);
+    };
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => bail!("another run is writing it"),
+        Err(TryLockError::Error(_)) => Ok(None),
+        Ok(()) => Ok(Some(folder)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn one_run_at_a_time() {
+        let root = TempDir::new().unwrap();
+        let first = hold(root.path()).unwrap();
+        if first.is_some() {
+            assert!(hold(root.path()).is_err());
+        }
+        drop(first);
+        assert!(hold(root.path()).is_ok());
+    }
+}

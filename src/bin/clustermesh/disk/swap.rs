@@ -1,0 +1,400 @@
+//! The swap: a new tree in the place of the old one, all of it or nothing.
+//!
+//! Everything is written into a folder of its own first, so that a full disk changes nothing. Then
+//! each file is renamed into its place, which a kill can only precede or follow, and every step is
+//! remembered until the last one is done.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tempfile::{Builder, TempDir};
+
+use super::tree::{Files, Survey, folders};
+use super::{TEMPORARY, create, folder_of, lock, shown};
+
+/// A swap in progress.
+struct Swap {
+    /// Where new files wait and old ones are kept; removed when this is dropped.
+    staging: TempDir,
+    /// What was done, and so is to be undone.
+    steps: Vec<Step>,
+}
+
+/// Something that was done to the tree.
+enum Step {
+    /// This folder was made.
+    Folder(PathBuf),
+    /// A file was made where none was.
+    Made(PathBuf),
+    /// A file was replaced or removed, of which `old` is the old one.
+    Replaced { path: PathBuf, old: PathBuf },
+}
+
+/// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
+///
+/// If that fails, everything is put back as it was. What is not ours is left alone.
+pub(crate) fn apply(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+    survey.check_unblocked()?;
+    if survey.is_current() && survey.abandoned.is_empty() {
+        return Ok(());
+    }
+    let absent: Vec<&Path> = root.ancestors().take_while(is_absent).collect();
+    let applied = apply_in(root, wanted, survey);
+    if applied.is_err() {
+        for folder in absent {
+            // It fails where it was not made, or where someone else put something into it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    applied.with_context(|| format!("cannot write the tree {}", shown(root)))
+}
+
+fn apply_in(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+    fs::create_dir_all(root)?;
+    let _lock = lock::hold(root)?;
+    for folder in &survey.abandoned {
+        remove_abandoned(folder)?;
+    }
+    let mut swap = Swap {
+        staging: Builder::new().prefix(TEMPORARY).tempdir_in(root)?,
+        steps: Vec::new(),
+    };
+    if let Err(error) = swap.run(root, wanted, survey) {
+        return Err(swap.undo(error));
+    }
+    remove_emptied(root, wanted, survey);
+    Ok(())
+}
+
+fn is_absent(folder: &&Path) -> bool {
+    *folder != Path::new("") && fs::symlink_metadata(folder).is_err()
+}
+
+/// Another run may have been quicker.
+fn remove_abandoned(folder: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", shown(folder)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes folders in which nothing is left, as git would. If that fails, no one is hurt.
+fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
+    let kept = folders(wanted).unwrap_or_default();
+    let mut emptied: Vec<&str> = survey
+        .stale
+        .iter()
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .filter(|folder| !kept.contains(folder))
+        .collect();
+    emptied.dedup();
+    for folder in emptied {
+        // It fails where something foreign is left, which is as it should be.
+        let _ = fs::remove_dir(root.join(folder));
+    }
+}
+
+impl Swap {
+    fn run(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+        let paths: Vec<&String> = survey.missing.iter().chain(&survey.changed).collect();
+        for (index, path) in paths.iter().enumerate() {
+            let text = wanted.get(*path).context("surveyed against another tree")?;
+            let written = create(&self.staged(index), text.as_bytes());
+            written.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
+        }
+        for (index, path) in paths.iter().enumerate() {
+            let path = root.join(path);
+            let done = if index < survey.missing.len() {
+                self.make(index, &path)
+            } else {
+                self.replace(index, &path)
+            };
+            done.with_context(|| format!("cannot write {}", shown(&path)))?;
+        }
+        for (index, path) in (paths.len()..).zip(&survey.stale) {
+            let path = root.join(path);
+            let done = self.remove(index, &path);
+            done.with_context(|| format!("cannot remove {}", shown(&path)))?;
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, index: usize, path: &Path) -> io::Result<()> {
+        let staged = self.staged(index);
+        if let Err(error) = fs::rename(&staged, path) {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            // The first file of its folder.
+            let folder = folder_of(path);
+            fs::create_dir(folder)?;
+            self.steps.push(Step::Folder(folder.to_owned()));
+            fs::rename(&staged, path)?;
+        }
+        self.steps.push(Step::Made(path.to_owned()));
+        Ok(())
+    }
+
+    fn replace(&mut self, index: usize, path: &Path) -> io::Result<()> {
+        let old = self.back_up(index, path)?;
+        fs::rename(self.staged(index), path)?;
+        self.steps.push(Step::Replaced {
+            path: path.to_owned(),
+            old,
+        });
+        Ok(())
+    }
+
+    fn remove(&mut self, index: usize, path: &Path) -> io::Result<()> {
+        let old = self.back_up(index, path)?;
+        fs::remove_file(path)?;
+        self.steps.push(Step::Replaced {
+            path: path.to_owned(),
+            old,
+        });
+        Ok(())
+    }
+
+    /// Gives a file a second name, or a copy where the file system knows no second names.
+    fn back_up(&self, index: usize, path: &Path) -> io::Result<PathBuf> {
+        let old = self.staging.path().join(format!("{index}.old"));
+        if fs::hard_link(path, &old).is_err() {
+            fs::copy(path, &old)?;
+        }
+        Ok(old)
+    }
+
+    fn staged(&self, index: usize) -> PathBuf {
+        self.staging.path().join(format!("{index}.new"))
+    }
+
+    /// Puts everything back and returns why, and what could not be put back.
+    fn undo(self, reason: anyhow::Error) -> anyhow::Error {
+        let Self { staging, steps } = self;
+        let undone: Vec<_> = steps
+            .iter()
+            .rev()
+            .filter_map(|step| step.undo().err())
+            .collect();
+        if undone.is_empty() {
+            return reason;
+        }
+        let kept = shown(&staging.keep());
+        reason.context(format!(
+            "{} changes could not be undone; the next run removes the old files, which are in {kept}",
+            undone.len()
+        ))
+    }
+}
+
+impl Step {
+    fn undo(&self) -> io::Result<()> {
+        match self {
+            Self::Folder(path) => fs::remove_dir(path),
+            Self::Made(path) => fs::remove_file(path),
+            Self::Replaced { path, old } => fs::rename(old, path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clustermesh::yaml;
+
+    use super::super::tree::survey;
+    use super::*;
+
+    fn ours(text: &str) -> String {
+        format!("{}\n{text}\n", yaml::HEADER)
+    }
+
+    fn files(files: &[(&str, &str)]) -> Files {
+        let file = |&(path, text): &(&str, &str)| (path.to_owned(), ours(text).into());
+        files.iter().map(file).collect()
+    }
+
+    /// What stands under a folder: the text of each file, none for a folder.
+    fn standing(root: &Path) -> BTreeMap<PathBuf, Option<String>> {
+        let mut standing = BTreeMap::new();
+        for entry in fs::read_dir(root).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                standing.extend(self::standing(&path));
+                standing.insert(path, None);
+            } else {
+                let text = fs::read_to_string(&path).unwrap();
+                standing.insert(path, Some(text));
+            }
+        }
+        standing
+    }
+
+    fn put(root: &Path, wanted: &Files) -> anyhow::Result<()> {
+        apply(root, wanted, &survey(root, wanted)?)
+    }
+
+    fn assert_stands(root: &Path, wanted: &Files) {
+        let there = standing(root).into_iter().filter_map(|(path, text)| {
+            let path = path.strip_prefix(root).unwrap().to_str()?.to_owned();
+            Some((path, text?.into()))
+        });
+        assert_eq!(there.collect::<Files>(), *wanted);
+    }
+
+    #[test]
+    fn makes_a_tree_and_then_the_next() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().join("deep/rendered");
+        let old = files(&[
+            ("west/a.yaml", "1"),
+            ("west/b.yaml", "1"),
+            ("east/a.yaml", "1"),
+        ]);
+        put(&root, &old).unwrap();
+        assert_stands(&root, &old);
+        let new = files(&[
+            ("west/a.yaml", "1"),
+            ("west/b.yaml", "2"),
+            ("north/a.yaml", "1"),
+        ]);
+        put(&root, &new).unwrap();
+        assert_stands(&root, &new);
+        assert!(!root.join("east").exists());
+        put(&root, &files(&[])).unwrap();
+        assert_eq!(standing(&root), BTreeMap::new());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn touches_only_what_differs() {
+        use std::os::unix::fs::MetadataExt as _;
+        let root = TempDir::new().unwrap();
+        put(
+            root.path(),
+            &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")]),
+        )
+        .unwrap();
+        let seen = |path: &str| {
+            let metadata = fs::metadata(root.path().join(path)).unwrap();
+            (
+                metadata.ino(),
+                metadata.mtime_nsec(),
+                metadata.ctime_nsec(),
+                metadata.mode() & 0o777,
+            )
+        };
+        let (a, top) = (seen("west/a.yaml"), seen(""));
+        put(
+            root.path(),
+            &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")]),
+        )
+        .unwrap();
+        assert_eq!(seen(""), top);
+        put(
+            root.path(),
+            &files(&[("west/a.yaml", "1"), ("west/b.yaml", "2")]),
+        )
+        .unwrap();
+        assert_eq!(seen("west/a.yaml"), a);
+        assert_eq!(a.3 | 0o044, 0o644);
+    }
+
+    #[test]
+    fn leaves_alone_what_is_not_ours() {
+        let root = TempDir::new().unwrap();
+        put(
+            root.path(),
+            &files(&[("west/a.yaml", "1"), ("east/a.yaml", "1")]),
+        )
+        .unwrap();
+        fs::write(root.path().join("west/notes.txt"), "mine").unwrap();
+        fs::write(root.path().join("README.md"), "mine").unwrap();
+        put(root.path(), &files(&[])).unwrap();
+        let left: Vec<Option<String>> = standing(root.path()).into_values().collect();
+        assert_eq!(left, [Some("mine".into()), None, Some("mine".into())]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn writes_through_no_link() {
+        let (root, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        fs::write(outside.path().join("a.yaml"), ours("theirs")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("west")).unwrap();
+        let wanted = files(&[("west/a.yaml", "1"), ("east/a.yaml", "1")]);
+        assert!(put(root.path(), &wanted).is_err());
+        assert!(!root.path().join("east").exists());
+        assert_stands(outside.path(), &files(&[("a.yaml", "theirs")]));
+    }
+
+    /// A folder that comes into the way after the survey fails the run in its middle.
+    #[test]
+    fn puts_everything_back_when_it_fails() {
+        for trap in ["west/m.yaml", "west/c.yaml", "west/s.yaml"] {
+            let root = TempDir::new().unwrap();
+            let old = [
+                ("west/b.yaml", "1"),
+                ("west/c.yaml", "1"),
+                ("gone/a.yaml", "1"),
+            ];
+            put(
+                root.path(),
+                &files(&[&old[..], &[("west/s.yaml", "1")]].concat()),
+            )
+            .unwrap();
+            let new = [
+                ("new/a.yaml", "2"),
+                ("west/b.yaml", "2"),
+                ("west/c.yaml", "2"),
+            ];
+            let wanted = files(&[&new[..], &[("west/m.yaml", "2")]].concat());
+            let survey = survey(root.path(), &wanted).unwrap();
+            assert_eq!(
+                (
+                    survey.missing.len(),
+                    survey.changed.len(),
+                    survey.stale.len()
+                ),
+                (2, 2, 2)
+            );
+            let path = root.path().join(trap);
+            if path.exists() {
+                fs::remove_file(&path).unwrap();
+            }
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("mine"), "mine").unwrap();
+            let before = standing(root.path());
+            let error = apply(root.path(), &wanted, &survey).unwrap_err();
+            assert!(format!("{error:#}").contains(trap), "{error:#}");
+            assert_eq!(standing(root.path()), before);
+        }
+    }
+
+    #[test]
+    fn unmakes_folders_when_it_fails() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().join("deep/rendered");
+        let mut survey = survey(&root, &files(&[("west/a.yaml", "1")])).unwrap();
+        survey.missing.push("west/unknown.yaml".to_owned());
+        assert!(apply(&root, &files(&[("west/a.yaml", "1")]), &survey).is_err());
+        assert_eq!(standing(folder.path()), BTreeMap::new());
+    }
+
+    #[test]
+    fn clears_away_what_a_killed_run_left() {
+        let root = TempDir::new().unwrap();
+        let wanted = files(&[("west/a.yaml", "1")]);
+        put(root.path(), &wanted).unwrap();
+        let staging = root.path().join(".clustermesh-a1B2c3");
+        fs::create_dir(&staging).unwrap();
+        fs::write(staging.join("0.new"), "half").unwrap();
+        put(root.path(), &wanted).unwrap();
+        assert_stands(root.path(), &wanted);
+        assert!(!staging.exists());
+    }
+}

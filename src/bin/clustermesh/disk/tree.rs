@@ -1,0 +1,384 @@
+//! The rendered tree as it stands: what of it is ours, and how it differs from what it shall be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clustermesh::yaml;
+
+use super::{TEMPORARY, holds, kind, shown};
+
+/// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
+pub(crate) type Files = BTreeMap<String, Arc<str>>;
+
+/// How a tree on disk compares with what it shall be; every list is sorted.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(crate) struct Survey {
+    /// Wanted, but not there.
+    pub(crate) missing: Vec<String>,
+    /// Wanted, ours, and different.
+    pub(crate) changed: Vec<String>,
+    /// Wanted, and as it shall be.
+    pub(crate) same: Vec<String>,
+    /// Ours, but not wanted.
+    pub(crate) stale: Vec<String>,
+    /// Not ours, and so left alone.
+    pub(crate) foreign: Vec<Foreign>,
+    /// Not ours, and in the way of something wanted.
+    pub(crate) blocked: Vec<Foreign>,
+    /// Folders in which a killed run had begun its work.
+    pub(super) abandoned: Vec<PathBuf>,
+}
+
+/// Something in the tree that we did not make.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Foreign {
+    /// Where, from the root of the tree.
+    pub(crate) path: String,
+    /// What it is, with its article.
+    pub(crate) kind: &'static str,
+}
+
+/// What a file turned out to hold.
+enum Content {
+    Wanted,
+    Ours,
+    Foreign,
+}
+
+/// A walk through the tree.
+struct Walk<'a> {
+    wanted: &'a Files,
+    folders: BTreeSet<&'a str>,
+    survey: Survey,
+}
+
+impl Survey {
+    /// Returns whether the tree is what it shall be, bar what is not ours.
+    pub(crate) fn is_current(&self) -> bool {
+        let Self {
+            missing,
+            changed,
+            stale,
+            blocked,
+            ..
+        } = self;
+        missing.is_empty() && changed.is_empty() && stale.is_empty() && blocked.is_empty()
+    }
+
+    /// Fails, naming everything that is in the way.
+    pub(crate) fn check_unblocked(&self) -> anyhow::Result<()> {
+        if self.blocked.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = self.blocked.iter().map(ToString::to_string).collect();
+        bail!("not ours, and in the way: {}", names.join(", "))
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            formatter,
+            "{} ({})",
+            shown(Path::new(&self.path)),
+            self.kind
+        )
+    }
+}
+
+/// Compares the tree under `root` with what it shall be. No link is followed but `root` itself.
+pub(crate) fn survey(root: &Path, wanted: &Files) -> anyhow::Result<Survey> {
+    let mut walk = Walk {
+        wanted,
+        folders: folders(wanted)?,
+        survey: Survey::default(),
+    };
+    if is_there(root).with_context(|| format!("cannot look into {}", shown(root)))? {
+        walk.root(root)?;
+    }
+    Ok(walk.finish())
+}
+
+/// Returns the folders of the tree that shall be.
+pub(super) fn folders(wanted: &Files) -> anyhow::Result<BTreeSet<&str>> {
+    let folder = |path| folder(path).with_context(|| wrong_path(path));
+    wanted.keys().map(|path| folder(path.as_str())).collect()
+}
+
+fn folder(path: &str) -> Option<&str> {
+    let (folder, file) = path.split_once('/')?;
+    (is_name(folder) && is_name(file)).then_some(folder)
+}
+
+fn wrong_path(path: &str) -> String {
+    format!(
+        "{} is not a folder and a file in it",
+        shown(Path::new(path))
+    )
+}
+
+/// Hidden names are never ours, and among them are those that lead out of the tree.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\'])
+}
+
+fn is_there(root: &Path) -> io::Result<bool> {
+    match fs::metadata(root) {
+        Ok(metadata) if metadata.is_dir() => Ok(true),
+        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        // A link to nowhere is there, and no root.
+        Err(error) if fs::symlink_metadata(root).is_ok() => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Walk<'_> {
+    fn root(&mut self, root: &Path) -> anyhow::Result<()> {
+        for entry in entries(root)? {
+            let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if file_type.is_dir() && is_staging(&name) {
+                self.survey.abandoned.push(entry.path());
+            } else if file_type.is_dir() && is_name(&name) {
+                self.folder(&entry.path(), &name)?;
+            } else {
+                let blocks = self.folders.contains(name.as_str());
+                self.not_ours(name, kind(file_type), blocks);
+            }
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, folder: &Path, name: &str) -> anyhow::Result<()> {
+        for entry in entries(folder)? {
+            let path = entry.path();
+            let file_type = entry.file_type().with_context(|| shown(&path))?;
+            let file = entry.file_name();
+            let key = format!("{name}/{}", file.to_string_lossy());
+            let wanted = self.wanted.get(&key).map(AsRef::as_ref);
+            // A name that is no text can't be ours, whatever the file says.
+            if !file_type.is_file() || file.to_str().is_none() {
+                self.not_ours(key, kind(file_type), wanted.is_some());
+                continue;
+            }
+            let content = content(&path, wanted);
+            match content.with_context(|| format!("cannot read {}", shown(&path)))? {
+                Content::Wanted => self.survey.same.push(key),
+                Content::Ours if wanted.is_some() => self.survey.changed.push(key),
+                Content::Ours => self.survey.stale.push(key),
+                Content::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+            }
+        }
+        Ok(())
+    }
+
+    fn not_ours(&mut self, path: String, kind: &'static str, blocks: bool) {
+        let foreign = Foreign { path, kind };
+        if blocks {
+            self.survey.blocked.push(foreign);
+        } else {
+            self.survey.foreign.push(foreign);
+        }
+    }
+
+    fn finish(self) -> Survey {
+        let Self {
+            wanted, mut survey, ..
+        } = self;
+        let Survey {
+            changed,
+            same,
+            stale,
+            foreign,
+            blocked,
+            ..
+        } = &mut survey;
+        changed.sort_unstable();
+        same.sort_unstable();
+        stale.sort_unstable();
+        foreign.sort_unstable();
+        blocked.sort_unstable();
+        let blocks = |path: &str| {
+            let folder = path.split_once('/').map_or(path, |(folder, _)| folder);
+            let at = |it: &Foreign| it.path == path || it.path == folder;
+            blocked.iter().any(at)
+        };
+        let there = |path: &String| {
+            changed.binary_search(path).is_ok() || same.binary_search(path).is_ok() || blocks(path)
+        };
+        let missing = wanted.keys().filter(|path| !there(path));
+        survey.missing = missing.cloned().collect();
+        survey
+    }
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    entries.with_context(|| format!("cannot look into {}", shown(folder)))
+}
+
+fn content(path: &Path, wanted: Option<&str>) -> io::Result<Content> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
+    file.by_ref()
+        .take(yaml::HEADER.len() as u64 + 2)
+        .read_to_end(&mut head)?;
+    let wanted = wanted.filter(|text| text.len() as u64 == length);
+    if let Some(rest) = wanted.and_then(|text| text.as_bytes().strip_prefix(head.as_slice()))
+        && holds(&mut file, rest)?
+    {
+        return Ok(Content::Wanted);
+    }
+    if is_ours(&head) {
+        return Ok(Content::Ours);
+    }
+    Ok(Content::Foreign)
+}
+
+/// Our first line, also as git may check it out on Windows.
+fn is_ours(head: &[u8]) -> bool {
+    let rest = head.strip_prefix(yaml::HEADER.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
+}
+
+/// Returns whether a name is one that `tempfile` made for us.
+fn is_staging(name: &str) -> bool {
+    let random = name.strip_prefix(TEMPORARY);
+    random.is_some_and(|text| text.len() == 6 && text.bytes().all(|it| it.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn ours(text: &str) -> String {
+        format!("{}\n{text}\n", yaml::HEADER)
+    }
+
+    fn wanted(files: &[&str]) -> Files {
+        let file = |path: &&str| ((*path).to_owned(), ours(path).into());
+        files.iter().map(file).collect()
+    }
+
+    fn tree(files: &[(&str, &str)]) -> TempDir {
+        let root = TempDir::new().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn told(foreign: &[Foreign]) -> Vec<String> {
+        foreign.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn everything_is_missing_from_nowhere() {
+        let root = TempDir::new().unwrap();
+        let survey = survey(&root.path().join("a/b"), &wanted(&["west/a.yaml"])).unwrap();
+        assert_eq!(survey.missing, ["west/a.yaml"]);
+        assert!(!survey.is_current());
+    }
+
+    #[test]
+    fn tells_wanted_from_changed_from_stale() {
+        let root = tree(&[
+            ("west/a.yaml", &ours("west/a.yaml")),
+            ("west/b.yaml", &ours("west/x.yaml")),
+            ("west/c.yaml", &ours("longer than it was")),
+            ("west/d.yaml", yaml::HEADER),
+            ("gone/e.yaml", &ours("old").replace('\n', "\r\n")),
+        ]);
+        let files = wanted(&["west/a.yaml", "west/b.yaml", "west/c.yaml", "east/a.yaml"]);
+        let survey = survey(root.path(), &files).unwrap();
+        assert_eq!(survey.same, ["west/a.yaml"]);
+        assert_eq!(survey.changed, ["west/b.yaml", "west/c.yaml"]);
+        assert_eq!(survey.stale, ["gone/e.yaml", "west/d.yaml"]);
+        assert_eq!(survey.missing, ["east/a.yaml"]);
+        assert_eq!((survey.foreign, survey.blocked), (vec![], vec![]));
+    }
+
+    #[test]
+    fn names_all_that_is_not_ours() {
+        let root = tree(&[
+            ("README.md", "x"),
+            ("top.yaml", &ours("not in a folder")),
+            (".git/config", "x"),
+            (".clustermesh-notes/a", "x"),
+            ("west/.gitkeep", ""),
+            ("west/almost.yaml", &format!("{} \n", yaml::HEADER)),
+            ("west/deep/a.yaml", &ours("too deep")),
+        ]);
+        let survey = survey(root.path(), &wanted(&[])).unwrap();
+        insta::assert_snapshot!(told(&survey.foreign).join("\n"), @r"
+        `.clustermesh-notes` (a folder)
+        `.git` (a folder)
+        `README.md` (a file)
+        `top.yaml` (a file)
+        `west/.gitkeep` (a file)
+        `west/almost.yaml` (a file)
+        `west/deep` (a folder)
+        ");
+        assert!(survey.is_current());
+    }
+
+    #[test]
+    fn names_all_that_is_in_the_way() {
+        let root = tree(&[
+            ("east", "x"),
+            ("west/a.yaml", "written by hand"),
+            ("west/b.yaml/c", "x"),
+        ]);
+        let files = wanted(&["east/a.yaml", "west/a.yaml", "west/b.yaml"]);
+        let survey = survey(root.path(), &files).unwrap();
+        let error = survey.check_unblocked().unwrap_err();
+        insta::assert_snapshot!(error, @"not ours, and in the way: `east` (a file), `west/a.yaml` (a file), `west/b.yaml` (a folder)");
+        assert_eq!((survey.missing, survey.foreign), (vec![], vec![]));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn follows_no_link_but_the_root() {
+        use std::os::unix::fs::symlink;
+        let outside = tree(&[("a.yaml", &ours("west/a.yaml"))]);
+        let root = tree(&[("north/b.yaml", &ours("north/b.yaml"))]);
+        symlink(outside.path(), root.path().join("west")).unwrap();
+        symlink(outside.path(), root.path().join("south")).unwrap();
+        symlink(
+            outside.path().join("a.yaml"),
+            root.path().join("north/a.yaml"),
+        )
+        .unwrap();
+        let link = outside.path().join("root");
+        symlink(root.path(), &link).unwrap();
+        let survey = survey(&link, &wanted(&["west/a.yaml", "north/b.yaml"])).unwrap();
+        assert_eq!(told(&survey.blocked), ["`west` (a symbolic link)"]);
+        let foreign = [
+            "`north/a.yaml` (a symbolic link)",
+            "`south` (a symbolic link)",
+        ];
+        assert_eq!(told(&survey.foreign), foreign);
+        assert_eq!(survey.same, ["north/b.yaml"]);
+        fs::remove_dir_all(root).unwrap();
+        assert!(super::survey(&link, &wanted(&[])).is_err());
+    }
+
+    #[test]
+    fn wants_a_folder_and_a_file_in_it() {
+        for path in ["a", "a/b/c", "../a", "a/..", "/a", "a/", "a/.b"] {
+            let files = wanted(&[path]);
+            assert!(survey(Path::new("nowhere"), &files).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The last lines of a render: who got how much, and which files that took.
+
+use std::collections::BTreeMap;
+
+use clustermesh::plan::Plan;
+
+use super::count;
+use crate::disk::tree::Survey;
+
+/// How many targets are told one by one before alike ones are told together.
+const TOLD_SINGLY: usize = 20;
+
+/// Returns the lines of the summary.
+pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String> {
+    let peers = |target: &clustermesh::plan::Target| -> usize {
+        let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+        blocks.map(|block| block.peers.len()).sum()
+    };
+    let mut by_count: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for target in &plan.targets {
+        let name = target.cluster.as_str();
+        if plan.targets.len() <= TOLD_SINGLY {
+            let sources = match target.blocks.len() {
+                1 => "1 cluster".to_owned(),
+                sources => format!("{sources} clusters"),
+            };
+            lines.push(format!("{name}: {} of {sources}", count(peers(target))));
+        } else {
+            by_count.entry(peers(target)).or_default().push(name);
+        }
+    }
+    lines.extend(by_count.iter().rev().map(|(number, names)| {
+        let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        let more = match names.len().saturating_sub(3) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{shown}{more}: {}", count(*number))
+    }));
+    let total: usize = plan.targets.iter().map(peers).sum();
+    let written = survey.missing.len() + survey.changed.len();
+    lines.push(format!(
+        "{} for {}; {} left out; {written} written, {} unchanged, {} removed",
+        count(total),
+        plural(plan.targets.len(), "cluster"),
+        plural(left_out, "node"),
+        survey.same.len(),
+        survey.stale.len(),
+    ));
+    if !survey.foreign.is_empty() {
+        lines.push(format!(
+            "{} in the tree not ours, left alone; `render --check` lists them",
+            match survey.foreign.len() {
+                1 => "1 file is".to_owned(),
+                files => format!("{files} files are"),
+            },
+        ));
+    }
+    lines
+}
+
+fn plural(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}

@@ -1,0 +1,77 @@
+//! Every folder in `examples/`: same input, same bytes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{clustermesh, copy, project};
+
+fn examples() -> Vec<PathBuf> {
+    let entries = fs::read_dir(project().join("examples")).unwrap();
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    assert!(3 <= folders.len());
+    folders
+}
+
+fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else {
+            files.insert(path.clone(), fs::read_to_string(path).unwrap());
+        }
+    }
+    files
+}
+
+/// The files of a copy, under the names they have in the original.
+fn files_of_copy(folder: &Path, original: &Path) -> BTreeMap<PathBuf, String> {
+    files(folder)
+        .into_iter()
+        .map(|(path, text)| (original.join(path.strip_prefix(folder).unwrap()), text))
+        .collect()
+}
+
+#[test]
+fn renders_what_is_committed() {
+    for example in examples() {
+        let scratch = tempfile::tempdir().unwrap();
+        copy(&example, scratch.path());
+        fs::remove_dir_all(scratch.path().join("rendered")).unwrap();
+        let run = clustermesh(scratch.path(), &["render"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(files_of_copy(scratch.path(), &example), files(&example));
+    }
+}
+
+#[test]
+fn is_up_to_date_by_its_own_check() {
+    for example in examples() {
+        let run = clustermesh(&example, &["render", "--check"]);
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn makes_the_snapshots_from_the_dumps() {
+    for example in examples() {
+        let scratch = tempfile::tempdir().unwrap();
+        copy(&example, scratch.path());
+        let snapshots = scratch.path().join("snapshots");
+        let committed = files(&snapshots);
+        fs::remove_dir_all(&snapshots).unwrap();
+        for path in committed.keys() {
+            let cluster = path.file_stem().unwrap().to_str().unwrap();
+            let dump = format!("nodes/{cluster}.json");
+            let run = clustermesh(scratch.path(), &["snapshot", cluster, "--from", &dump]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+        }
+        assert_eq!(files(&snapshots), committed);
+    }
+}

@@ -1,0 +1,116 @@
+//! What several tests need: meshes from text, snapshots from nodes, and the plan of both.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clustermesh::diagnostic::Severity;
+use clustermesh::document::Source;
+use clustermesh::fleet::{Fleet, SnapshotFile};
+use clustermesh::manifest::{self, Tree};
+use clustermesh::mesh::{self, Mesh};
+use clustermesh::name::ClusterName;
+use clustermesh::plan::{self, Plan};
+use clustermesh::rules::{self, Finding};
+use clustermesh::snapshot::{Node, Snapshot};
+
+/// The snapshots of a run.
+pub(crate) type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
+
+/// Reads meshes that must be right.
+pub(crate) fn meshes(yaml: &str) -> Vec<Mesh> {
+    let source = Source::parse("mesh.yaml", yaml).unwrap_or_else(|it| panic!("{it:?}\n{yaml}"));
+    let reading = mesh::read(&[source]);
+    let wrong: Vec<_> = reading
+        .diagnostics
+        .iter()
+        .filter(|it| it.severity == Severity::Error)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{yaml}");
+    reading.meshes
+}
+
+/// Names nodes as the snapshot of a cluster.
+pub(crate) fn snapshots(clusters: Vec<(&str, Vec<Node>)>) -> Snapshots {
+    clusters
+        .into_iter()
+        .map(|(name, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let snapshot = Snapshot::new(cluster.clone(), nodes).unwrap();
+            let source = Arc::from(format!("snapshots/{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        })
+        .collect()
+}
+
+/// Plans meshes with snapshots that are all there.
+pub(crate) fn plan(meshes: &[Mesh], snapshots: &Snapshots) -> (Plan, Vec<Finding>) {
+    let fleet = Fleet::new(meshes, snapshots).unwrap();
+    let plan = plan::plan(&fleet).unwrap();
+    let findings = rules::findings(&fleet, &plan);
+    (plan, findings)
+}
+
+/// Renders meshes with snapshots that are all there.
+pub(crate) fn tree(meshes: &[Mesh], snapshots: &Snapshots) -> Tree {
+    manifest::tree(&plan(meshes, snapshots).0).unwrap()
+}
+
+/// The project's folder.
+pub(crate) fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Reads a file of `tests/vectors`.
+pub(crate) fn vectors(name: &str) -> serde_json::Value {
+    let path: PathBuf = project().join("tests/vectors").join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// What a run of the program did.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// What it wrote to standard output.
+    pub(crate) stdout: String,
+    /// What it wrote to standard error.
+    pub(crate) stderr: String,
+}
+
+/// Runs the program in a folder, with nothing in its environment.
+pub(crate) fn clustermesh(folder: &Path, arguments: &[&str]) -> Run {
+    clustermesh_with_input(folder, arguments, "")
+}
+
+/// Runs the program in a folder, with nothing in its environment and something on standard input.
+pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &str) -> Run {
+    let output = assert_cmd::Command::cargo_bin("clustermesh")
+        .unwrap()
+        .env_clear()
+        .current_dir(folder)
+        .args(arguments)
+        .write_stdin(input)
+        .output()
+        .unwrap();
+    Run {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Copies a folder with everything in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
