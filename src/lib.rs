@@ -25,3 +25,6 @@ pub mod template;
 pub mod manifest;
 pub mod change;
 pub mod rules;
+
+#[cfg(test)]
+mod testing;

@@ -342,3 +342,6 @@ fn check(source: &Member, peers: &[Peer]) -> Result<(), Undeclared> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

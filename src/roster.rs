@@ -473,3 +473,6 @@ fn shared(networks: &Networks, speakers: &[Speaker]) -> Vec<Cidr> {
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,3 +88,109 @@ fn leader(nodes: &[(&str, KiloNode)], members: &[usize]) -> usize {
         .copied()
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Node;
+
+    /// A node: name, and its annotations as `key=value` without Kilo's prefix.
+    fn node(name: &'static str, annotations: &[&str]) -> (&'static str, KiloNode) {
+        let basics = [
+            "key=vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+            "internal-ip=192.168.0.1/24",
+            "endpoint=10.0.0.1:51820",
+        ];
+        let node = Node {
+            name: name.to_owned(),
+            pod_cidrs: vec!["10.42.0.0/24".to_owned()],
+            stale: annotations.contains(&"stale"),
+            annotations: basics
+                .iter()
+                .chain(annotations)
+                .filter_map(|text| text.split_once('='))
+                .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value.to_owned()))
+                .collect(),
+            ..Node::default()
+        };
+        (name, KiloNode::read(&node, "region"))
+    }
+
+    fn formed(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Vec<String> {
+        let names =
+            |members: &[usize]| -> Vec<&str> { members.iter().map(|&i| nodes[i].0).collect() };
+        segments(nodes, granularity)
+            .formed
+            .iter()
+            .map(|it| {
+                format!(
+                    "{} {} of {:?}",
+                    it.key,
+                    nodes[it.leader].0,
+                    names(&it.members)
+                )
+            })
+            .collect()
+    }
+
+    fn leader(nodes: &[(&'static str, KiloNode)]) -> &'static str {
+        let segments = segments(nodes, Granularity::Location);
+        nodes[segments.formed[0].leader].0
+    }
+
+    #[test]
+    fn nodes_of_a_location_are_one_unless_they_have_no_internal_address() {
+        let nodes = [
+            node("a", &["location=x"]),
+            node("b", &[]),
+            node("c", &["internal-ip="]),
+            node("d", &["location=x"]),
+        ];
+        insta::assert_debug_snapshot!(formed(&nodes, Granularity::Location), @r#"
+        [
+            "location: b of [\"b\"]",
+            "location:x a of [\"a\", \"d\"]",
+            "node:c c of [\"c\"]",
+        ]
+        "#);
+        assert_eq!(formed(&nodes, Granularity::Full).len(), 4);
+    }
+
+    #[test]
+    fn what_kilo_does_not_count_has_no_share_in_a_location() {
+        let nodes = [
+            node("a", &["stale"]),
+            node("b", &["key="]),
+            node("c", &["endpoint="]),
+            node("d", &[]),
+            node("e", &["stale", "internal-ip="]),
+        ];
+        let segments = segments(&nodes, Granularity::Location);
+        assert_eq!(segments.unready, [0, 1, 2]);
+        assert_eq!(
+            segments.formed.len(),
+            2,
+            "d for all of them, and e by itself"
+        );
+    }
+
+    #[test]
+    fn the_first_volunteer_with_a_public_endpoint_leads() {
+        let public = "endpoint=203.0.113.1:1";
+        let plain = node("a", &[public]);
+        let private = node("b", &["leader="]);
+        let volunteer = node("c", &["leader=false", public]);
+        assert_eq!(leader(&[plain.clone(), private.clone(), volunteer]), "c");
+        assert_eq!(leader(&[plain.clone(), private]), "b");
+        assert_eq!(leader(&[node("0", &[]), plain]), "a");
+        assert_eq!(leader(&[node("0", &[]), node("1", &[])]), "0");
+    }
+
+    #[test]
+    fn a_lone_wireguard_address_shows_who_leads() {
+        let holder = |name| node(name, &["wireguard-ip=10.4.0.1/16"]);
+        let volunteer = node("a", &["leader="]);
+        assert_eq!(leader(&[volunteer.clone(), holder("b")]), "b");
+        assert_eq!(leader(&[volunteer, holder("b"), holder("c")]), "a");
+    }
+}

@@ -1,0 +1,291 @@
+//! What each target gets, and what is cut for its sake: whole meshes, as text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::*;
+use crate::document::Source;
+use crate::fleet::SnapshotFile;
+use crate::mesh;
+use crate::snapshot::Snapshot;
+use crate::testing::node;
+
+/// A cluster: its name, the fields of its entry, its nodes a line each.
+type Cluster<'a> = (&'a str, &'a str, &'a str);
+
+const A: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
+const B: &str = "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
+const C: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.203.0.0/24";
+
+const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=203.0.113.1";
+const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=203.0.113.2";
+const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=C external=203.0.113.3";
+
+/// Returns the mesh of some clusters under a topology.
+fn mesh_text(name: &str, topology: &str, clusters: &[Cluster]) -> String {
+    let mut yaml = format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {name} }}\nspec:\n  topology: {topology}\n  clusters:\n"
+    );
+    for (name, fields, _) in clusters {
+        let _ = writeln!(yaml, "  - {{ name: {name}, {fields} }}");
+    }
+    yaml
+}
+
+fn told(topology: &str, clusters: &[Cluster]) -> String {
+    told_of(&mesh_text("m", topology, clusters), clusters)
+}
+
+/// Returns what each target gets, and what is cut.
+fn told_of(meshes: &str, clusters: &[Cluster]) -> String {
+    let source = Source::parse("mesh.yaml", meshes).unwrap();
+    let reading = mesh::read(&[source]);
+    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let snapshots = clusters
+        .iter()
+        .map(|(name, _, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
+            let snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
+            let source = Arc::from(format!("{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        })
+        .collect();
+    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    let mut text = String::new();
+    for target in &plan.targets {
+        let _ = writeln!(text, "{}:", target.cluster);
+        for peer in target.blocks.iter().flat_map(|&it| &plan.blocks[it].peers) {
+            let cidrs: Vec<String> = peer.allowed_ips.iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "  {} {}", peer.name, cidrs.join(" "));
+        }
+    }
+    for Cut {
+        target,
+        source,
+        what,
+    } in &plan.cuts
+    {
+        let what = match what {
+            CutOff::OwnKey {
+                node, own, kept, ..
+            } => format!("OwnKey {node} {own} kept={kept}"),
+            CutOff::SharedKey {
+                node,
+                keeper,
+                keeper_node,
+                ..
+            } => {
+                format!("SharedKey {node} {keeper}/{keeper_node}")
+            }
+            other => format!("{other:?}"),
+        };
+        let _ = writeln!(text, "{source} in {target}: {what}");
+    }
+    text
+}
+
+#[test]
+fn everyone_sees_everyone_in_a_full_mesh() {
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    v:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    w:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    ");
+}
+
+#[test]
+fn spokes_see_hubs_only() {
+    insta::assert_snapshot!(told("{ mode: Hub, hubs: [w] }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
+    u:
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    v:
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    w:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    ");
+}
+
+#[test]
+fn links_are_symmetric() {
+    let told = told(
+        "{ mode: Links, links: [[v, u], [w, v]] }",
+        &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)],
+    );
+    assert!(told.starts_with("u:\n  m--v--b"));
+    assert!(told.ends_with("w:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"));
+}
+
+#[test]
+fn the_first_that_can_be_dialled_carries_what_is_everybody_s() {
+    let fields = format!(
+        "{A}, serviceCIDR: 10.101.0.0/16, additionalCIDRs: [10.111.0.0/16], persistentKeepalive: 25"
+    );
+    let nodes = "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=203.0.113.1";
+    let told = told(
+        "{ mode: FullMesh }",
+        &[("u", &fields, nodes), ("v", B, NODE_B)],
+    );
+    assert!(told.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32\n"));
+    assert!(told.contains("m--u--a2 10.1.2.0/24 10.201.0.2/32 10.101.0.0/16 10.111.0.0/16\n"));
+}
+
+#[test]
+fn nobody_to_dial_means_nobody_to_carry() {
+    let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, persistentKeepalive: 25");
+    let node = "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A";
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &fields, node), ("v", B, NODE_B)]), @r"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+    u in v: NoAnchor { ranges: [Cidr(10.101.0.0/16)] }
+    ");
+}
+
+#[test]
+fn two_that_nobody_can_dial_get_nothing_of_each_other() {
+    let (a, b) = (
+        format!("{A}, persistentKeepalive: 25"),
+        format!("{B}, persistentKeepalive: 25"),
+    );
+    let (na, nb) = (
+        "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A",
+        "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B",
+    );
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @r"
+    u:
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    v:
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    w:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v in u: NoInitiator { peers: 1 }
+    u in v: NoInitiator { peers: 1 }
+    ");
+}
+
+#[test]
+fn a_copied_key_stays_with_the_cluster_that_ranks_first() {
+    let copy = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=203.0.113.3";
+    let clusters = [("u", A, NODE_A), ("v", B, NODE_B), ("w", C, copy)];
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &clusters), @r"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+    w:
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    w in u: OwnKey c a kept=false
+    w in v: SharedKey c u/a
+    u in w: OwnKey a c kept=true
+    ");
+    let hub = told("{ mode: Hub, hubs: [w] }", &clusters);
+    assert!(
+        hub.contains("u in w: OwnKey a c kept=false"),
+        "a hub ranks first: {hub}"
+    );
+}
+
+#[test]
+fn a_target_gets_the_family_that_its_kilo_routes() {
+    let dual = "podCIDRs: [10.1.0.0/16, 'fd00:1::/48'], wireguardCIDR: 10.201.0.0/24";
+    let six = "podCIDRs: ['fd00:2::/48'], wireguardCIDR: 10.202.0.0/24";
+    let nodes = "a pod=10.1.1.0/24 pod=fd00:1:0:1::/64 wg=10.201.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.1/24 granularity=full";
+    let six_nodes = "b pod=fd00:2:0:1::/64 wg=10.202.0.1/16 key=B external=203.0.113.2 internal-ip=fd01::1/64 granularity=full";
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", dual, nodes), ("v", six, six_nodes)]), @r"
+    u:
+      m--v--b 10.202.0.1/32
+    v:
+      m--u--a fd00:1:0:1::/64
+    v in u: Family { family: V6, ranges: 1 }
+    u in v: Family { family: V4, ranges: 2 }
+    ");
+}
+
+#[test]
+fn a_lie_about_the_family_of_an_address_is_not_believed() {
+    let liar = format!("{NODE_A} internal-ip=fd01::1/64 granularity=full");
+    let told = told("{ mode: FullMesh }", &[("u", A, &liar), ("v", B, NODE_B)]);
+    assert!(
+        told.starts_with("u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_range_that_a_node_owns_as_it_is_is_not_carried_twice() {
+    let flat = "allowedNetworks: [10.1.1.0/24, 10.1.2.0/24, 10.1.3.0/24, 10.201.0.0/24]";
+    let nodes = "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=203.0.113.1
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=203.0.113.1
+    ";
+    let told = told(
+        "{ mode: FullMesh }",
+        &[("u", flat, nodes), ("v", B, NODE_B)],
+    );
+    assert!(
+        told.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32 10.1.3.0/24\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_cluster_of_two_meshes_sees_both() {
+    let (u, v, w) = (("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C));
+    let one = mesh_text("one", "{ mode: FullMesh }", &[u, v]);
+    let two = mesh_text("two", "{ mode: FullMesh }", &[w, v]);
+    insta::assert_snapshot!(told_of(&format!("{one}---\n{two}"), &[u, v, w]), @r"
+    u:
+      one--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      one--u--a 10.1.1.0/24 10.201.0.1/32
+      two--w--c 10.3.1.0/24 10.203.0.1/32
+    w:
+      two--v--b 10.2.1.0/24 10.202.0.1/32
+    ");
+}
+
+#[test]
+fn alike_targets_share_a_block() {
+    let clusters = [("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)];
+    let source = Source::parse(
+        "mesh.yaml",
+        mesh_text("m", "{ mode: FullMesh }", &clusters).as_str(),
+    )
+    .unwrap();
+    let reading = mesh::read(&[source]);
+    let snapshots = clusters
+        .iter()
+        .map(|(name, _, line)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let snapshot = Snapshot::new(cluster.clone(), vec![node(line)]).unwrap();
+            (
+                cluster,
+                SnapshotFile {
+                    snapshot,
+                    source: Arc::from(""),
+                },
+            )
+        })
+        .collect();
+    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    assert_eq!(plan.blocks.len(), 3);
+    assert_eq!(
+        plan.targets.iter().map(|it| it.blocks.len()).sum::<usize>(),
+        6
+    );
+}

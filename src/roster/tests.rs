@@ -1,0 +1,239 @@
+//! Who speaks, with what, and who does not: one cluster, as text.
+
+use std::fmt::Write as _;
+
+use super::*;
+use crate::document::Source;
+use crate::mesh;
+use crate::testing::node;
+
+const TYPED: &str = "podCIDRs: [10.42.0.0/16, 'fd00:42::/48'], wireguardCIDR: 10.4.0.0/16, serviceCIDR: 10.43.0.0/16, additionalCIDRs: [192.168.0.0/24]";
+
+/// Returns what becomes of nodes, a line each, under an entry of these fields.
+fn told(fields: &str, nodes: &str) -> String {
+    let yaml = format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  clusters:\n  - {{ name: east, {fields} }}\n  - {{ name: west, allowedNetworks: [172.16.0.0/12] }}\n"
+    );
+    let source = Source::parse("mesh.yaml", yaml.as_str()).unwrap();
+    let reading = mesh::read(&[source]);
+    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
+    let snapshot = Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap();
+    let entry = &reading.meshes[0].entries[0];
+    let roster = roster(entry, &snapshot, &Arc::from("east.json"));
+    let mut text = String::new();
+    let join = |cidrs: &[Cidr]| {
+        cidrs
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for speaker in &roster.speakers {
+        let endpoint = speaker
+            .endpoint
+            .as_ref()
+            .map_or("-".to_owned(), ToString::to_string);
+        let _ = writeln!(
+            text,
+            "{} {endpoint} {}",
+            speaker.leader,
+            join(&speaker.claims)
+        );
+    }
+    for LeftOut { node, reason, .. } in &roster.left_out {
+        let _ = writeln!(text, "{node} out: {reason:?}");
+    }
+    for LostRange {
+        node,
+        range,
+        reason,
+        ..
+    } in &roster.lost
+    {
+        let _ = writeln!(text, "{node} lost {range}: {reason:?}");
+    }
+    for Contradiction {
+        what, against, of, ..
+    } in &roster.contradictions
+    {
+        let _ = writeln!(text, "{what:?} contradicted by {against} of {of}");
+    }
+    let _ = writeln!(text, "{} {}", roster.granularity, join(&roster.shared));
+    text
+}
+
+#[test]
+fn a_speaker_claims_pods_then_wireguard_then_hosts() {
+    insta::assert_snapshot!(told(TYPED, "
+a pod=10.42.1.0/24 pod=fd00:42:0:1::/64 wg=10.4.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.5/24 internal=192.168.0.9
+b pod=10.42.2.77/24 wg=10.4.0.2/16 key=B external=203.0.113.2 internal=192.168.0.6 granularity=full
+c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
+    "), @r"
+    a 203.0.113.1:51820 10.42.1.0/24 fd00:42:0:1::/64 10.4.0.1/32 192.168.0.5/32
+    b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32 192.168.0.6/32
+    c 203.0.113.3:51820 10.42.3.0/24 10.4.0.3/32
+    Full 10.43.0.0/16 192.168.0.0/24
+    ");
+}
+
+#[test]
+fn the_first_failed_check_is_the_reason() {
+    insta::assert_snapshot!(told(TYPED, "
+a
+b pod=10.42.1.0/24
+c pod=10.42.1.0/24 wg=10.4.0.1/16
+d pod=10.42.1.0/24 wg=10.4.0.1/16 key=A
+e pod=10.42.1.0/24 wg=10.4.0.1/16 key=A force-endpoint=1.2.3.4
+f pod=10.42.1.0/24 wg=10.4.0.1/16 key=A force-endpoint=wg.example:1
+Bad pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=1.2.3.4
+    "), @r#"
+    Bad out: NameInvalid(Alphabet("lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)"))
+    a out: NoPodCidr
+    b out: NoWireguardIp
+    c out: NoPublicKey
+    d out: NoEndpoint([Annotation, ExternalIP])
+    e out: EndpointInvalid { origin: Annotation("kilo.squat.ai/force-endpoint"), text: "1.2.3.4", error: Endpoint(NoPort) }
+    f out: EndpointInvalid { origin: Annotation("kilo.squat.ai/force-endpoint"), text: "wg.example:1", error: UndeclaredName }
+    Location 10.43.0.0/16 192.168.0.0/24
+    "#);
+}
+
+#[test]
+fn a_broken_node_takes_nothing_from_a_good_one() {
+    // Both have the same address, key and pod CIDR, but only the second can be peered.
+    insta::assert_snapshot!(told(TYPED, "
+a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A
+b pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2
+    "), @r"
+    b 203.0.113.2:51820 10.42.1.0/24 10.4.0.1/32
+    a out: NoEndpoint([Annotation, ExternalIP])
+    Location 10.43.0.0/16 192.168.0.0/24
+    ");
+}
+
+#[test]
+fn of_two_that_claim_the_same_the_better_founded_keeps_it() {
+    insta::assert_snapshot!(told(TYPED, "
+a pod=10.42.0.0/16 wg=10.4.0.1/16 key=A external=203.0.113.1
+b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2 internal=192.168.0.7
+c pod=10.42.3.0/24 wg=10.4.0.2/16 key=C external=203.0.113.3 internal=192.168.0.7
+d pod=10.42.4.0/24 wg=10.4.0.4/16 key=C external=203.0.113.4
+    "), @r#"
+    b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32 192.168.0.7/32
+    c 203.0.113.3:51820 10.42.3.0/24
+    a out: PodCidrTaken { cidr: Cidr(10.42.0.0/16), other: Cidr(10.42.2.0/24), node: "b" }
+    d out: DuplicateKey("c")
+    c lost 10.4.0.2/32: Taken { node: "b" }
+    c lost 192.168.0.7/32: Taken { node: "b" }
+    Location 10.43.0.0/16 192.168.0.0/24
+    "#);
+}
+
+#[test]
+fn a_location_speaks_with_one_voice() {
+    let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
+    insta::assert_snapshot!(told(TYPED, &format!("
+a pod=10.42.1.0/24 wg= key=A {shared}
+b pod=10.42.2.0/24 wg=10.4.0.1/16 key=B external=203.0.113.2 {shared}
+c pod=10.9.0.0/24 wg= key=C {shared}
+d pod=10.42.4.0/24 wg= key=C {shared} stale
+e pod=10.42.5.0/24 wg= key=C location=x {shared}
+f pod=10.42.6.0/24 wg= key=C location=x {shared}
+    ")), @r#"
+    b 203.0.113.2:51820 10.42.1.0/24 10.42.2.0/24 10.4.0.1/32 192.168.0.1/32
+    c out: PodCidrOutOfRange { cidr: Cidr(10.9.0.0/24) }
+    d out: NotReady(Stale)
+    e out: NoWireguardIp
+    f out: LeaderLeftOut("e")
+    b lost 192.168.0.1/32: Taken { node: "a" }
+    Location 10.43.0.0/16 192.168.0.0/24
+    "#);
+}
+
+#[test]
+fn a_leader_that_is_not_selected_speaks_for_those_that_are() {
+    let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
+    let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: 'yes' }} }}");
+    insta::assert_snapshot!(told(&fields, &format!("
+a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2 {shared}
+b pod=10.42.2.0/24 wg= key=B {shared} label=yes
+c pod=10.42.3.0/24 wg= key=C {shared}
+    ")), @r"
+    a 203.0.113.2:51820 10.42.2.0/24 10.4.0.1/32 192.168.0.1/32
+    c out: NotSelected
+    Location 10.43.0.0/16 192.168.0.0/24
+    ");
+}
+
+#[test]
+fn an_address_in_another_segment_s_pods_is_lost() {
+    insta::assert_snapshot!(told("allowedNetworks: [10.0.0.0/8]", "
+a pod=10.42.1.0/24 wg=10.42.2.9/16 key=A external=203.0.113.1 internal=10.42.1.4
+b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
+    "), @r#"
+    a 203.0.113.1:51820 10.42.1.0/24 10.42.1.4/32
+    b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32
+    a lost 10.42.2.9/32: InPodCidr { cidr: Cidr(10.42.2.0/24), node: "b" }
+    Location 
+    "#);
+}
+
+#[test]
+fn one_node_does_not_withdraw_a_flat_range() {
+    let node = |name: &str, n: u8, more: &str| {
+        format!("{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} {more}\n")
+    };
+    let nodes = [
+        node("a", 1, "key=A internal=10.43.0.1"),
+        node("b", 2, "key=B"),
+        node("c", 3, "key=C"),
+    ];
+    let told = told(
+        "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16]",
+        &nodes.concat(),
+    );
+    assert_eq!(told.lines().last(), Some("Location 10.43.0.0/16"));
+}
+
+#[test]
+fn nodes_behind_nat_roam_where_a_person_says_so() {
+    let nodes = "a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A";
+    let fields = format!("{TYPED}, persistentKeepalive: 25");
+    assert!(told(&fields, nodes).starts_with("a - 10.42.1.0/24"));
+    assert!(told(TYPED, nodes).starts_with("a out: NoEndpoint"));
+}
+
+#[test]
+fn a_name_is_an_endpoint_only_under_a_declared_domain() {
+    let node = |endpoint: &str| {
+        format!("a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A force-endpoint={endpoint}")
+    };
+    let fields = format!("{TYPED}, endpointDomains: [wg.example]");
+    assert!(told(&fields, &node("a.wg.example:1")).starts_with("a a.wg.example:1"));
+    assert!(told(&fields, &node("wg.example:1")).starts_with("a wg.example:1"));
+    assert!(told(&fields, &node("evilwg.example:1")).contains("UndeclaredName"));
+    assert!(told(&fields, &node("A.wg.example:1")).contains("EndpointInvalid"));
+}
+
+#[test]
+fn what_most_nodes_contradict_is_told_at_its_line() {
+    insta::assert_snapshot!(told(&format!("{TYPED}, granularity: Location"), "
+a pod=10.9.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 granularity=full
+b pod=10.9.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2 granularity=full
+c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 granularity=full
+    "), @r"
+    c 203.0.113.3:51820 10.42.3.0/24 10.4.0.3/32
+    a out: PodCidrOutOfRange { cidr: Cidr(10.9.1.0/24) }
+    b out: PodCidrOutOfRange { cidr: Cidr(10.9.2.0/24) }
+    PodRanges contradicted by 2 of 3
+    Granularity(Location) contradicted by 3 of 3
+    Location 10.43.0.0/16 192.168.0.0/24
+    ");
+}
+
+#[test]
+fn a_selector_that_selects_nobody_is_told() {
+    let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: typo }} }}");
+    assert!(told(&fields, "a pod=10.42.1.0/24").contains("NodeSelector contradicted by 1 of 1"));
+}
