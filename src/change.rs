@@ -109,15 +109,88 @@ fn lost_peers(stale: &[Stale]) -> BTreeMap<String, BTreeMap<String, usize>> {
 
 /// Returns the source of each Peer in a file; the file's own name where a Peer does not say.
 fn sources_of(text: &str, stem: &str) -> Vec<String> {
-    let documents = serde_yaml::Deserializer::from_str(text);
-    documents
-        .map(|document| {
-            let labels = Document::deserialize(document)
-                .ok()
-                .and_then(|document| document.metadata?.labels);
-            labels
-                .and_then(|mut labels| labels.remove(SOURCE_LABEL))
-                .unwrap_or_else(|| stem.to_owned())
-        })
-        .collect()
+    let mut sources = Vec::new();
+    for document in serde_yaml::Deserializer::from_str(text) {
+        let Ok(document) = Document::deserialize(document) else {
+            // Behind a mistake the reader finds the same mistake again, without end.
+            sources.push(stem.to_owned());
+            break;
+        };
+        let label = document
+            .metadata
+            .and_then(|it| it.labels?.remove(SOURCE_LABEL));
+        sources.push(label.unwrap_or_else(|| stem.to_owned()));
+    }
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Target;
+
+    /// A plan for targets that get nothing.
+    fn plan(targets: &[&str]) -> Plan {
+        let targets = targets.iter().map(|target| Target {
+            cluster: target.parse().unwrap(),
+            blocks: Vec::new(),
+        });
+        Plan {
+            blocks: Vec::new(),
+            targets: targets.collect(),
+            cuts: Vec::new(),
+        }
+    }
+
+    fn stale(path: &str, text: &str) -> Stale {
+        Stale {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    const PEERS: &str = "
+metadata: { labels: { kilo-clustermesh.io/source-cluster: west } }
+---
+metadata: { labels: { kilo-clustermesh.io/source-cluster: west } }
+";
+
+    #[test]
+    fn tells_sources_and_targets_that_lose_their_peers() {
+        let stale = [
+            stale("east/m--west.yaml", PEERS),
+            stale("north/kustomization.yaml", "resources: []"),
+            stale("north/m--west.yaml", PEERS),
+        ];
+        insta::assert_debug_snapshot!(losses(&plan(&["east"]), &stale, &BTreeSet::new()), @r#"
+        [
+            EmptyTarget {
+                target: "east",
+            },
+            Target {
+                target: "north",
+                peers: 2,
+            },
+            Source {
+                target: "east",
+                source: "west",
+                peers: 2,
+            },
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_target_that_was_emptied_before_may_stay_empty() {
+        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
+        assert_eq!(losses(&plan(&["east"]), &[], &same), []);
+    }
+
+    #[test]
+    fn what_does_not_say_its_source_is_told_by_its_file() {
+        let stale = [stale("east/m--west.yaml", "{ not: [a, Peer")];
+        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
+        let losses = losses(&plan(&["east"]), &stale, &same);
+        assert!(matches!(&losses[..], [Loss::Source { source, .. }] if source == "m--west"));
+    }
 }
