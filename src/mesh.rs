@@ -224,7 +224,6 @@ impl Networks {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::fmt::Write as _;
-    use std::time::Instant;
 
     use proptest::prelude::*;
 
@@ -314,7 +313,7 @@ spec:
     }
 
     #[test]
-    fn many_clusters_and_many_meshes_are_quick() {
+    fn two_hundred_clusters_are_read_in_one_mesh_or_in_as_many() {
         let names: Vec<String> = (0..201).map(|i| format!("c{i}: 10.{i}.0.0/16")).collect();
         let big = mesh("big", &names.iter().map(String::as_str).collect::<Vec<_>>());
         let pairs: Vec<String> = (1..201)
@@ -327,11 +326,7 @@ spec:
             .collect();
         for text in [big, pairs.join("---\n")] {
             let source = [Source::parse("mesh.yaml", text).unwrap()];
-            #[expect(clippy::disallowed_methods, reason = "the test has a clock")]
-            let start = Instant::now();
             assert!(read(&source).is_usable());
-            // Far above what it takes, even unoptimised and on a busy machine.
-            assert!(start.elapsed().as_millis() < 1500, "{:?}", start.elapsed());
         }
     }
 

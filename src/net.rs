@@ -248,9 +248,12 @@ mod tests {
         ) {
             let ranges: Vec<Cidr> = seeds
                 .iter()
-                .map(|&(bits, length, six)| match six {
-                    false => cidr(&format!("{}/{length}", std::net::Ipv4Addr::from(bits))),
-                    true => cidr(&format!("::{:x}:0/{}", bits, length + 80)),
+                .map(|&(bits, length, six)| {
+                    if six {
+                        cidr(&format!("::{bits:x}:0/{}", length + 80))
+                    } else {
+                        cidr(&format!("{}/{length}", std::net::Ipv4Addr::from(bits)))
+                    }
                 })
                 .collect();
             let mut naive = Vec::new();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::Speaker;
 use super::check;
 use super::reason::{RangeReason, Reason};
-use super::{Draft, Speaker, Survey};
+use super::survey::{Draft, Survey};
 use crate::mesh::Networks;
 use crate::net::Cidr;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use clustermesh::diagnostic::{Diagnostic, Severity, escaped};
+use clustermesh::diagnostic::{Diagnostic, escaped};
 use clustermesh::document::{Source, SyntaxError};
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::mesh::{self, Mesh};
@@ -12,16 +12,30 @@ use clustermesh::name::ClusterName;
 use clustermesh::snapshot::{self, Snapshot, SnapshotError};
 
 use crate::disk;
-use crate::settings::Settings;
+use crate::settings::{Options, Settings};
 
 /// The largest file of meshes that is read, in bytes.
 const MESH_LIMIT: u64 = 8 << 20;
+
+/// Everything that a render is made from.
+pub(crate) struct Input {
+    /// Which files it is about.
+    pub(crate) settings: Settings,
+    /// The files of the meshes.
+    pub(crate) sources: Vec<Source>,
+    /// The meshes.
+    pub(crate) meshes: Vec<Mesh>,
+    /// What to tell about them, no error among it.
+    pub(crate) remarks: Vec<Diagnostic>,
+    /// The snapshots that are there.
+    pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+}
 
 /// Why there is nothing to work with.
 pub(crate) enum Unreadable {
     /// Could not be read at all.
     Failed(anyhow::Error),
-    /// No YAML.
+    /// A file that is no YAML.
     Syntax {
         /// What the file is called.
         name: String,
@@ -30,29 +44,51 @@ pub(crate) enum Unreadable {
         /// What is wrong.
         errors: Vec<SyntaxError>,
     },
-    /// Read, but wrong.
+    /// Files that were read, but are wrong.
     Wrong {
         /// The files, for the excerpts.
         sources: Vec<Source>,
         /// What is wrong.
         problems: Vec<Diagnostic>,
     },
-}
-
-/// The meshes of a run, and the files they are from.
-pub(crate) struct Meshes {
-    /// The meshes.
-    pub(crate) meshes: Vec<Mesh>,
-    /// The files.
-    pub(crate) sources: Vec<Source>,
-    /// What to tell about them, no error among it.
-    pub(crate) remarks: Vec<Diagnostic>,
+    /// Snapshots that are none.
+    Snapshots {
+        /// What is wrong, a message with its file each.
+        wrong: Vec<String>,
+        /// Whether one of them is no JSON at all.
+        is_syntax: bool,
+    },
 }
 
 impl From<anyhow::Error> for Unreadable {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }
+}
+
+/// Reads the meshes and the snapshots of every cluster that they name.
+pub(crate) fn read(options: &Options) -> Result<Input, Unreadable> {
+    let settings = options.settle()?;
+    let sources = settings
+        .meshes
+        .iter()
+        .map(|path| source(path, MESH_LIMIT))
+        .collect::<Result<Vec<_>, _>>()?;
+    let reading = mesh::read(&sources);
+    if !reading.is_usable() {
+        return Err(Unreadable::Wrong {
+            sources,
+            problems: reading.diagnostics,
+        });
+    }
+    let snapshots = snapshots(&settings, &reading.meshes)?;
+    Ok(Input {
+        settings,
+        sources,
+        meshes: reading.meshes,
+        remarks: reading.diagnostics,
+        snapshots,
+    })
 }
 
 /// Reads a YAML file of at most `limit` bytes.
@@ -66,48 +102,14 @@ pub(crate) fn source(path: &Path, limit: u64) -> Result<Source, Unreadable> {
     })
 }
 
-/// Reads the meshes.
-pub(crate) fn meshes(settings: &Settings) -> Result<Meshes, Unreadable> {
-    let mut sources = Vec::new();
-    for path in &settings.meshes {
-        sources.push(source(path, MESH_LIMIT)?);
-    }
-    let reading = mesh::read(&sources);
-    let wrong = |problem: &Diagnostic| problem.severity == Severity::Error;
-    if reading.diagnostics.iter().any(wrong) {
-        return Err(Unreadable::Wrong {
-            sources,
-            problems: reading.diagnostics,
-        });
-    }
-    Ok(Meshes {
-        meshes: reading.meshes,
-        sources,
-        remarks: reading.diagnostics,
-    })
-}
-
-/// What the snapshots of a run are, and what is wrong with the others.
-pub(crate) struct Snapshots {
-    /// Those that could be read.
-    pub(crate) files: BTreeMap<ClusterName, SnapshotFile>,
-    /// What is wrong, a message with its file each.
-    pub(crate) wrong: Vec<String>,
-    /// Whether one of them is no JSON at all.
-    pub(crate) is_syntax: bool,
-}
-
 /// Reads the snapshots of every cluster that a mesh names; a missing one is left to the fleet.
-pub(crate) fn snapshots(settings: &Settings, meshes: &[Mesh]) -> anyhow::Result<Snapshots> {
-    let clusters: BTreeSet<&ClusterName> = meshes
-        .iter()
-        .flat_map(|mesh| mesh.entries.iter().map(|entry| &entry.name))
-        .collect();
-    let mut snapshots = Snapshots {
-        files: BTreeMap::new(),
-        wrong: Vec::new(),
-        is_syntax: false,
-    };
+fn snapshots(
+    settings: &Settings,
+    meshes: &[Mesh],
+) -> Result<BTreeMap<ClusterName, SnapshotFile>, Unreadable> {
+    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let (mut files, mut wrong, mut is_syntax) = (BTreeMap::new(), Vec::new(), false);
     for cluster in clusters {
         let path = settings.snapshots.join(format!("{cluster}.json"));
         if path.symlink_metadata().is_err() {
@@ -117,17 +119,19 @@ pub(crate) fn snapshots(settings: &Settings, meshes: &[Mesh]) -> anyhow::Result<
         match Snapshot::read(cluster, &text) {
             Ok(snapshot) => {
                 let source = Arc::from(name(&path));
-                snapshots
-                    .files
-                    .insert(cluster.clone(), SnapshotFile { snapshot, source });
+                files.insert(cluster.clone(), SnapshotFile { snapshot, source });
             }
             Err(error) => {
-                snapshots.is_syntax |= error.is_syntax();
-                snapshots.wrong.push(at(&path, &error));
+                is_syntax |= error.is_syntax();
+                wrong.push(at(&path, &error));
             }
         }
     }
-    Ok(snapshots)
+    if wrong.is_empty() {
+        Ok(files)
+    } else {
+        Err(Unreadable::Snapshots { wrong, is_syntax })
+    }
 }
 
 /// Says where in which file an error is: `file:line:column: what`.

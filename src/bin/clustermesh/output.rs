@@ -80,6 +80,17 @@ impl Talk {
                 let errors = problems.iter().filter(|it| it.severity == Severity::Error);
                 (errors.count(), Outcome::Findings)
             }
+            Unreadable::Snapshots { wrong, is_syntax } => {
+                for message in &wrong {
+                    let _ = self.wrong(message);
+                }
+                let outcome = if is_syntax {
+                    Outcome::Unreadable
+                } else {
+                    Outcome::Findings
+                };
+                (wrong.len(), outcome)
+            }
         };
         let _ = self.line(&match errors {
             1 => "1 error".to_owned(),
@@ -286,7 +297,7 @@ fn excerpts<'a>(sources: &'a [Source], labels: &'a [Label]) -> Vec<Excerpt<'a>> 
 }
 
 /// Makes a snippet for each file among the excerpts, the first one's first.
-fn snippets<'a>(excerpts: Vec<Excerpt<'a>>) -> Vec<Snippet<'a, Annotation<'a>>> {
+fn snippets(excerpts: Vec<Excerpt<'_>>) -> Vec<Snippet<'_, Annotation<'_>>> {
     let mut snippets: Vec<(&str, Snippet<_>)> = Vec::new();
     for (position, excerpt) in excerpts.into_iter().enumerate() {
         let kind = if position == 0 {

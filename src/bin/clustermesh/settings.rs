@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", env = "CLUSTERMESH_CONFIG", global = true)]
     config: Option<PathBuf>,
 
-    /// File or folder with ClusterMesh documents; repeatable [default: mesh.yaml, meshes/]
+    /// File or folder with `ClusterMesh` documents; repeatable [default: mesh.yaml, meshes/]
     #[arg(
         long = "mesh",
         value_name = "PATH",

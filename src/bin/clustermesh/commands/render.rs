@@ -11,10 +11,11 @@ use clustermesh::diagnostic::{Diagnostic, Severity};
 use clustermesh::fleet::{Fleet, MissingSnapshot};
 use clustermesh::manifest;
 use clustermesh::plan::{self, Plan};
-use clustermesh::rules;
+use clustermesh::rules::{self, Finding};
 
 use crate::disk::tree::{Survey, survey};
 use crate::disk::{self, swap};
+use crate::input::Input;
 use crate::output::Talk;
 use crate::settings::{Options, Settings};
 use crate::{Outcome, input};
@@ -64,62 +65,52 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let settings = match options.settle() {
-        Ok(settings) => settings,
+    let input = match input::read(options) {
+        Ok(input) => input,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let read = match input::meshes(&settings) {
-        Ok(read) => read,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
-    };
-    talk.diagnostics(&read.sources, &read.remarks)?;
-    if read.meshes.is_empty() && !is_allowed(args, "*", None) {
-        let files = names(settings.meshes.iter().map(|path| input::name(path)));
+    talk.diagnostics(&input.sources, &input.remarks)?;
+    if input.meshes.is_empty() && !is_allowed(args, "*", None) {
+        let files = names(input.sources.iter().map(|source| source.name.to_string()));
         talk.wrong(&format!(
             "no ClusterMesh in {files}, so every Peer would be deleted; if that is meant, render \
              with --allow-empty '*'"
         ))?;
         return Ok(Outcome::Findings);
     }
-    let snapshots = input::snapshots(&settings, &read.meshes)?;
-    if !snapshots.wrong.is_empty() {
-        for message in &snapshots.wrong {
-            talk.wrong(message)?;
-        }
-        return Ok(match snapshots.is_syntax {
-            true => Outcome::Unreadable,
-            false => Outcome::Findings,
-        });
-    }
-    let fleet = match Fleet::new(&read.meshes, &snapshots.files) {
+    let fleet = match Fleet::new(&input.meshes, &input.snapshots) {
         Ok(fleet) => fleet,
         Err(missing) => {
-            talk.diagnostics(&read.sources, &missing_snapshots(&missing, &settings))?;
+            let problems = missing_snapshots(&missing, &input.settings);
+            talk.diagnostics(&input.sources, &problems)?;
             return Ok(Outcome::Findings);
         }
     };
     let plan = plan::plan(&fleet)?;
     let findings = rules::findings(&fleet, &plan);
-    talk.findings(&read.sources, &findings)?;
-    let remarks = read.remarks.iter().map(|remark| remark.severity);
-    let severities = findings.iter().map(|it| it.rule.severity).chain(remarks);
+    talk.findings(&input.sources, &findings)?;
+    if fails(args, &input, &findings) {
+        talk.line("nothing was written")?;
+        return Ok(Outcome::Findings);
+    }
+    if let Some(target) = &args.target {
+        return print(args, &plan, target, talk, result);
+    }
+    let rosters = fleet.members().iter().map(|member| &member.roster);
+    let left_out = rosters.map(|roster| roster.left_out.len()).sum();
+    write(args, &input.settings, (&plan, left_out), talk, result)
+}
+
+/// Returns whether what was found is bad enough to stop.
+fn fails(args: &Args, input: &Input, findings: &[Finding]) -> bool {
     let limit = if args.strict {
         Severity::Warning
     } else {
         Severity::Error
     };
-    if severities.max().is_some_and(|worst| limit <= worst) {
-        talk.line("nothing was written")?;
-        return Ok(Outcome::Findings);
-    }
-    match &args.target {
-        Some(target) => print(args, &plan, target, talk, result),
-        None => {
-            let rosters = fleet.members().iter().map(|member| &member.roster);
-            let left_out = rosters.map(|roster| roster.left_out.len()).sum();
-            write(args, &settings, (&plan, left_out), talk, result)
-        }
-    }
+    let remarks = input.remarks.iter().map(|remark| remark.severity);
+    let mut severities = findings.iter().map(|it| it.rule.severity).chain(remarks);
+    severities.any(|severity| limit <= severity)
 }
 
 fn missing_snapshots(missing: &[MissingSnapshot], settings: &Settings) -> Vec<Diagnostic> {
@@ -222,10 +213,11 @@ fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::R
         writeln!(result, "{what}: {}", input::name(&rendered.join(path)))?;
     }
     result.flush()?;
-    Ok(match lines.is_empty() {
-        true => Outcome::Clean,
-        false => Outcome::Findings,
-    })
+    if lines.is_empty() {
+        Ok(Outcome::Clean)
+    } else {
+        Ok(Outcome::Findings)
+    }
 }
 
 fn losses(plan: &Plan, survey: &Survey, rendered: &Path) -> anyhow::Result<Vec<Loss>> {

@@ -1,0 +1,287 @@
+//! The survey of a cluster: its nodes, and what has been decided about each so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::check;
+use super::reason::{RangeReason, Reason};
+use super::{Contradiction, Declared, Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
+use crate::granularity::Granularity;
+use crate::kilo::node::KiloNode;
+use crate::kilo::segment::Segment;
+use crate::mesh::{Entry, Networks};
+use crate::name::NodeName;
+use crate::net::{Cidr, Family};
+use crate::place::Place;
+use crate::snapshot::Node;
+use crate::wireguard::{Endpoint, PublicKey};
+
+/// A node, read twice: as the snapshot has it, and as Kilo reads it.
+pub(super) struct Candidate<'a> {
+    pub(super) node: &'a Node,
+    pub(super) kilo: KiloNode,
+    pub(super) place: Place,
+}
+
+/// A segment on its way to becoming a speaker.
+pub(super) struct Draft<'a> {
+    pub(super) leader: usize,
+    /// Members whose ranges are given, in order of name, with their pod CIDRs.
+    pub(super) members: Vec<(usize, Vec<Cidr>)>,
+    pub(super) name: NodeName,
+    pub(super) key: PublicKey,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) wireguard: IpAddr,
+    pub(super) segment: &'a Segment,
+}
+
+/// What has been found out about a cluster so far.
+pub(super) struct Survey<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) candidates: &'a [Candidate<'a>],
+    pub(super) left_out: BTreeMap<usize, Reason>,
+    pub(super) lost: Vec<LostRange>,
+    /// Nodes that pass every check that applies to them.
+    pub(super) usable: Vec<usize>,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn new(entry: &'a Entry, candidates: &'a [Candidate<'a>]) -> Self {
+        Self {
+            entry,
+            candidates,
+            left_out: BTreeMap::new(),
+            lost: Vec::new(),
+            usable: Vec::new(),
+        }
+    }
+
+    pub(super) fn name(&self, index: usize) -> &str {
+        self.candidates
+            .get(index)
+            .map_or("", |candidate| &candidate.node.name)
+    }
+
+    pub(super) fn is_selected(&self, index: usize) -> bool {
+        self.candidates
+            .get(index)
+            .is_some_and(|candidate| self.entry.selector.matches(&candidate.node.labels))
+    }
+
+    /// Leaves a node out, unless it was already for a better reason.
+    pub(super) fn leave_out(&mut self, index: usize, reason: Reason) {
+        self.left_out.entry(index).or_insert(reason);
+    }
+
+    pub(super) fn lose(&mut self, index: usize, range: String, reason: RangeReason) {
+        if let Some(candidate) = self.candidates.get(index) {
+            self.lost.push(LostRange {
+                node: candidate.node.name.clone(),
+                place: candidate.place.clone(),
+                range,
+                reason,
+            });
+        }
+    }
+
+    pub(super) fn leave_out_unready(&mut self, unready: &[usize]) {
+        for &index in unready {
+            let Some(candidate) = self.candidates.get(index) else {
+                continue;
+            };
+            let reason = if self.is_selected(index) {
+                check::unready(self.entry, candidate.node, &candidate.kilo)
+            } else {
+                Reason::NotSelected
+            };
+            self.leave_out(index, reason);
+        }
+    }
+
+    /// Applies the node checks to a segment; `None` if nobody of it can be given to others.
+    pub(super) fn draft<'s>(&mut self, segment: &'s Segment) -> Option<Draft<'s>> {
+        let selected: Vec<usize> = segment
+            .members
+            .iter()
+            .copied()
+            .filter(|&index| {
+                let selected = self.is_selected(index);
+                if !selected {
+                    self.leave_out(index, Reason::NotSelected);
+                }
+                selected
+            })
+            .collect();
+        if selected.is_empty() {
+            return None;
+        }
+        let candidate = self.candidates.get(segment.leader)?;
+        let checked = match check::speaker(self.entry, candidate.node) {
+            Ok(checked) => checked,
+            Err(reason) => {
+                self.fall(segment, reason);
+                return None;
+            }
+        };
+        let members = selected
+            .into_iter()
+            .filter_map(|index| Some((index, self.member(index)?)))
+            .collect();
+        Some(Draft {
+            leader: segment.leader,
+            members,
+            name: checked.name,
+            key: checked.key,
+            endpoint: checked.endpoint,
+            wireguard: checked.wireguard,
+            segment,
+        })
+    }
+
+    /// Returns the pod CIDRs of a selected member of a segment that speaks.
+    fn member(&mut self, index: usize) -> Option<Vec<Cidr>> {
+        let candidate = self.candidates.get(index)?;
+        match check::pod_cidrs(self.entry, candidate.node) {
+            Ok(pods) => {
+                self.usable.push(index);
+                for (range, reason) in pods.lost {
+                    self.lose(index, range, reason);
+                }
+                Some(pods.used)
+            }
+            Err(reason) => {
+                self.leave_out(index, reason);
+                None
+            }
+        }
+    }
+
+    /// Leaves out a segment whose leader is left out for `reason`.
+    pub(super) fn fall(&mut self, segment: &Segment, reason: Reason) {
+        let leader = self.name(segment.leader).to_owned();
+        // A leader that was not selected is still needed, so its own reason is worth more.
+        self.left_out.insert(segment.leader, reason);
+        for &index in &segment.members {
+            self.leave_out(index, Reason::LeaderLeftOut(leader.clone()));
+        }
+    }
+
+    pub(super) fn finish(
+        mut self,
+        granularity: Granularity,
+        voted: Option<Granularity>,
+        speakers: Vec<Speaker>,
+    ) -> Roster {
+        // A leader that was not selected speaks all the same.
+        let leaders: BTreeSet<&str> = speakers.iter().map(|it| it.leader.as_str()).collect();
+        let candidates = self.candidates;
+        let speaks = |index: usize| {
+            let candidate = candidates.get(index);
+            candidate.is_some_and(|candidate| leaders.contains(candidate.node.name.as_str()))
+        };
+        self.left_out.retain(|&index, _| !speaks(index));
+        let left_out = &self.left_out;
+        self.usable.retain(|index| !left_out.contains_key(index));
+        let contradictions = self.contradictions(voted);
+        let dissenters = self.dissenters(granularity);
+        let internal_family = self.internal_family();
+        let shared = shared(&self.entry.networks, &speakers);
+        let left_out = self.left_out.into_iter().filter_map(|(index, reason)| {
+            let candidate = self.candidates.get(index)?;
+            Some(LeftOut {
+                node: candidate.node.name.clone(),
+                place: candidate.place.clone(),
+                reason,
+                kilo_has_endpoint: candidate.kilo.endpoint.is_some(),
+            })
+        });
+        Roster {
+            granularity,
+            shared,
+            left_out: left_out.collect(),
+            lost: self.lost,
+            dissenters,
+            contradictions,
+            internal_family,
+            usable: self.usable.len(),
+            speakers,
+        }
+    }
+
+    fn dissenters(&self, granularity: Granularity) -> Vec<Dissenter> {
+        self.candidates
+            .iter()
+            .filter_map(|candidate| {
+                let says = candidate.kilo.granularity.filter(|&it| it != granularity)?;
+                Some(Dissenter {
+                    node: candidate.node.name.clone(),
+                    place: candidate.place.clone(),
+                    says,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns the family of more than half of the usable nodes' internal addresses.
+    fn internal_family(&self) -> Option<Family> {
+        let families: Vec<Family> = self
+            .usable
+            .iter()
+            .filter_map(|&index| self.candidates.get(index)?.kilo.internal_address())
+            .map(crate::net::family)
+            .collect();
+        [Family::V4, Family::V6]
+            .into_iter()
+            .find(|family| families.len() < 2 * families.iter().filter(|it| *it == family).count())
+    }
+
+    fn contradictions(&self, voted: Option<Granularity>) -> Vec<Contradiction> {
+        let of = (0..self.candidates.len())
+            .filter(|&index| self.is_selected(index))
+            .count();
+        let mut found = Vec::new();
+        let mut judge = |what: Declared, place: Place, against: usize, of: usize| {
+            if of < 2 * against {
+                found.push(Contradiction {
+                    what,
+                    place,
+                    against,
+                    of,
+                });
+            }
+        };
+        let count =
+            |test: fn(&Reason) -> bool| self.left_out.values().filter(|it| test(it)).count();
+        let (pods, wireguard) = match &self.entry.networks {
+            Networks::Typed { .. } => ("podCIDRs", "wireguardCIDR"),
+            Networks::Flat { .. } => ("allowedNetworks", "allowedNetworks"),
+        };
+        let entry = &self.entry.place;
+        let outside = count(|it| matches!(it, Reason::PodCidrOutOfRange { .. }));
+        judge(Declared::PodRanges, entry.key(pods), outside, of);
+        let outside = count(|it| matches!(it, Reason::WireguardIpOutOfRange { .. }));
+        judge(Declared::WireguardRange, entry.key(wireguard), outside, of);
+        if let (Some(declared), Some(voted)) = (self.entry.granularity, voted)
+            && declared != voted
+        {
+            let all: Vec<_> = self
+                .candidates
+                .iter()
+                .filter_map(|it| it.kilo.granularity)
+                .collect();
+            let against = all.iter().filter(|&&it| it != declared).count();
+            let place = entry.key("granularity");
+            judge(Declared::Granularity(declared), place, against, all.len());
+        }
+        let nodes = self.candidates.len();
+        if of == 0 && 0 < nodes && !self.entry.selector.is_everything() {
+            judge(
+                Declared::NodeSelector,
+                entry.key("nodeSelector"),
+                nodes,
+                nodes,
+            );
+        }
+        found
+    }
+}
