@@ -88,6 +88,19 @@ impl Pointer {
         Self(format!("{}/{index}", self.0))
     }
 
+    /// Returns the pointer to what holds this value.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        let cut = self.0.rfind('/').unwrap_or(0);
+        Self(self.0.get(..cut).unwrap_or_default().to_owned())
+    }
+
+    /// Returns whether it points to what `other` points to, or into it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let rest = self.0.strip_prefix(&other.0);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Returns its steps from the root, unescaped.
     pub fn steps(&self) -> impl Iterator<Item = String> {
         self.0
@@ -112,5 +125,13 @@ mod tests {
         let pointer = Pointer::default().key("a/b~c").index(3);
         assert_eq!(pointer.to_string(), "/a~1b~0c/3");
         assert_eq!(pointer.steps().collect::<Vec<_>>(), ["a/b~c", "3"]);
+    }
+
+    #[test]
+    fn a_value_is_within_what_holds_it_and_not_within_its_namesake() {
+        let (one, ten) = (Pointer::default().index(1), Pointer::default().index(10));
+        assert!(one.key("a").is_within(&one) && !ten.is_within(&one));
+        assert_eq!(one.key("a").parent(), one);
+        assert_eq!(Pointer::default().parent(), Pointer::default());
     }
 }

@@ -38,12 +38,28 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
     /// # Errors
     /// Everything that is wrong with its structure, in the order of the text.
     pub fn read(&self, node: &Node, place: &Place) -> Result<T, Vec<Diagnostic>> {
-        let value = walk::walk(self.schema.as_value(), node, place)?;
-        serde_json::from_value(value).map_err(|error| {
-            // Only what a schema cannot say gets here.
-            let message = escaped(&error.to_string(), 240);
-            vec![Diagnostic::error("wrong-type", message).at(place.clone(), "")]
-        })
+        match self.salvage(node, place) {
+            (Some(value), problems) if problems.is_empty() => Ok(value),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// Reads the tree that stands at `place`, and tells everything that is wrong with its structure.
+    ///
+    /// Where something is, the value is only good for finding more: broken fields are missing in
+    /// it, and missing texts are empty.
+    pub fn salvage(&self, node: &Node, place: &Place) -> (Option<T>, Vec<Diagnostic>) {
+        let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
+        let read = value.map(serde_json::from_value).transpose();
+        let value = read.unwrap_or_else(|error| {
+            // Only what a schema cannot say gets here, or what was left of something broken.
+            if problems.is_empty() {
+                let message = escaped(&error.to_string(), 240);
+                problems.push(Diagnostic::error("wrong-type", message).at(place.clone(), ""));
+            }
+            None
+        });
+        (value, problems)
     }
 }
 

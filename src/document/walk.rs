@@ -11,20 +11,18 @@ use super::problem;
 use super::shape::{List, Mapping, Shape};
 use super::tree::{Entry, Node, Value};
 
-/// Returns the value of a tree as the schema reads it.
+/// Returns the value of a tree as the schema reads it, and everything in it that the schema forbids
+/// or misses, in the order of the text.
 ///
-/// # Errors
-/// Everything in it that the schema forbids or misses, in the order of the text.
-pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> Result<Json, Vec<Diagnostic>> {
+/// With problems the value is what is left without them, to look for more: a broken field is
+/// missing, and a missing text is empty.
+pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> (Option<Json>, Vec<Diagnostic>) {
     let mut walk = Walk {
         root: schema,
         problems: Vec::new(),
     };
     let value = walk.value(schema, node, place);
-    match value {
-        Some(value) if walk.problems.is_empty() => Ok(value),
-        _ => Err(walk.problems),
-    }
+    (value, walk.problems)
 }
 
 struct Walk<'a> {
@@ -100,6 +98,11 @@ impl<'a> Walk<'a> {
             if node.get(name).is_none() && !entries.iter().any(is_meant) {
                 self.problems.push(problem::missing_field(name, place));
             }
+            if !fields.contains_key(*name)
+                && let Some(stand_in) = self.stand_in(mapping, name)
+            {
+                fields.insert((*name).to_owned(), stand_in);
+            }
         }
         Some(Json::Object(fields))
     }
@@ -134,6 +137,16 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.value(schema, &entry.value, place)
+    }
+
+    /// Returns what stands for a required field that is missing or broken, so that what is around
+    /// it can still be looked at.
+    fn stand_in(&self, mapping: &Mapping<'a>, name: &str) -> Option<Json> {
+        match Shape::of(mapping.fields?.get(name)?, self.root) {
+            Shape::Text(_) => Some(Json::from("")),
+            Shape::Choice(texts) => texts.first().map(|text| Json::from(*text)),
+            _ => None,
+        }
     }
 
     /// Returns the fields that somebody may want to write.

@@ -72,14 +72,38 @@ impl Reader {
     }
 
     fn mesh(&mut self, node: &Node, place: &Place) {
-        match self.form.read(node, place) {
-            Ok(resource) => {
-                let mesh = gate::mesh(resource, place, &mut self.reading.diagnostics);
-                self.reading.meshes.extend(mesh);
-            }
-            Err(diagnostics) => self.reading.diagnostics.extend(diagnostics),
+        let (resource, problems) = self.form.salvage(node, place);
+        let mut told = Vec::new();
+        let mesh = resource.and_then(|resource| gate::mesh(resource, place, &mut told));
+        if problems.is_empty() {
+            self.reading.meshes.extend(mesh);
+        } else {
+            told.retain(|diagnostic| !follows(diagnostic, &problems));
         }
+        self.reading.diagnostics.extend(problems);
+        self.reading.diagnostics.extend(told);
     }
+}
+
+/// Returns whether a mistake may be nothing but the shadow of mistakes in the structure: it is about
+/// what one of them is about, or about something missing beside it.
+fn follows(diagnostic: &Diagnostic, problems: &[Diagnostic]) -> bool {
+    let Some(first) = diagnostic.labels.first() else {
+        return false;
+    };
+    let own = first.place.pointer.clone();
+    let own = match diagnostic.code {
+        "missing-networks" => own.parent(),
+        "invalid-name" if diagnostic.message.starts_with("`` ") => own.parent(),
+        _ => own,
+    };
+    let places = problems.iter().filter_map(|it| it.labels.first());
+    let mut pointers = places.map(|label| &label.place.pointer);
+    pointers.any(|pointer| {
+        pointer.is_within(&own)
+            || own.is_within(pointer)
+            || diagnostic.code == "unlinked-cluster" && pointer.steps().any(|it| it == "topology")
+    })
 }
 
 /// Tells that a document was not read, as an error where it was probably meant to be a mesh.
@@ -119,6 +143,41 @@ fn notice(message: &str, place: Place) -> Diagnostic {
 mod tests {
     use crate::document::Source;
     use crate::mesh::tests::{mesh, told};
+
+    #[test]
+    fn mistakes_of_structure_and_of_meaning_are_told_together() {
+        let told = told(
+            "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: Prod }
+spec:
+  topology: { mode: Hub, hubs: [estt] }
+  clusters:
+    - name: east
+      podCidrs: [10.42.0.0/16]
+      wireguardCIDR: 10.4.0.0/16
+    - name: west
+      podCIDRs: [10.44.0.0/16]
+      wireguardCIDR: 10.4.0.0/16
+      wireguardPort: 70000
+    - nam: north
+      allowedNetworks: [10.9.0.0/33]
+",
+        );
+        let codes: Vec<&str> = told
+            .lines()
+            .filter_map(|line| line.strip_prefix("error[")?.split(']').next())
+            .collect();
+        let structure = ["unknown-field", "out-of-bounds", "unknown-field"];
+        let meaning = [
+            "invalid-name",
+            "invalid-range",
+            "overlapping-ranges",
+            "unknown-cluster",
+        ];
+        assert_eq!(codes, [&structure[..], &meaning].concat(), "{told}");
+    }
 
     #[test]
     fn an_object_copied_from_a_cluster_works() {

@@ -122,13 +122,15 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// Why we differ: a weakness of the operator, by its number, or a principle of ours.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Why {
+    /// Weakness 1: of a node's internal addresses one of each family counts.
+    OneInternalAddress,
     /// Weakness 2: a key that no handshake can use leaves the node out.
     UnusableKey,
     /// Weakness 3: of two nodes with one key, one is left out.
     SharedKey,
     /// Weakness 5: a cluster is one thing; meshes must agree on it and link a pair once.
     OneClusterOneTruth,
-    /// Weakness 12: of pod CIDRs that share addresses, one is given.
+    /// Weakness 12: of pod CIDRs that share addresses, one is given, and no host route inside it.
     SharedPodCidr,
     /// Weakness 13: every family's pod CIDR is its node's, so no node gets the whole family.
     SecondPodCidr,
@@ -386,7 +388,7 @@ fn mesh_overlap(vector: &Vector) -> Verdict {
     let errors: Vec<_> = errors.collect();
     let codes: BTreeSet<&str> = errors.iter().map(|it| it.code).collect();
     if theirs["blocked"] == codes.is_empty() {
-        let disagree = ["inconsistent-cluster", "linked-twice"];
+        let disagree = ["duplicate-cluster", "inconsistent-cluster", "linked-twice"];
         let strangers = theirs["first"]["kind"] == "crossMesh" && codes.is_empty();
         return if strangers && !is_seen_by_one(&meshes, &theirs["first"]) {
             Ok(BTreeSet::from([Why::Strangers]))
@@ -732,8 +734,8 @@ fn same_peers(entry: &Value, nodes: &[Value], theirs: &Value, run: &Run) -> Verd
         reasons.extend(same_ranges(
             entry,
             nodes,
-            &theirs["spec"]["allowedIPs"],
-            ours,
+            (&theirs["spec"]["allowedIPs"], ours),
+            &run.lost,
         )?);
     }
     let surplus = run
@@ -748,7 +750,12 @@ fn same_peers(entry: &Value, nodes: &[Value], theirs: &Value, run: &Run) -> Verd
 }
 
 /// Compares allowed IPs: every range that only one side has, has a reason, and the rest is in order.
-fn same_ranges(entry: &Value, nodes: &[Value], theirs: &Value, ours: &PeerObject) -> Verdict {
+fn same_ranges(
+    entry: &Value,
+    nodes: &[Value],
+    (theirs, ours): (&Value, &PeerObject),
+    lost: &BTreeMap<Cidr, RangeReason>,
+) -> Verdict {
     let mut reasons = BTreeSet::new();
     let ours: Vec<Cidr> = ours.ranges.clone();
     let theirs = deduplicated(texts(theirs));
@@ -790,19 +797,32 @@ fn same_ranges(entry: &Value, nodes: &[Value], theirs: &Value, ours: &PeerObject
                     Why::SecondPodCidr
                 }
                 it if declared.contains(it) && !sorted => Why::OrderOfNames,
-                _ => return Err(format!("{range} is theirs only")),
+                it => match lost.get(it) {
+                    Some(RangeReason::Taken { .. }) => Why::RouteNotNode,
+                    Some(RangeReason::InPodCidr { .. }) => Why::SharedPodCidr,
+                    None if is_second_address(nodes, *it) => Why::OneInternalAddress,
+                    _ => return Err(format!("{range} is theirs only")),
+                },
             });
         }
     }
     for family in families {
         let common = |list: &[Cidr], other: &[Cidr]| -> Vec<Cidr> {
-            let list = list.iter().copied().filter(|it| it.family() == family);
-            list.filter(|it| other.contains(it)).collect()
+            let own = list.iter().copied().filter(|it| it.family() == family);
+            own.filter(|it| other.contains(it)).collect()
         };
         let (one, other) = (common(&ours, &canonical), common(&canonical, &ours));
         unless(one == other, &(one, other))?;
     }
     Ok(reasons)
+}
+
+/// Whether a node has another internal address of the same family before this one.
+fn is_second_address(nodes: &[Value], host: Cidr) -> bool {
+    nodes.iter().map(internal_hosts).any(|hosts| {
+        let mut own = hosts.iter().filter(|it| it.family() == host.family());
+        own.position(|it| *it == host).is_some_and(|it| 0 < it)
+    })
 }
 
 fn anchor_residual(vector: &Vector) -> Verdict {
@@ -916,6 +936,8 @@ struct Run {
     left_out: BTreeMap<String, (String, Reason)>,
     /// Nodes whose WireGuard address another node keeps.
     robbed: BTreeSet<String>,
+    /// Ranges that nodes claim in vain, and why.
+    lost: BTreeMap<Cidr, RangeReason>,
     /// Ranges of the cluster as a whole that no node claims as they are.
     shared: Vec<Cidr>,
 }
@@ -1072,6 +1094,8 @@ fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> Run {
         .lost
         .iter()
         .filter(|it| matches!(it.reason, RangeReason::Taken { .. }));
+    let lost = member.roster.lost.iter();
+    let lost = lost.filter_map(|it| Some((it.range.parse().ok()?, it.reason.clone())));
     let claimed = |range: &&Cidr| {
         member
             .roster
@@ -1087,6 +1111,7 @@ fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> Run {
         peers,
         left_out: left_out.collect(),
         robbed: robbed.map(|it| it.node.clone()).collect(),
+        lost: lost.collect(),
         shared: member
             .roster
             .shared
