@@ -58,6 +58,8 @@ pub struct Speaker {
     pub endpoint: Option<Endpoint>,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
+    /// Host routes that another has a better right to.
+    pub lost: Vec<Cidr>,
 }
 
 /// A node that is not given to anyone.
@@ -196,9 +198,11 @@ fn shared(networks: &Networks, speakers: &[Speaker]) -> Vec<Cidr> {
         Networks::Flat { allowed } => cidrs(allowed)
             .into_iter()
             .filter(|range| {
-                let inside = speakers
-                    .iter()
-                    .filter(|speaker| speaker.claims.iter().any(|claim| range.contains(*claim)));
+                let has_address = |speaker: &&Speaker| {
+                    let mut claims = speaker.claims.iter().chain(&speaker.lost);
+                    claims.any(|claim| range.contains(*claim))
+                };
+                let inside = speakers.iter().filter(has_address);
                 2 * inside.count() <= speakers.len()
             })
             .collect(),

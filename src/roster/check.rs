@@ -213,6 +213,25 @@ pub(super) fn unready(entry: &Entry, node: &Node, kilo: &KiloNode) -> Reason {
 /// Returns the addresses by which a node itself is reached, at most one of a family: Kilo's, else
 /// what Kubernetes knows.
 pub(super) fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in all_internal_addresses(node, kilo) {
+        if addresses.iter().all(|it| family(*it) != family(address)) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+/// Returns the addresses that Kubernetes knows beyond one of a family.
+pub(super) fn second_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
+    let used = internal_addresses(node, kilo);
+    let mut all = all_internal_addresses(node, kilo);
+    all.retain(|address| !used.contains(address));
+    all.dedup();
+    all
+}
+
+fn all_internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
     if kilo.internal_ip == InternalIp::Disabled {
         return Vec::new();
     }
@@ -222,13 +241,10 @@ pub(super) fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
         .filter(|it| it.kind == AddressKind::InternalIP)
         .filter_map(|it| it.address.parse::<IpAddr>().ok())
         .map(|address| address.to_canonical());
-    let mut addresses: Vec<IpAddr> = Vec::new();
-    for address in kilo.internal_address().into_iter().chain(reported) {
-        if addresses.iter().all(|it| family(*it) != family(address)) {
-            addresses.push(address);
-        }
-    }
-    addresses
+    kilo.internal_address()
+        .into_iter()
+        .chain(reported)
+        .collect()
 }
 
 fn is_within(pool: &[Range], cidr: Cidr) -> bool {

@@ -7,7 +7,7 @@ use super::Speaker;
 use super::check;
 use super::reason::{RangeReason, Reason};
 use super::survey::{Draft, Survey};
-use crate::mesh::Networks;
+use crate::mesh::{Entry, Networks};
 use crate::net::Cidr;
 
 /// A pod CIDR that a node claims.
@@ -80,32 +80,25 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
         .enumerate()
         .filter_map(|(position, draft)| {
             let mut claims: Vec<Cidr> = draft.members.iter().flat_map(|it| it.1.clone()).collect();
+            let mut lost = Vec::new();
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
                 let owner = owners.get(&address).copied().unwrap_or(node);
-                if owner != node {
-                    let node_name = survey.name(owner).to_owned();
-                    survey.lose(
-                        node,
-                        route.to_string(),
-                        RangeReason::Taken { node: node_name },
-                    );
-                } else if let Some((cidr, other)) = pods.stranger(address, position) {
-                    let reason = RangeReason::InPodCidr {
-                        cidr,
-                        node: survey.name(other).to_owned(),
-                    };
+                if let Some(reason) = survey.objection(&pods, (node, owner), (address, position)) {
                     survey.lose(node, route.to_string(), reason);
+                    lost.push(route);
                 } else if !claims.contains(&route) {
                     claims.push(route);
                 }
             }
+            draft.lose_second_addresses(survey);
             Some(Speaker {
                 place: survey.candidates.get(draft.leader)?.place.clone(),
                 leader: draft.name,
                 key: draft.key,
                 endpoint: draft.endpoint,
                 claims,
+                lost,
             })
         })
         .collect()
@@ -182,22 +175,33 @@ impl Draft<'_> {
     /// Returns the host routes it claims: its WireGuard address, then those internal addresses of
     /// its members that a declared range holds.
     fn host_routes(&self, survey: &Survey) -> Vec<(usize, IpAddr)> {
-        let declared = match &survey.entry.networks {
-            Networks::Typed { additional, .. } => additional,
-            Networks::Flat { allowed } => allowed,
-        };
         let mut routes = vec![(self.leader, self.wireguard)];
         for &(node, _) in &self.members {
             let Some(candidate) = survey.candidates.get(node) else {
                 continue;
             };
             for address in check::internal_addresses(candidate.node, &candidate.kilo) {
-                if declared.iter().any(|range| range.cidr.holds(address)) {
+                if is_declared(survey.entry, address) {
                     routes.push((node, address));
                 }
             }
         }
         routes
+    }
+
+    /// Tells of internal addresses that are declared, but the second of their family.
+    fn lose_second_addresses(&self, survey: &mut Survey) {
+        for &(node, _) in &self.members {
+            let Some(candidate) = survey.candidates.get(node) else {
+                continue;
+            };
+            for address in check::second_addresses(candidate.node, &candidate.kilo) {
+                if is_declared(survey.entry, address) {
+                    let route = Cidr::host(address).to_string();
+                    survey.lose(node, route, RangeReason::SecondAddress);
+                }
+            }
+        }
     }
 
     /// Returns whether the leader's own ranges are given too, not only those of its members.
@@ -206,7 +210,32 @@ impl Draft<'_> {
     }
 }
 
+/// Returns whether a declared range makes room for a node's own address.
+fn is_declared(entry: &Entry, address: IpAddr) -> bool {
+    let declared = match &entry.networks {
+        Networks::Typed { additional, .. } => additional,
+        Networks::Flat { allowed } => allowed,
+    };
+    declared.iter().any(|range| range.cidr.holds(address))
+}
+
 impl Survey<'_> {
+    /// Returns why a host route of a node is not its segment's to give, if so.
+    fn objection(
+        &self,
+        pods: &PodOwners,
+        (node, owner): (usize, usize),
+        (address, position): (IpAddr, usize),
+    ) -> Option<RangeReason> {
+        if owner != node {
+            let node = self.name(owner).to_owned();
+            return Some(RangeReason::Taken { node });
+        }
+        let (cidr, other) = pods.stranger(address, position)?;
+        let node = self.name(other).to_owned();
+        Some(RangeReason::InPodCidr { cidr, node })
+    }
+
     /// Returns whether a segment still has a leader that speaks.
     fn speaks(&self, draft: &Draft) -> bool {
         !matches!(

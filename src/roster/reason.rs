@@ -117,6 +117,8 @@ pub enum RangeReason {
     OutOfRange,
     /// The node already has one of this family.
     SecondOfFamily,
+    /// The node already has an internal address of this family.
+    SecondAddress,
     /// A node before it claims the same address.
     Taken {
         /// The other node.

@@ -73,6 +73,7 @@ c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
     a 203.0.113.1:51820 10.42.1.0/24 fd00:42:0:1::/64 10.4.0.1/32 192.168.0.5/32
     b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32 192.168.0.6/32
     c 203.0.113.3:51820 10.42.3.0/24 10.4.0.3/32
+    a lost 192.168.0.9/32: SecondAddress
     Full 10.43.0.0/16 192.168.0.0/24
     ");
 }
@@ -194,6 +195,32 @@ fn one_node_does_not_withdraw_a_flat_range() {
         &nodes.concat(),
     );
     assert_eq!(told.lines().last(), Some("Location 10.43.0.0/16"));
+}
+
+#[test]
+fn a_contested_address_does_not_make_a_range_of_nodes_everybody_s() {
+    // Both have an address in 10.4.0.0/24, though only one can keep it.
+    let told = told(
+        "allowedNetworks: [10.42.0.0/16, 10.4.0.0/24]",
+        "
+a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1
+b pod=10.42.2.0/24 wg=10.4.0.1/16 key=B external=203.0.113.2
+    ",
+    );
+    assert!(told.ends_with("Location \n"), "{told}");
+}
+
+#[test]
+fn half_of_the_segments_are_not_most() {
+    let nodes = "
+a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 internal=10.9.0.1
+b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
+    ";
+    let told = told(
+        "allowedNetworks: [10.42.0.0/16, 10.4.0.0/24, 10.9.0.0/24]",
+        nodes,
+    );
+    assert!(told.ends_with("Location 10.9.0.0/24\n"), "{told}");
 }
 
 #[test]

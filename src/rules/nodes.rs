@@ -27,6 +27,7 @@ static NODE_NOT_READY: Rule = rule("node-not-ready", Severity::Warning);
 static LEADER_LEFT_OUT: Rule = rule("leader-left-out", Severity::Warning);
 static NODE_NOT_SELECTED: Rule = rule("node-not-selected", Severity::Notice);
 static UNUSED_POD_CIDR: Rule = rule("unused-pod-cidr", Severity::Warning);
+static UNUSED_ADDRESS: Rule = rule("unused-address", Severity::Notice);
 static DUPLICATE_ADDRESS: Rule = aliased("duplicate-address", "WGIPDuplicate");
 static ADDRESS_IN_POD_CIDR: Rule = rule("address-in-pod-cidr", Severity::Warning);
 static MIXED_GRANULARITY: Rule = rule("mixed-granularity", Severity::Warning);
@@ -226,6 +227,10 @@ fn lost(member: &Member, lost: &LostRange) -> Finding {
         RangeReason::SecondOfFamily => (
             &UNUSED_POD_CIDR,
             "the node has one of this family already".to_owned(),
+        ),
+        RangeReason::SecondAddress => (
+            &UNUSED_ADDRESS,
+            "the node has another internal address of this family".to_owned(),
         ),
         RangeReason::PodCidrTaken { other, node } => (
             &OVERLAPPING_NODE_POD_CIDR,
