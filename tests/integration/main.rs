@@ -6,7 +6,8 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "tests touch the world and fail loudly"
+    clippy::wildcard_imports,
+    reason = "tests touch the world, fail loudly, and share a noun's words between files"
 )]
 
 mod admission;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use clustermesh::diagnostic::Severity;
@@ -60,12 +60,6 @@ pub(crate) fn tree(meshes: &[Mesh], snapshots: &Snapshots) -> Tree {
 /// The project's folder.
 pub(crate) fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Reads a file of `tests/vectors`.
-pub(crate) fn vectors(name: &str) -> serde_json::Value {
-    let path: PathBuf = project().join("tests/vectors").join(name);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// What a run of the program did.
