@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
 use clustermesh::change::{self, Loss, Stale};
 use clustermesh::diagnostic::{Diagnostic, Severity};
 use clustermesh::fleet::{Fleet, MissingSnapshot};
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     stdout: bool,
 
     /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT")]
+    #[arg(long, env = "CLUSTERMESH_STRICT", value_parser = FalseyValueParser::new())]
     strict: bool,
 
     /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
