@@ -78,6 +78,8 @@ pub fn losses(plan: &Plan, stale: &[Stale], same: &BTreeSet<String>) -> Vec<Loss
             sources
                 .into_iter()
                 .filter(|(source, peers)| 0 < *peers && !given.contains(source.as_str()))
+                // A node must not be able to stop everybody's render by copying a key.
+                .filter(|(source, _)| !plan.is_outranked(source, &target))
                 .map(|(source, peers)| Loss::Source {
                     target: target.clone(),
                     source,

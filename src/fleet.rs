@@ -94,7 +94,7 @@ impl<'a> Fleet<'a> {
                 members.push(Member {
                     mesh,
                     entry,
-                    roster: roster(entry, &file.snapshot, &file.source),
+                    roster: roster(&mesh.name, entry, &file.snapshot, &file.source),
                     rank: Rank {
                         is_spoke: !mesh.topology.is_hub(&entry.name),
                         mesh: mesh_position,
@@ -207,13 +207,13 @@ fn contested<'a>(
 ) -> BTreeMap<[u8; 32], Vec<Claimant<'a>>> {
     let mut claimants: BTreeMap<[u8; 32], Vec<Claimant>> = BTreeMap::new();
     for (cluster, file) in snapshots {
-        for (index, node) in file.snapshot.nodes.iter().enumerate() {
+        for node in &file.snapshot.nodes {
             let text = node.annotations.get(crate::kilo::node::annotation::KEY);
             if let Some(key) = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text)) {
                 claimants.entry(key).or_default().push(Claimant {
                     cluster,
                     node: &node.name,
-                    place: Snapshot::place(&file.source, index),
+                    place: Snapshot::place(&file.source, node.position),
                 });
             }
         }

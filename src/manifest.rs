@@ -97,12 +97,10 @@ fn kustomization(target: &Target, files: &[String]) -> Result<String, ManifestEr
 fn push_peer(text: &mut String, peer: &Peer) {
     text.push_str("apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n");
     push_field(text, "    app.kubernetes.io/managed-by", "clustermesh");
-    push_field(text, "    kilo-clustermesh.io/mesh", peer.mesh.as_str());
-    push_field(
-        text,
-        "    kilo-clustermesh.io/source-cluster",
-        peer.cluster.as_str(),
-    );
+    text.push_str("    ");
+    push_field(text, MESH_LABEL, peer.mesh.as_str());
+    text.push_str("    ");
+    push_field(text, SOURCE_LABEL, peer.cluster.as_str());
     push_field(text, "  name", peer.name.as_str());
     text.push_str("spec:\n  allowedIPs:\n");
     for cidr in &peer.allowed_ips {

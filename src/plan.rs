@@ -149,7 +149,12 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, Undeclared> {
         let mut given = Vec::new();
         for (index, source, own) in fleet.sources(target) {
             let mut found = Vec::new();
-            let dropped = dropped(fleet, (source, own), &mut keepers, &mut found);
+            let pair = Pair {
+                source,
+                own,
+                family,
+            };
+            let dropped = dropped(fleet, pair, &mut keepers, &mut found);
             let draft = blocks.draft(source, (index, family, dropped))?;
             given.extend(draft.block);
             cuts.extend(found.into_iter().chain(draft.cuts).map(|what| Cut {
@@ -171,57 +176,107 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, Undeclared> {
     })
 }
 
+/// A source, and the target's own membership in the mesh that links the two.
+#[derive(Clone, Copy)]
+struct Pair<'f> {
+    source: &'f Member<'f>,
+    own: &'f Member<'f>,
+    family: Option<Family>,
+}
+
+/// Who keeps a key in a target.
+type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f Speaker)>;
+
 /// Returns which of the source's speakers the target must not get.
 fn dropped<'f>(
     fleet: &Fleet,
-    (source, own): (&'f Member, &Member),
-    keepers: &mut BTreeMap<[u8; 32], (&'f ClusterName, &'f Speaker)>,
+    pair: Pair<'f>,
+    keepers: &mut Keepers<'f>,
     cuts: &mut Vec<CutOff>,
 ) -> BTreeSet<usize> {
     let mut dropped = BTreeSet::new();
     let mut unreachable = 0;
-    for (index, speaker) in source.roster.speakers.iter().enumerate() {
-        if speaker.endpoint.is_none() && own.roams() {
+    for (index, speaker) in pair.source.roster.speakers.iter().enumerate() {
+        if speaker.endpoint.is_none() && pair.own.roams() {
             unreachable += 1;
             dropped.insert(index);
-            continue;
-        }
-        let claimants = fleet.claimants(&speaker.key);
-        if claimants.is_empty() {
-            continue;
-        }
-        let owner = claimants.iter().find(|it| *it.cluster == own.entry.name);
-        if let Some(owner) = owner {
-            let kept = source.rank < own.rank;
-            cuts.push(CutOff::OwnKey {
-                node: speaker.leader.clone(),
-                place: speaker.place.clone(),
-                own: owner.node.to_owned(),
-                own_place: owner.place.clone(),
-                kept,
-            });
-            if !kept {
-                dropped.insert(index);
-                continue;
-            }
-        }
-        if let Some((keeper, keeping)) = keepers.get(speaker.key.as_bytes()) {
-            cuts.push(CutOff::SharedKey {
-                node: speaker.leader.clone(),
-                place: speaker.place.clone(),
-                keeper: (*keeper).clone(),
-                keeper_node: keeping.leader.clone(),
-                keeper_place: keeping.place.clone(),
-            });
+        } else if pair.gives(speaker) && !keeps_key(fleet, pair, speaker, keepers, cuts) {
             dropped.insert(index);
-            continue;
         }
-        keepers.insert(*speaker.key.as_bytes(), (&source.entry.name, speaker));
     }
     if 0 < unreachable {
         cuts.push(CutOff::NoInitiator { peers: unreachable });
     }
     dropped
+}
+
+impl Pair<'_> {
+    /// Returns whether the target gets any of a speaker's own ranges.
+    fn gives(self, speaker: &Speaker) -> bool {
+        speaker
+            .claims
+            .iter()
+            .any(|it| is_routable(*it, self.family))
+    }
+}
+
+/// Settles whether the target may have a speaker's key: neither of its own nodes nor of a Peer that
+/// ranks first.
+fn keeps_key<'f>(
+    fleet: &Fleet,
+    Pair { source, own, .. }: Pair<'f>,
+    speaker: &'f Speaker,
+    keepers: &mut Keepers<'f>,
+    cuts: &mut Vec<CutOff>,
+) -> bool {
+    let claimants = fleet.claimants(&speaker.key);
+    if let Some(owner) = claimants.iter().find(|it| *it.cluster == own.entry.name) {
+        let kept = source.rank < own.rank;
+        cuts.push(CutOff::OwnKey {
+            node: speaker.leader.clone(),
+            place: speaker.place.clone(),
+            own: owner.node.to_owned(),
+            own_place: owner.place.clone(),
+            kept,
+        });
+        if !kept {
+            return false;
+        }
+    }
+    if claimants.is_empty() {
+        return true;
+    }
+    if let Some((keeper, keeping)) = keepers.get(speaker.key.as_bytes()) {
+        cuts.push(CutOff::SharedKey {
+            node: speaker.leader.clone(),
+            place: speaker.place.clone(),
+            keeper: (*keeper).clone(),
+            keeper_node: keeping.leader.clone(),
+            keeper_place: keeping.place.clone(),
+        });
+        return false;
+    }
+    keepers.insert(*speaker.key.as_bytes(), (&source.entry.name, speaker));
+    true
+}
+
+fn is_routable(cidr: Cidr, family: Option<Family>) -> bool {
+    family.is_none_or(|family| cidr.family() == family)
+}
+
+impl Plan {
+    /// Returns whether `source` gives `target` nothing because others have its keys: what nodes
+    /// claim, and no person asked for.
+    pub fn is_outranked(&self, source: &str, target: &str) -> bool {
+        self.cuts.iter().any(|cut| {
+            let by_key = match cut.what {
+                CutOff::OwnKey { kept, .. } => !kept,
+                CutOff::SharedKey { .. } => true,
+                _ => false,
+            };
+            by_key && cut.source.as_str() == source && cut.target.as_str() == target
+        })
+    }
 }
 
 impl Blocks {
@@ -257,7 +312,7 @@ fn peers(
     family: Option<Family>,
     dropped: &BTreeSet<usize>,
 ) -> (Vec<Peer>, Vec<CutOff>) {
-    let routable = |cidr: &Cidr| family.is_none_or(|family| cidr.family() == family);
+    let routable = |cidr: &Cidr| is_routable(*cidr, family);
     let mut cuts = Vec::new();
     let mut unroutable = 0;
     let mut left: Vec<(&Speaker, Vec<Cidr>)> = Vec::new();
@@ -288,7 +343,7 @@ fn peers(
     let anchor = left.iter_mut().find(|it| it.0.endpoint.is_some());
     if let Some((_, ranges)) = anchor {
         ranges.extend(shared);
-    } else if !left.is_empty() && !shared.is_empty() {
+    } else if !source.roster.speakers.is_empty() && !shared.is_empty() {
         cuts.push(CutOff::NoAnchor { ranges: shared });
     }
     let mut peers: Vec<Peer> = left

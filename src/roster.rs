@@ -1,13 +1,12 @@
 //! Rosters: who of one cluster speaks in one mesh, with which ranges, and who is left out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::granularity::Granularity;
 use crate::kilo::node::KiloNode;
 use crate::kilo::segment;
 use crate::mesh::{Entry, Networks, Range};
-use crate::name::NodeName;
+use crate::name::{MeshName, NodeName};
 use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::snapshot::Snapshot;
@@ -17,6 +16,7 @@ use self::survey::{Candidate, Draft, Survey};
 
 mod check;
 mod claims;
+mod contradiction;
 mod reason;
 mod survey;
 
@@ -41,8 +41,6 @@ pub struct Roster {
     pub contradictions: Vec<Contradiction>,
     /// What the cluster's Kilo routes, if most of its usable nodes say one thing.
     pub internal_family: Option<Family>,
-    /// How many nodes pass the node checks.
-    pub usable: usize,
 }
 
 /// A tunnel end, and what lies behind it.
@@ -125,19 +123,18 @@ pub enum Declared {
     NodeSelector,
 }
 
-/// Reads `snapshot`, whose file is `source`, as `entry` wants it read.
-pub fn roster(entry: &Entry, snapshot: &Snapshot, source: &Arc<str>) -> Roster {
+/// Reads `snapshot`, whose file is `source`, as `entry` of `mesh` wants it read.
+pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<str>) -> Roster {
     let candidates: Vec<Candidate> = snapshot
         .nodes
         .iter()
-        .enumerate()
-        .map(|(index, node)| Candidate {
+        .map(|node| Candidate {
             node,
             kilo: KiloNode::read(node, &entry.topology_label),
-            place: Snapshot::place(source, index),
+            place: Snapshot::place(source, node.position),
         })
         .collect();
-    let voted = vote(entry, &candidates);
+    let voted = contradiction::vote(entry, &candidates);
     let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
     let readings: Vec<(&str, KiloNode)> = candidates
         .iter()
@@ -152,30 +149,11 @@ pub fn roster(entry: &Entry, snapshot: &Snapshot, source: &Arc<str>) -> Roster {
         .iter()
         .filter_map(|segment| survey.draft(segment))
         .collect();
+    let drafts = claims::settle_names(drafts, mesh, &mut survey);
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);
     let speakers = claims::speakers(drafts, &mut survey);
     survey.finish(granularity, voted, speakers)
-}
-
-/// Returns the granularity that more than half of the annotated nodes name.
-///
-/// Nodes that could not be peered in any granularity have no say.
-fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularity> {
-    let mut votes: BTreeMap<Granularity, usize> = BTreeMap::new();
-    for candidate in candidates {
-        if let Some(granularity) = candidate.kilo.granularity
-            && candidate.kilo.key.is_some()
-            && check::pod_cidrs(entry, candidate.node).is_ok()
-        {
-            *votes.entry(granularity).or_default() += 1;
-        }
-    }
-    let all: usize = votes.values().sum();
-    votes
-        .into_iter()
-        .find(|(_, count)| all < 2 * count)
-        .map(|(granularity, _)| granularity)
 }
 
 /// Returns the ranges that belong to the cluster and not to a node.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
@@ -37,7 +39,7 @@ pub struct Snapshot {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Node {
     /// Internal and external addresses, in the API's order.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     pub addresses: Vec<Address>,
     /// Kilo's annotations.
     #[serde(default, deserialize_with = "without_duplicates")]
@@ -50,6 +52,9 @@ pub struct Node {
     pub labels: BTreeMap<String, String>,
     /// The name.
     pub name: String,
+    /// Which item of its file it is, counted from zero.
+    #[serde(skip)]
+    pub position: usize,
     /// The pod CIDRs that Kubernetes assigned.
     #[serde(default, rename = "podCIDRs")]
     pub pod_cidrs: Vec<String>,
@@ -106,14 +111,28 @@ pub enum SnapshotError {
     DuplicateNode(String),
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct File<Nodes> {
+struct File {
     api_version: String,
     cluster: String,
     kind: String,
-    nodes: Nodes,
+    #[serde(deserialize_with = "objects")]
+    nodes: Vec<Node>,
 }
+
+/// The same to write, in the order of its keys.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    api_version: &'a str,
+    cluster: &'a str,
+    kind: &'a str,
+    nodes: &'a [Node],
+}
+
+/// An object, which serde by itself would read from a list of its fields too.
+struct Object<T>(T);
 
 /// Enough of a file to tell whether it was meant for us.
 #[derive(Deserialize)]
@@ -154,8 +173,8 @@ impl Snapshot {
     /// # Errors
     /// Anything but a snapshot of that cluster in this version, complete and without surplus.
     pub fn read(cluster: &ClusterName, text: &str) -> Result<Self, SnapshotError> {
-        let file: File<Vec<Node>> = match serde_json::from_str(text) {
-            Ok(file) => file,
+        let file: File = match serde_json::from_str(text) {
+            Ok(Object(file)) => file,
             Err(error) => return Err(other_version(text).unwrap_or(SnapshotError::Json(error))),
         };
         check_header(&file.api_version, &file.kind)?;
@@ -165,7 +184,11 @@ impl Snapshot {
                 expected: cluster.clone(),
             });
         }
-        Self::new(cluster.clone(), file.nodes)
+        let mut nodes = file.nodes;
+        for (position, node) in nodes.iter_mut().enumerate() {
+            node.position = position;
+        }
+        Self::new(cluster.clone(), nodes)
     }
 
     /// Returns the file's text: one way to write it, so that a diff shows what changed.
@@ -173,19 +196,19 @@ impl Snapshot {
     /// # Errors
     /// None that these types can cause.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(&File {
-            api_version: API_VERSION.to_owned(),
-            cluster: self.cluster.to_string(),
-            kind: KIND.to_owned(),
+        let mut text = serde_json::to_string_pretty(&Written {
+            api_version: API_VERSION,
+            cluster: self.cluster.as_str(),
+            kind: KIND,
             nodes: &self.nodes,
         })?;
         text.push('\n');
         Ok(text)
     }
 
-    /// Returns where in the snapshot file called `source` the node at `index` stands.
-    pub fn place(source: &Arc<str>, index: usize) -> Place {
-        Place::document(source, 0).key("nodes").index(index)
+    /// Returns where in the snapshot file called `source` the node at `position` stands.
+    pub fn place(source: &Arc<str>, position: usize) -> Place {
+        Place::document(source, 0).key("nodes").index(position)
     }
 }
 
@@ -211,6 +234,34 @@ fn check_header(api_version: &str, kind: &str) -> Result<(), SnapshotError> {
 )]
 fn is_false(value: &bool) -> bool {
     !*value
+}
+
+/// Reads a list of objects.
+fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let objects = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(objects.into_iter().map(|Object(value)| value).collect())
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(access))
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
 }
 
 /// Reads a map whose keys are all different; JSON itself lets the last one win.
@@ -295,6 +346,7 @@ mod tests {
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 109");
         insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it holds cluster `west`, but is named after `east`");
+        insta::assert_snapshot!(error(r#"["kilo-clustermesh.io/v1","east","NodeSnapshot",[]]"#), @"invalid type: sequence, expected an object at line 1 column 0");
         assert!(read("{").unwrap_err().is_syntax());
     }
 }

@@ -14,8 +14,6 @@ pub struct Segment {
     pub members: Vec<usize>,
     /// The one that speaks WireGuard.
     pub leader: usize,
-    /// Whether it was formed by location, so that its members need not speak.
-    pub shared: bool,
 }
 
 /// A cluster cut into segments.
@@ -48,7 +46,6 @@ pub fn segments(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Segment
         key: format!("location:{location}"),
         leader: leader(nodes, &members),
         members,
-        shared: true,
     });
     let own = alone.into_iter().filter_map(|index| {
         let (name, _) = nodes.get(index)?;
@@ -56,7 +53,6 @@ pub fn segments(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Segment
             key: format!("node:{name}"),
             members: vec![index],
             leader: index,
-            shared: false,
         })
     });
     let mut formed: Vec<Segment> = shared.chain(own).collect();

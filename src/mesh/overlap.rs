@@ -34,9 +34,8 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Diagnostic> {
         }
     }
     let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
-    net::overlaps(&cidrs)
+    net::overlaps(&cidrs, TOLD)
         .into_iter()
-        .take(TOLD)
         .filter_map(|(first, second)| Some(told(claims.get(second)?, claims.get(first)?)))
         .collect()
 }

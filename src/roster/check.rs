@@ -22,6 +22,9 @@ pub(super) struct Checked {
     pub(super) endpoint: Option<Endpoint>,
 }
 
+/// How many pod CIDRs of a node are looked at; Kubernetes assigns one or two.
+const POD_CIDRS: usize = 8;
+
 /// The pod CIDRs of a node that are used, at most one of a family, and those that are not.
 pub(super) struct PodCidrs {
     pub(super) used: Vec<Cidr>,
@@ -46,6 +49,17 @@ pub(super) fn speaker(entry: &Entry, node: &Node) -> Result<Checked, Reason> {
     })
 }
 
+/// Returns whether nothing that a node says is nonsense, be it declared or not: it has a pod CIDR
+/// and a key, and neither its `WireGuard` address nor its endpoint is malformed.
+pub(super) fn is_sound(entry: &Entry, node: &Node) -> bool {
+    let pod_cidr = node.pod_cidrs.first();
+    let wireguard = present(node, annotation::WIREGUARD_IP);
+    pod_cidr.is_some_and(|text| text.parse::<Cidr>().is_ok())
+        && public_key(node).is_ok()
+        && wireguard.is_none_or(|text| text.parse::<Interface>().is_ok())
+        && endpoint(entry, node).is_ok()
+}
+
 /// Returns the pod CIDRs of a node; the first one decides whether it can take part.
 pub(super) fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> {
     let pool = match &entry.networks {
@@ -64,7 +78,7 @@ pub(super) fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> 
         used: vec![cidr],
         lost: Vec::new(),
     };
-    for text in rest {
+    for text in rest.iter().take(POD_CIDRS) {
         match further_pod_cidr(pool, &pods.used, text) {
             Ok(cidr) => pods.used.push(cidr),
             Err(reason) => pods.lost.push((text.clone(), reason)),
@@ -84,7 +98,8 @@ fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, R
     Ok(cidr)
 }
 
-fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
+/// Returns the node's address in Kilo's subnet, if it is a declared one.
+pub(super) fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
     let text = present(node, annotation::WIREGUARD_IP).ok_or(Reason::NoWireguardIp)?;
     let interface: Interface = text.parse().map_err(|error| Reason::WireguardIpInvalid {
         text: text.to_owned(),
@@ -111,7 +126,7 @@ fn public_key(node: &Node) -> Result<PublicKey, Reason> {
 }
 
 /// Returns the endpoint of the first source that has one; a malformed one is not passed over.
-pub(super) fn endpoint(entry: &Entry, node: &Node) -> Result<Option<Endpoint>, Reason> {
+fn endpoint(entry: &Entry, node: &Node) -> Result<Option<Endpoint>, Reason> {
     for source in &entry.endpoint_from {
         let found = match source {
             EndpointSource::Annotation => ENDPOINT_ANNOTATIONS

@@ -1,6 +1,6 @@
 //! Claims: of what two nodes of a cluster say is theirs, who keeps it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::Speaker;
@@ -8,6 +8,7 @@ use super::check;
 use super::reason::{RangeReason, Reason};
 use super::survey::{Draft, Survey};
 use crate::mesh::{Entry, Networks};
+use crate::name::{MeshName, PeerName};
 use crate::net::Cidr;
 
 /// A pod CIDR that a node claims.
@@ -15,22 +16,45 @@ use crate::net::Cidr;
 struct PodClaim {
     cidr: Cidr,
     node: usize,
+    /// Its segment, by leader.
+    segment: usize,
     /// Whether it is the node's first, without which it cannot take part.
     first: bool,
 }
 
+/// Leaves out all but the first speaker whose Peer has a name: a long one is cut and hashed, and
+/// another node may be called what comes of that.
+pub(super) fn settle_names<'s>(
+    drafts: Vec<Draft<'s>>,
+    mesh: &MeshName,
+    survey: &mut Survey,
+) -> Vec<Draft<'s>> {
+    let cluster = &survey.entry.name;
+    let name = |draft: &Draft| PeerName::new(mesh, cluster, &draft.name);
+    settle(drafts, survey, name, Reason::DuplicateName)
+}
+
 /// Leaves out all but the first speaker with a key.
 pub(super) fn settle_keys<'s>(drafts: Vec<Draft<'s>>, survey: &mut Survey) -> Vec<Draft<'s>> {
-    let mut owners: BTreeMap<[u8; 32], usize> = BTreeMap::new();
-    let mut by_name = drafts;
-    by_name.sort_by_key(|draft| draft.leader);
-    by_name
+    settle(drafts, survey, |draft| draft.key, Reason::DuplicateKey)
+}
+
+/// Leaves out all but the first speaker, by name, of those that share an identity.
+fn settle<'s, Identity: Ord>(
+    mut drafts: Vec<Draft<'s>>,
+    survey: &mut Survey,
+    identity: impl Fn(&Draft) -> Identity,
+    reason: fn(String) -> Reason,
+) -> Vec<Draft<'s>> {
+    let mut owners: BTreeMap<Identity, usize> = BTreeMap::new();
+    drafts.sort_by_key(|draft| draft.leader);
+    drafts
         .into_iter()
         .filter(|draft| {
-            let owner = *owners.entry(*draft.key.as_bytes()).or_insert(draft.leader);
+            let owner = *owners.entry(identity(draft)).or_insert(draft.leader);
             if owner != draft.leader {
                 let owner = survey.name(owner).to_owned();
-                survey.fall(draft.segment, Reason::DuplicateKey(owner));
+                survey.fall(draft.segment, reason(owner));
             }
             survey.speaks(draft)
         })
@@ -79,7 +103,10 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
         .into_iter()
         .enumerate()
         .filter_map(|(position, draft)| {
-            let mut claims: Vec<Cidr> = draft.members.iter().flat_map(|it| it.1.clone()).collect();
+            let mut claims = Vec::new();
+            let mut known = BTreeSet::new();
+            let pod_cidrs = draft.members.iter().flat_map(|it| &it.1);
+            claims.extend(pod_cidrs.filter(|cidr| known.insert(**cidr)));
             let mut lost = Vec::new();
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
@@ -87,7 +114,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
                 if let Some(reason) = survey.objection(&pods, (node, owner), (address, position)) {
                     survey.lose(node, route.to_string(), reason);
                     lost.push(route);
-                } else if !claims.contains(&route) {
+                } else if known.insert(route) {
                     claims.push(route);
                 }
             }
@@ -109,30 +136,38 @@ fn pod_claims<'a>(draft: &'a Draft) -> impl Iterator<Item = PodClaim> + 'a {
         pods.iter().enumerate().map(|(position, &cidr)| PodClaim {
             cidr,
             node: *node,
+            segment: draft.leader,
             first: position == 0,
         })
     })
 }
 
-/// Returns the claims that lose, each with one that it loses to.
+/// Returns the claims that lose to one of another segment, each with that. Within a segment all
+/// lead to the same Peer, so that nothing can be lost.
 ///
-/// Sorted by address, a range is followed at once by one that lies in it, if there is any, so
-/// neighbours tell: the cost does not grow with the number of conflicts.
+/// Sorted by address, what lies in a range follows it, so the next claim of another segment tells:
+/// the cost does not grow with the number of conflicts.
 fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(usize, Cidr), (PodClaim, PodClaim)> {
     claims.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length(), claim.node));
     let mut losses = BTreeMap::new();
     for equal in claims.chunk_by(|a, b| a.cidr == b.cidr) {
-        if let Some((winner, losers)) = equal.split_first() {
-            losses.extend(losers.iter().map(|it| ((it.node, it.cidr), (*it, *winner))));
-        }
+        let Some((winner, others)) = equal.split_first() else {
+            continue;
+        };
+        let losers = others.iter().filter(|it| it.segment != winner.segment);
+        losses.extend(losers.map(|it| ((it.node, it.cidr), (*it, *winner))));
     }
-    claims.dedup_by_key(|claim| claim.cidr);
-    for pair in claims.windows(2) {
-        if let [wide, narrow] = pair
-            && wide.cidr.contains(narrow.cidr)
-        {
-            losses.insert((wide.node, wide.cidr), (*wide, *narrow));
+    let mut next: Option<PodClaim> = None;
+    let mut stranger: Option<PodClaim> = None;
+    let mut winners = claims.clone();
+    winners.dedup_by_key(|claim| claim.cidr);
+    for claim in winners.iter().rev() {
+        if next.is_some_and(|next| next.segment != claim.segment) {
+            stranger = next;
         }
+        let narrower = stranger.filter(|it| claim.cidr.contains(it.cidr));
+        losses.extend(narrower.map(|it| ((claim.node, claim.cidr), (*claim, it))));
+        next = Some(*claim);
     }
     losses
 }
@@ -149,18 +184,22 @@ fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, usize> {
     owners
 }
 
-/// Who owns which pod CIDR; these are disjoint by now.
+/// Who owns which pod CIDR; those of two segments are disjoint by now.
 struct PodOwners {
     by_first: BTreeMap<IpAddr, (Cidr, usize, usize)>,
 }
 
 impl PodOwners {
     fn new(drafts: &[Draft]) -> Self {
-        let owned = drafts.iter().enumerate().flat_map(|(position, draft)| {
-            pod_claims(draft).map(move |it| (it.cidr.first(), (it.cidr, position, it.node)))
+        let claims = drafts.iter().enumerate().flat_map(|(position, draft)| {
+            pod_claims(draft).map(move |claim| (claim.cidr, position, claim.node))
         });
+        let mut claims: Vec<(Cidr, usize, usize)> = claims.collect();
+        claims.sort_by_key(|(cidr, ..)| (cidr.first(), cidr.prefix_length()));
+        // What lies in another is of the same segment by now, so the wider one stands for it.
+        claims.dedup_by(|later, earlier| earlier.0.contains(later.0));
         Self {
-            by_first: owned.collect(),
+            by_first: claims.into_iter().map(|it| (it.0.first(), it)).collect(),
         }
     }
 

@@ -60,6 +60,8 @@ pub enum Reason {
     NoEndpoint(Vec<EndpointSource>),
     /// Its name is no Kubernetes name.
     NameInvalid(NameError),
+    /// Its Peer would be called as that of a node before it, since long names are cut.
+    DuplicateName(String),
     /// A node before it has the same key.
     DuplicateKey(String),
     /// Its pod CIDR shares addresses with a better founded one.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::check;
+use super::contradiction;
 use super::reason::{RangeReason, Reason};
-use super::{Contradiction, Declared, Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
+use super::{Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
 use crate::granularity::Granularity;
 use crate::kilo::node::KiloNode;
 use crate::kilo::segment::Segment;
-use crate::mesh::{Entry, Networks};
+use crate::mesh::Entry;
 use crate::name::NodeName;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
@@ -182,7 +183,7 @@ impl<'a> Survey<'a> {
         self.left_out.retain(|&index, _| !speaks(index));
         let left_out = &self.left_out;
         self.usable.retain(|index| !left_out.contains_key(index));
-        let contradictions = self.contradictions(voted);
+        let contradictions = contradiction::contradictions(self.entry, self.candidates, voted);
         let dissenters = self.dissenters(granularity);
         let internal_family = self.internal_family();
         let shared = shared(&self.entry.networks, &speakers);
@@ -203,7 +204,6 @@ impl<'a> Survey<'a> {
             dissenters,
             contradictions,
             internal_family,
-            usable: self.usable.len(),
             speakers,
         }
     }
@@ -230,58 +230,9 @@ impl<'a> Survey<'a> {
             .filter_map(|&index| self.candidates.get(index)?.kilo.internal_address())
             .map(crate::net::family)
             .collect();
-        [Family::V4, Family::V6]
-            .into_iter()
-            .find(|family| families.len() < 2 * families.iter().filter(|it| *it == family).count())
-    }
-
-    fn contradictions(&self, voted: Option<Granularity>) -> Vec<Contradiction> {
-        let of = (0..self.candidates.len())
-            .filter(|&index| self.is_selected(index))
-            .count();
-        let mut found = Vec::new();
-        let mut judge = |what: Declared, place: Place, against: usize, of: usize| {
-            if of < 2 * against {
-                found.push(Contradiction {
-                    what,
-                    place,
-                    against,
-                    of,
-                });
-            }
-        };
-        let count =
-            |test: fn(&Reason) -> bool| self.left_out.values().filter(|it| test(it)).count();
-        let (pods, wireguard) = match &self.entry.networks {
-            Networks::Typed { .. } => ("podCIDRs", "wireguardCIDR"),
-            Networks::Flat { .. } => ("allowedNetworks", "allowedNetworks"),
-        };
-        let entry = &self.entry.place;
-        let outside = count(|it| matches!(it, Reason::PodCidrOutOfRange { .. }));
-        judge(Declared::PodRanges, entry.key(pods), outside, of);
-        let outside = count(|it| matches!(it, Reason::WireguardIpOutOfRange { .. }));
-        judge(Declared::WireguardRange, entry.key(wireguard), outside, of);
-        if let (Some(declared), Some(voted)) = (self.entry.granularity, voted)
-            && declared != voted
-        {
-            let all: Vec<_> = self
-                .candidates
-                .iter()
-                .filter_map(|it| it.kilo.granularity)
-                .collect();
-            let against = all.iter().filter(|&&it| it != declared).count();
-            let place = entry.key("granularity");
-            judge(Declared::Granularity(declared), place, against, all.len());
-        }
-        let nodes = self.candidates.len();
-        if of == 0 && 0 < nodes && !self.entry.selector.is_everything() {
-            judge(
-                Declared::NodeSelector,
-                entry.key("nodeSelector"),
-                nodes,
-                nodes,
-            );
-        }
-        found
+        [Family::V4, Family::V6].into_iter().find(|family| {
+            let having = families.iter().filter(|it| *it == family).count();
+            self.usable.len() < 2 * having
+        })
     }
 }

@@ -20,7 +20,12 @@ fn told(fields: &str, nodes: &str) -> String {
     let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
     let snapshot = Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap();
     let entry = &reading.meshes[0].entries[0];
-    let roster = roster(entry, &snapshot, &Arc::from("east.json"));
+    let roster = roster(
+        &reading.meshes[0].name,
+        entry,
+        &snapshot,
+        &Arc::from("east.json"),
+    );
     let mut text = String::new();
     let join = |cidrs: &[Cidr]| {
         cidrs
@@ -66,7 +71,7 @@ fn told(fields: &str, nodes: &str) -> String {
 #[test]
 fn a_speaker_claims_pods_then_wireguard_then_hosts() {
     insta::assert_snapshot!(told(TYPED, "
-a pod=10.42.1.0/24 pod=fd00:42:0:1::/64 wg=10.4.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.5/24 internal=192.168.0.9
+a pod=10.42.1.0/24 pod=fd00:42:0:1::/64 wg=10.4.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.5/24 internal=192.168.0.9 granularity=full
 b pod=10.42.2.77/24 wg=10.4.0.2/16 key=B external=203.0.113.2 internal=192.168.0.6 granularity=full
 c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
     "), @r"
@@ -263,4 +268,84 @@ c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 granularity=full
 fn a_selector_that_selects_nobody_is_told() {
     let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: typo }} }}");
     assert!(told(&fields, "a pod=10.42.1.0/24").contains("NodeSelector contradicted by 1 of 1"));
+}
+
+#[test]
+fn one_node_does_not_decide_how_the_cluster_is_cut() {
+    let node = |name: &str, n: u8, more: &str| {
+        format!(
+            "{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} internal-ip=192.168.0.{n}/24 endpoint=192.168.0.{n}:1 {more}\n"
+        )
+    };
+    let nodes = [
+        node("a", 1, "key=A granularity=full"),
+        node("b", 2, "key=B"),
+        node("c", 3, "key=C"),
+    ];
+    assert!(told(TYPED, &nodes.concat()).contains("\nLocation "));
+}
+
+#[test]
+fn long_names_that_are_cut_to_one_are_told_apart() {
+    let long = "n".repeat(253);
+    let hashed = crate::name::peer_name("m", "east", &long);
+    let twin = hashed.strip_prefix("m--east--").unwrap();
+    let node = |name: &str, n: u8, key: &str| {
+        format!("{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} key={key}\n")
+    };
+    let told = told(TYPED, &(node(&long, 1, "A") + &node(twin, 2, "B")));
+    assert!(
+        told.contains(&format!("{long} out: DuplicateName(\"{twin}\")")),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_nests_within_a_segment_is_lost_to_nobody() {
+    let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
+    let told = told(
+        TYPED,
+        &format!(
+            "
+a pod=10.42.0.0/20 wg=10.4.0.1/16 key=A external=203.0.113.1 {shared}
+b pod=10.42.1.0/24 wg= key=B {shared}
+c pod=10.42.2.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 {shared} location=x
+    "
+        ),
+    );
+    assert!(
+        told.contains("a out: PodCidrTaken"),
+        "c is another segment: {told}"
+    );
+    let told = self::told(
+        TYPED,
+        &format!(
+            "
+a pod=10.42.0.0/20 wg=10.4.0.1/16 key=A external=203.0.113.1 {shared}
+b pod=10.42.1.0/24 wg= key=B {shared}
+c pod=10.42.32.0/24 wg=10.42.5.5/16 key=C external=203.0.113.3 {shared} location=x
+    "
+        ),
+    );
+    assert!(
+        told.starts_with("a 203.0.113.1:51820 10.42.0.0/20 10.42.1.0/24 10.4.0.1/32"),
+        "{told}"
+    );
+}
+
+#[test]
+fn wrong_ranges_are_found_behind_a_leader_too() {
+    let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
+    let nodes = format!(
+        "
+a pod=10.9.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 {shared}
+b pod=10.9.2.0/24 wg= key=B {shared}
+c pod=10.9.3.0/24 wg= key=C {shared}
+    "
+    );
+    assert!(told(TYPED, &nodes).contains("PodRanges contradicted by 3 of 3"));
+    let nodes = nodes
+        .replace("10.9.", "10.42.")
+        .replace("10.4.0.1", "10.5.0.1");
+    assert!(told(TYPED, &nodes).contains("WireguardRange contradicted by 1 of 1"));
 }

@@ -21,6 +21,7 @@ static INVALID_PUBLIC_KEY: Rule = rule("invalid-public-key", Severity::Warning);
 static INVALID_ENDPOINT: Rule = aliased("invalid-endpoint", "NodeEndpointInvalid");
 static NO_ENDPOINT: Rule = aliased("missing-endpoint", "NodeNoEndpoint");
 static INVALID_NODE_NAME: Rule = rule("invalid-node-name", Severity::Warning);
+static DUPLICATE_PEER_NAME: Rule = rule("duplicate-peer-name", Severity::Warning);
 static DUPLICATE_KEY: Rule = rule("duplicate-key", Severity::Warning);
 static OVERLAPPING_NODE_POD_CIDR: Rule = rule("overlapping-node-pod-cidr", Severity::Warning);
 static NODE_NOT_READY: Rule = rule("node-not-ready", Severity::Warning);
@@ -156,35 +157,34 @@ fn reason(reason: &Reason) -> (&'static Rule, String) {
         ),
         Reason::NoEndpoint(sources) => (&NO_ENDPOINT, no_endpoint(sources)),
         Reason::NameInvalid(error) => (&INVALID_NODE_NAME, format!("bad name: {error}")),
-        other => (between_nodes(other), between_nodes_words(other)),
+        Reason::DuplicateName(node) => (
+            &DUPLICATE_PEER_NAME,
+            format!("its Peer would be called as that of {}", Quoted(node)),
+        ),
+        Reason::DuplicateKey(node) => (
+            &DUPLICATE_KEY,
+            format!("same public key as {}", Quoted(node)),
+        ),
+        Reason::PodCidrTaken { cidr, other, node } => (
+            &OVERLAPPING_NODE_POD_CIDR,
+            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node)),
+        ),
+        Reason::NotReady(why) => (&NODE_NOT_READY, format!("not ready: {}", unready(*why))),
+        Reason::LeaderLeftOut(leader) => (
+            &LEADER_LEFT_OUT,
+            format!("{}, which leads its location, is left out", Quoted(leader)),
+        ),
+        Reason::NotSelected => (
+            &NODE_NOT_SELECTED,
+            "not selected by nodeSelector".to_owned(),
+        ),
     }
 }
 
-/// Reasons that one node gives another.
-fn between_nodes(reason: &Reason) -> &'static Rule {
-    match reason {
-        Reason::DuplicateKey(_) => &DUPLICATE_KEY,
-        Reason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
-        Reason::LeaderLeftOut(_) => &LEADER_LEFT_OUT,
-        Reason::NotSelected => &NODE_NOT_SELECTED,
-        _ => &NODE_NOT_READY,
-    }
-}
-
-fn between_nodes_words(reason: &Reason) -> String {
-    match reason {
-        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
-        Reason::PodCidrTaken { cidr, other, node } => {
-            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
-        }
-        Reason::LeaderLeftOut(leader) => {
-            format!("{}, which leads its location, is left out", Quoted(leader))
-        }
-        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
-        Reason::NotReady(Unready::NoEndpoint) => {
-            "not ready: Kilo has no endpoint for it".to_owned()
-        }
-        _ => "not ready: its Kilo agent stopped checking in".to_owned(),
+fn unready(why: Unready) -> &'static str {
+    match why {
+        Unready::Stale => "its Kilo agent stopped checking in",
+        Unready::NoEndpoint => "Kilo has no endpoint for it",
     }
 }
 

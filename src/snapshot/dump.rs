@@ -107,7 +107,7 @@ pub fn snapshot(cluster: ClusterName, text: &str) -> Result<Snapshot, DumpError>
     if objects.is_empty() {
         return Err(DumpError::Empty);
     }
-    let newest = objects.iter().filter_map(last_seen).max();
+    let newest = newest(objects.iter().filter_map(last_seen).collect());
     let nodes = objects
         .into_iter()
         .enumerate()
@@ -159,11 +159,28 @@ fn nodes(object: Object) -> Result<Vec<Object>, DumpError> {
     Ok(items)
 }
 
+/// Returns the newest time that at least half of the times are not far behind.
+///
+/// One node that claims to come from the future does not make the others stale.
+fn newest(mut times: Vec<i64>) -> Option<i64> {
+    times.sort_unstable();
+    let half = times.len() / 2;
+    times
+        .iter()
+        .rev()
+        .copied()
+        .find(|&newest| times.partition_point(|&seen| is_behind(seen, newest)) <= half)
+}
+
+fn is_behind(seen: i64, newest: i64) -> bool {
+    STALE_AFTER_SECONDS < newest.saturating_sub(seen)
+}
+
 /// Returns `None` for a node without a name.
 fn node(object: Object, newest: Option<i64>) -> Option<Node> {
     let stale = last_seen(&object)
         .zip(newest)
-        .is_some_and(|(seen, newest)| STALE_AFTER_SECONDS < newest.saturating_sub(seen));
+        .is_some_and(|(seen, newest)| is_behind(seen, newest));
     let metadata = object.metadata?;
     let mut annotations = texts(metadata.annotations);
     annotations.retain(|key, _| key.starts_with(KILO) && !VOLATILE.contains(&key.as_str()));
@@ -174,6 +191,7 @@ fn node(object: Object, newest: Option<i64>) -> Option<Node> {
         labels: texts(metadata.labels),
         name: metadata.name.filter(|name| !name.is_empty())?,
         pod_cidrs: object.spec.map(pod_cidrs).unwrap_or_default(),
+        position: 0,
         stale,
         uid: metadata.uid.unwrap_or_default(),
     })
@@ -270,27 +288,46 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
         assert!(!node.stale);
     }
 
-    #[test]
-    fn marks_nodes_that_kilo_no_longer_counts() {
-        let item = |name: &str, seen: &str| {
-            format!(
-                r#"{{"metadata":{{"name":"{name}","annotations":{{"kilo.squat.ai/last-seen":"{seen}"}}}}}}"#
-            )
-        };
-        let text = format!(
-            r#"{{"kind":"NodeList","items":[{},{},{},{},{{"metadata":{{"name":"e"}}}}]}}"#,
-            item("d", "nonsense"),
-            item("c", "1763599699"),
-            item("b", "1763599700"),
-            item("a", "1763600000"),
-        );
-        let stale: Vec<bool> = dump(&text)
+    /// Returns which nodes are stale, by their times; an empty one is not there.
+    fn stale(times: &[&str]) -> Vec<bool> {
+        let items: Vec<String> = times
+            .iter()
+            .enumerate()
+            .map(|(number, time)| {
+                let seen = match *time {
+                    "" => String::new(),
+                    time => format!(r#""kilo.squat.ai/last-seen":"{time}""#),
+                };
+                format!(r#"{{"metadata":{{"name":"n{number}","annotations":{{{seen}}}}}}}"#)
+            })
+            .collect();
+        let text = format!(r#"{{"kind":"NodeList","items":[{}]}}"#, items.join(","));
+        dump(&text)
             .unwrap()
             .nodes
             .iter()
             .map(|it| it.stale)
-            .collect();
-        assert_eq!(stale, [false, false, true, true, false]);
+            .collect()
+    }
+
+    #[test]
+    fn marks_nodes_that_kilo_no_longer_counts() {
+        let times = [
+            "1763600000",
+            "1763599999",
+            "1763599700",
+            "1763599699",
+            "nonsense",
+            "",
+        ];
+        assert_eq!(stale(&times), [false, false, false, true, true, false]);
+        assert_eq!(stale(&["1763600000", "1"]), [false, true]);
+    }
+
+    #[test]
+    fn a_node_from_the_future_makes_nobody_stale() {
+        let times = ["9763600000", "1763600000", "1763599990", "1763590000"];
+        assert_eq!(stale(&times), [false, false, false, true]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 mod admission;
 mod architecture;
-// mod cli;
+mod cli;
 mod examples;
 mod operator;
 mod properties;

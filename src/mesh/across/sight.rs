@@ -12,6 +12,9 @@ use crate::mesh::{Mesh, Range};
 /// How many overlaps are told.
 const TOLD: usize = 1000;
 
+/// How many overlaps that one cluster sees are looked at.
+const COMPARED: usize = 10 * TOLD;
+
 /// A range and who declares it.
 struct Claim<'a> {
     member: Member<'a>,
@@ -26,7 +29,7 @@ pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Diagnostic> {
     for (target, memberships) in members.shared() {
         let claims = claims(&seen(target, memberships, meshes, members));
         let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
-        for (first, second) in net::overlaps(&cidrs) {
+        for (first, second) in net::overlaps(&cidrs, COMPARED) {
             let (Some(first), Some(second)) = (claims.get(first), claims.get(second)) else {
                 continue;
             };

@@ -1,0 +1,105 @@
+//! Contradictions: what a person wrote and more than half of the nodes deny.
+
+use super::check;
+use super::reason::Reason;
+use super::survey::Candidate;
+use super::{Contradiction, Declared};
+use crate::granularity::Granularity;
+use crate::mesh::{Entry, Networks};
+use crate::place::Place;
+
+/// Returns the granularity that more than half of the nodes name; those that say nothing count too.
+///
+/// Nodes that could be peered in no granularity have no say. Whether their ranges are the declared
+/// ones does not matter here: a slip in these must not look like another granularity.
+pub(super) fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularity> {
+    let voters: Vec<&Candidate> = candidates
+        .iter()
+        .filter(|it| !it.kilo.stale && check::is_sound(entry, it.node))
+        .collect();
+    let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
+    choices.into_iter().find(|&granularity| {
+        let votes = voters
+            .iter()
+            .filter(|it| it.kilo.granularity == Some(granularity));
+        voters.len() < 2 * votes.count()
+    })
+}
+
+/// Returns the lines of an entry that more than half of its nodes contradict.
+pub(super) fn contradictions(
+    entry: &Entry,
+    candidates: &[Candidate],
+    voted: Option<Granularity>,
+) -> Vec<Contradiction> {
+    let selected: Vec<&Candidate> = candidates
+        .iter()
+        .filter(|it| entry.selector.matches(&it.node.labels))
+        .collect();
+    let place = &entry.place;
+    let (pods, wireguard) = match &entry.networks {
+        Networks::Typed { .. } => (place.key("podCIDRs"), place.key("wireguardCIDR")),
+        Networks::Flat { .. } => {
+            let allowed = place.key("allowedNetworks");
+            (allowed.clone(), allowed)
+        }
+    };
+    let mut found = vec![pod_ranges(entry, &selected, pods)];
+    found.push(wireguard_range(entry, &selected, wireguard));
+    found.push(granularity(entry, candidates, voted));
+    found.push(node_selector(entry, candidates, &selected));
+    found.into_iter().flatten().collect()
+}
+
+fn pod_ranges(entry: &Entry, nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
+    let outside = nodes.iter().filter(|it| {
+        let pods = check::pod_cidrs(entry, it.node);
+        matches!(pods, Err(Reason::PodCidrOutOfRange { .. }))
+    });
+    contradiction(Declared::PodRanges, place, outside.count(), nodes.len())
+}
+
+/// Only leaders have a `WireGuard` address, so only those are counted that have.
+fn wireguard_range(entry: &Entry, nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
+    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip);
+    let outside = nodes.iter().filter(|it| {
+        let address = check::wireguard_ip(entry, it.node);
+        matches!(address, Err(Reason::WireguardIpOutOfRange { .. }))
+    });
+    let (outside, having) = (outside.count(), having.count());
+    contradiction(Declared::WireguardRange, place, outside, having)
+}
+
+fn granularity(
+    entry: &Entry,
+    nodes: &[Candidate],
+    voted: Option<Granularity>,
+) -> Option<Contradiction> {
+    let declared = entry.granularity?;
+    voted.filter(|voted| *voted != declared)?;
+    let says: Vec<Granularity> = nodes.iter().filter_map(|it| it.kilo.granularity).collect();
+    let against = says.iter().filter(|it| **it != declared).count();
+    let place = entry.place.key("granularity");
+    contradiction(Declared::Granularity(declared), place, against, says.len())
+}
+
+fn node_selector(
+    entry: &Entry,
+    nodes: &[Candidate],
+    selected: &[&Candidate],
+) -> Option<Contradiction> {
+    if !selected.is_empty() {
+        return None;
+    }
+    let place = entry.place.key("nodeSelector");
+    contradiction(Declared::NodeSelector, place, nodes.len(), nodes.len())
+}
+
+fn contradiction(what: Declared, place: Place, against: usize, of: usize) -> Option<Contradiction> {
+    (of < 2 * against).then_some(Contradiction {
+        what,
+        place,
+        against,
+        of,
+    })
+}

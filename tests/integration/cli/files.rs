@@ -1,0 +1,127 @@
+//! What is in the place of a file.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use super::Folder;
+
+fn refusal(folder: &Folder, arguments: &[&str]) -> String {
+    let run = folder.run_with(&[], arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert!(!folder.path("rendered").exists());
+    run.stderr
+}
+
+fn huge(folder: &Folder, path: &str, bytes: u64) {
+    File::create(folder.path(path))
+        .unwrap()
+        .set_len(bytes)
+        .unwrap();
+}
+
+fn pipe(folder: &Folder, path: &str) {
+    let status = Command::new("mkfifo").arg(folder.path(path)).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn says_which_file_is_not_there() {
+    let folder = Folder::mesh();
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "prod.yaml"]), @"error: cannot read `prod.yaml`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--config", "my.yaml"]), @"error: cannot read `my.yaml`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "my.json"]), @"error: cannot read `my.json`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal(&folder, &["-C", "elsewhere", "render"]), @"error: cannot go to `elsewhere`: No such file or directory (os error 2)");
+}
+
+#[test]
+fn says_how_to_name_a_mesh() {
+    insta::assert_snapshot!(refusal(&Folder::empty(), &["render"]), @"error: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
+}
+
+#[test]
+fn says_that_a_folder_has_no_mesh() {
+    let folder = Folder::mesh();
+    folder.write("meshes/README.md", "");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "meshes"]), @"error: `meshes` has no *.yaml or *.yml file");
+}
+
+#[test]
+fn reads_meshes_of_a_sane_size() {
+    let folder = Folder::mesh();
+    huge(&folder, "mesh.yaml", (8 << 20) + 1);
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `mesh.yaml`: it has more than the 8388608 bytes that are allowed");
+}
+
+#[test]
+fn reads_configs_of_a_sane_size() {
+    let folder = Folder::mesh();
+    huge(&folder, "clustermesh.yaml", (1 << 20) + 1);
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `clustermesh.yaml`: it has more than the 1048576 bytes that are allowed");
+}
+
+#[test]
+fn reads_snapshots_of_a_sane_size() {
+    let folder = Folder::mesh();
+    huge(&folder, "snapshots/west.json", (64 << 20) + 1);
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it has more than the 67108864 bytes that are allowed");
+}
+
+#[test]
+fn takes_no_folder_for_a_file() {
+    let folder = Folder::mesh();
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    fs::create_dir(folder.path("snapshots/west.json")).unwrap();
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a folder, not a file");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--config", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a file");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a file");
+}
+
+#[test]
+fn does_not_wait_for_a_pipe() {
+    let folder = Folder::mesh();
+    pipe(&folder, "pipe");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "pipe"]), @"error: cannot read `pipe`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--config", "pipe"]), @"error: cannot read `pipe`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "pipe"]), @"error: cannot read `pipe`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    pipe(&folder, "snapshots/west.json");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
+}
+
+#[test]
+fn refuses_bytes_that_are_no_text() {
+    let folder = Folder::mesh();
+    folder.write("bytes.yaml", b"kind: \xff");
+    folder.write("snapshots/west.json", b"\x7fELF\x02\x01\x01\0\xff");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first wrong byte has offset 6");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first wrong byte has offset 6");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is not UTF-8: the first wrong byte has offset 8");
+}
+
+#[test]
+fn refuses_a_link_to_nowhere() {
+    let folder = Folder::mesh();
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    std::os::unix::fs::symlink("gone", folder.path("snapshots/west.json")).unwrap();
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: No such file or directory (os error 2)");
+}
+
+#[test]
+fn takes_no_file_for_the_tree() {
+    let folder = Folder::mesh();
+    folder.write("file", "");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--rendered", "file"]), @"error: cannot look into `file`: not a directory");
+}
+
+#[test]
+fn takes_no_file_for_the_folder_of_snapshots() {
+    let folder = Folder::mesh();
+    folder.write("file", "");
+    let run = folder.run(&["render", "--snapshots", "file"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("there is no `file/east.json`"),
+        "{}",
+        run.stderr
+    );
+}

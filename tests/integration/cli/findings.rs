@@ -1,0 +1,251 @@
+//! What `render` says about nodes and ranges that it leaves out.
+
+use serde_json::{Value, json};
+
+use super::{Folder, TREE, node};
+
+const SILENT: &str = "kilo.squat.ai/wireguard-ip";
+
+/// A node that only its own cluster can dial.
+fn hidden(number: u8) -> Value {
+    let mut node = node(1, number);
+    node["addresses"].as_array_mut().unwrap().pop();
+    node
+}
+
+fn without(mut node: Value, annotation: &str) -> Value {
+    node["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove(annotation);
+    node
+}
+
+#[test]
+fn calls_findings_by_the_operators_reasons() {
+    let folder = Folder::mesh();
+    let mut nodes: Vec<Value> = (1..=9).map(|number| node(1, number)).collect();
+    nodes[1]["podCIDRs"] = json!([]);
+    nodes[2]["podCIDRs"] = json!(["172.16.0.0/24"]);
+    nodes[3] = without(node(1, 4), SILENT);
+    nodes[4]["annotations"][SILENT] = json!("10.101.0.5");
+    nodes[5] = without(node(1, 6), "kilo.squat.ai/key");
+    nodes[6]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("203.0.113.17");
+    nodes[7] = hidden(8);
+    nodes[8]["annotations"][SILENT] = json!("10.101.0.1/24");
+    folder.keep("east", &nodes);
+    let run = folder.run(&["render"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    warning[NodeNoPodCIDR]: east/n2: left out: no pod CIDR is assigned
+    warning[NodePodCIDROutOfRange]: east/n3: left out: pod CIDR 172.16.0.0/24 is in no declared range
+    warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[WGIPInvalid]: east/n5: left out: WireGuard address `10.101.0.5` is none: `10.101.0.5` has no prefix length, as in `10.0.0.0/16`
+    warning[NodeNoPublicKey]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
+    warning[NodeEndpointInvalid]: east/n7: left out: endpoint `203.0.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+    warning[NodeNoEndpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
+    warning[WGIPDuplicate]: east/n9: 10.101.0.1/32 left out: `n1` claims the same address
+    east: 4 Peers of 2 clusters
+    north: 4 Peers of 2 clusters
+    west: 4 Peers of 2 clusters
+    12 Peers for 3 clusters; 7 nodes left out; 9 written, 0 unchanged, 0 removed
+    ");
+}
+
+#[test]
+fn fails_on_warnings_if_strict() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
+    let run = folder.run(&["render", "--strict"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    warning[NodeNoWireguardIP]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    nothing was written
+    ");
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
+fn renders_the_same_if_strict_or_not() {
+    let folder = Folder::mesh();
+    assert_eq!(folder.run(&["render", "--strict"]).code, 0);
+    let strict = folder.touches("rendered");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.touches("rendered"), strict);
+}
+
+#[test]
+fn is_strict_if_a_variable_says_so() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
+    let code = |value| {
+        folder
+            .run_with(&[("CLUSTERMESH_STRICT", value)], &["render"])
+            .code
+    };
+    assert_eq!(["true", "1", "false", "0"].map(code), [1, 1, 0, 0]);
+}
+
+#[test]
+fn fails_on_a_warning_about_a_mesh_if_strict() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "10.1.0.0/16", "10.1.7.7/16");
+    let run = folder.run(&["render", "--strict"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[host-bits]: `10.1.7.7/16` has host bits set and is read as 10.1.0.0/16
+     --> mesh.yaml:8:18
+      |
+    8 |       podCIDRs: [10.1.7.7/16]
+      |                  ^^^^^^^^^^^
+      |
+      = help: write `10.1.0.0/16`
+
+    nothing was written
+    ");
+    assert_eq!(folder.run(&["render"]).code, 0);
+}
+
+#[test]
+fn tells_four_alike_in_full() {
+    let folder = Folder::mesh();
+    let silent = |number| without(node(1, number), SILENT);
+    folder.keep(
+        "east",
+        &[node(1, 1), silent(2), silent(3), silent(4), silent(5)],
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(
+        run.stderr
+            .matches("warning[NodeNoWireguardIP]: east/")
+            .count(),
+        4
+    );
+    assert!(!run.stderr.contains("more like these"), "{}", run.stderr);
+}
+
+#[test]
+fn tells_three_of_many_alike_and_a_count() {
+    let folder = Folder::mesh();
+    let silent = (2..=8).map(|number| without(node(1, number), SILENT));
+    let nodes: Vec<Value> = std::iter::once(node(1, 1)).chain(silent).collect();
+    folder.keep("east", &nodes);
+    let mut nodes = nodes;
+    nodes.truncate(2);
+    folder.keep("north", &[node(2, 1), without(node(2, 2), SILENT)]);
+    let run = folder.run(&["render"]);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[NodeNoWireguardIP]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[NodeNoWireguardIP]: east/n3: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[NodeNoWireguardIP]: east: 4 more like these
+    warning[NodeNoWireguardIP]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    east: 3 Peers of 2 clusters
+    north: 3 Peers of 2 clusters
+    west: 2 Peers of 2 clusters
+    8 Peers for 3 clusters; 8 nodes left out; 9 written, 0 unchanged, 0 removed
+    ");
+}
+
+#[test]
+fn helps_who_has_bare_metal() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1), node(1, 2), hidden(3)]);
+    let run = folder.run(&["render"]);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[NodeNoEndpoint]: east/n3: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
+    east: 4 Peers of 2 clusters
+    north: 3 Peers of 2 clusters
+    west: 3 Peers of 2 clusters
+    10 Peers for 3 clusters; 2 nodes left out; 9 written, 0 unchanged, 0 removed
+    ");
+}
+
+#[test]
+fn needs_no_help_where_kilo_is_asked() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1), hidden(2)]);
+    let chain = "- name: east\n      endpointFrom: [Annotation, ExternalIP, Kilo]";
+    folder.edit("mesh.yaml", "- name: east", chain);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+    assert_eq!(folder.tree(), TREE);
+}
+
+#[test]
+fn warns_of_who_roams() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1)]);
+    folder.edit(
+        "mesh.yaml",
+        "- name: east",
+        "- name: east\n      persistentKeepalive: 25",
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[roaming-node]: east/n1: has no endpoint: until it has connected, Kilo may miss changes of other Peers
+    east: 4 Peers of 2 clusters
+    north: 3 Peers of 2 clusters
+    west: 3 Peers of 2 clusters
+    10 Peers for 3 clusters; 0 nodes left out; 9 written, 0 unchanged, 0 removed
+    ");
+    let peer = folder.read("rendered/west/prod--east.yaml");
+    assert!(
+        peer.contains("persistentKeepalive: 25") && !peer.contains("endpoint"),
+        "{peer}"
+    );
+}
+
+#[test]
+fn points_at_a_declaration_that_all_nodes_contradict() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.33.0.0/16");
+    let before = folder.touches("rendered");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    let told = "error[contradicted-declaration]: west: 2 of 2 nodes";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains("--> mesh.yaml:14:"), "{}", run.stderr);
+    assert_eq!(folder.touches("rendered"), before);
+}
+
+#[test]
+fn points_at_a_declaration_that_all_locations_contradict() {
+    let folder = Folder::mesh();
+    let location = "- name: west\n      granularity: Location";
+    folder.edit("mesh.yaml", "- name: west", location);
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.33.0.0/16");
+    folder.edit("snapshots/west.json", "\"full\"", "\"location\"");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("error[contradicted-declaration]: west: ")
+    );
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
+fn names_the_targets_of_what_only_some_do_not_get() {
+    let folder = Folder::mesh();
+    let mut twin = node(3, 1);
+    twin["annotations"]["kilo.squat.ai/key"] =
+        node(1, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("west", &[twin, node(3, 2)]);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[key-of-target-node]: east/n1: the target's own node `n1` has its public key; the Peer stays, as east ranks first (in west)
+    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks first (in north)
+    warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (in east)
+    east: 3 Peers of 2 clusters
+    north: 3 Peers of 2 clusters
+    west: 4 Peers of 2 clusters
+    10 Peers for 3 clusters; 0 nodes left out; 9 written, 0 unchanged, 0 removed
+    ");
+}

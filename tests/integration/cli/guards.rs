@@ -1,0 +1,196 @@
+//! The render guards: GitOps deletes what is no longer rendered, so nothing vanishes unasked.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{Folder, NORTH, node};
+use crate::support::Run;
+
+/// What a render says that is not let through; it writes nothing.
+fn refusal(folder: &Folder, arguments: &[&str]) -> String {
+    let before = folder.touches(".");
+    let run = folder.run(&[["render"].as_slice(), arguments].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+fn allowed(folder: &Folder, flags: &[&str]) -> Run {
+    let flags = flags.iter().flat_map(|flag| ["--allow-empty", flag]);
+    let arguments: Vec<&str> = ["render"].into_iter().chain(flags).collect();
+    let run = folder.run(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run
+}
+
+/// Leaves a cluster with a node that nobody can dial.
+fn silence(folder: &Folder, number: u8, cluster: &str) {
+    let mut node = node(number, 1);
+    node["addresses"] = json!([]);
+    node["annotations"]["kilo.squat.ai/endpoint"] = json!("");
+    folder.keep(cluster, &[node]);
+}
+
+#[test]
+fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    error[lost-peers]: `north` would lose 2 Peers of `east`, and have none left
+    error[lost-peers]: `west` would lose 2 Peers of `east`, and have none left
+    help: if that is meant, render with --allow-empty north/east --allow-empty west/east
+    nothing was written
+    ");
+}
+
+#[test]
+fn asks_for_every_block_of_its_own() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    let told = refusal(&folder, &["--allow-empty", "west/east"]);
+    assert!(told.contains("--allow-empty north/east\n"), "{told}");
+    refusal(&folder, &["--allow-empty", "east"]);
+    refusal(
+        &folder,
+        &["--allow-empty", "west/east", "--allow-empty", "north/west"],
+    );
+}
+
+#[test]
+fn lets_go_of_what_was_named() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    allowed(&folder, &["west/east", "north/east"]);
+    assert!(!folder.path("rendered/west/prod--east.yaml").exists());
+    assert!(folder.path("rendered/west/prod--north.yaml").exists());
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn lets_go_of_a_source_everywhere() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    allowed(&folder, &["*/east"]);
+    assert!(!folder.path("rendered/north/prod--east.yaml").exists());
+}
+
+#[test]
+fn keeps_the_peers_of_a_target_that_no_mesh_names() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-peers]: no mesh names `north` any more; its folder has 4 Peers
+    error[lost-peers]: `east` would lose 2 Peers of `north`, and have none left
+    error[lost-peers]: `west` would lose 2 Peers of `north`, and have none left
+    help: if that is meant, render with --allow-empty north --allow-empty east/north --allow-empty west/north
+    nothing was written
+    ");
+}
+
+#[test]
+fn lets_go_of_a_target_that_left() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    allowed(&folder, &["north", "*/north"]);
+    assert!(!folder.path("rendered/north").exists());
+    assert!(!folder.path("rendered/west/prod--north.yaml").exists());
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn keeps_a_target_of_which_only_the_kustomization_is_left() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    for path in [
+        "east/prod--north.yaml",
+        "west/prod--north.yaml",
+        "north/prod--east.yaml",
+        "north/prod--west.yaml",
+    ] {
+        fs::remove_file(folder.path("rendered").join(path)).unwrap();
+    }
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-peers]: no mesh names `north` any more; its folder has 0 Peers
+    help: if that is meant, render with --allow-empty north
+    nothing was written
+    ");
+}
+
+#[test]
+fn makes_no_target_without_peers() {
+    let folder = Folder::mesh();
+    silence(&folder, 1, "east");
+    silence(&folder, 2, "north");
+    let told = refusal(&folder, &[]);
+    assert!(
+        told.contains("error[lost-peers]: `west` would have no Peer at all"),
+        "{told}"
+    );
+    assert!(
+        told.contains("if that is meant, render with --allow-empty west\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn asks_only_once_for_a_target_without_peers() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    silence(&folder, 2, "north");
+    refusal(&folder, &["--allow-empty", "west"]);
+    allowed(&folder, &["west", "*/east", "*/north"]);
+    insta::assert_snapshot!(folder.read("rendered/west/kustomization.yaml"), @"
+    # Generated by clustermesh; do not edit.
+    apiVersion: kustomize.config.k8s.io/v1beta1
+    kind: Kustomization
+    resources: []
+    ");
+    let before = folder.touches(".");
+    allowed(&folder, &[]);
+    assert_eq!(folder.touches("."), before);
+}
+
+#[test]
+fn keeps_everything_where_there_is_no_mesh() {
+    let folder = Folder::rendered();
+    folder.write("mesh.yaml", "# later\n");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"error: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted; if that is meant, render with --allow-empty '*'");
+    refusal(&folder, &["--allow-empty", "west"]);
+}
+
+#[test]
+fn lets_go_of_everything() {
+    let folder = Folder::rendered();
+    folder.write("mesh.yaml", "# later\n");
+    let run = allowed(&folder, &["*"]);
+    insta::assert_snapshot!(run.stderr, @"0 Peers for 0 clusters; 0 nodes left out; 0 written, 0 unchanged, 9 removed");
+    assert_eq!(folder.tree(), [""; 0]);
+}
+
+#[test]
+fn tells_moved_peers_from_lost_ones() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "name: prod", "name: live");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.path("rendered/west/live--east.yaml").exists());
+    assert!(!folder.path("rendered/west/prod--east.yaml").exists());
+}
+
+#[test]
+fn lets_some_peers_of_a_source_go() {
+    let folder = Folder::rendered();
+    folder.keep("east", &[node(1, 1)]);
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn keeps_what_it_cannot_read_any_more() {
+    let folder = Folder::rendered();
+    let text = format!("{}kind: Peer\nmetadata: [\n", super::HEADER);
+    folder.write("rendered/west/prod--south.yaml", text);
+    let told = refusal(&folder, &[]);
+    assert!(told.contains("`west` would lose 1 Peer of `"), "{told}");
+}

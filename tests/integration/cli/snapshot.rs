@@ -1,0 +1,267 @@
+//! `snapshot --from`: what `kubectl get nodes` prints, kept.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::{Folder, api_node};
+
+const FROM_INPUT: [&str; 4] = ["snapshot", "east", "--from", "-"];
+
+fn list(kind: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": kind, "items": [api_node(1, 2), api_node(1, 1)] })
+}
+
+/// What it says of a dump that it does not take; it writes nothing.
+fn refusal(dump: &str) -> String {
+    let folder = Folder::mesh();
+    let before = folder.touches(".");
+    let run = folder.run_with_input(&FROM_INPUT, dump);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+#[test]
+fn writes_one_way_to_say_it() {
+    let folder = Folder::empty();
+    folder.write(
+        "dump.json",
+        json!({ "kind": "NodeList", "items": [api_node(1, 1)] }).to_string(),
+    );
+    let run = folder.run(&["snapshot", "east", "--from", "dump.json"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 1 node, written");
+    insta::assert_snapshot!(folder.read("snapshots/east.json"), @r#"
+    {
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "cluster": "east",
+      "kind": "NodeSnapshot",
+      "nodes": [
+        {
+          "addresses": [
+            {
+              "address": "192.168.1.1",
+              "type": "InternalIP"
+            },
+            {
+              "address": "203.0.113.11",
+              "type": "ExternalIP"
+            }
+          ],
+          "annotations": {
+            "kilo.squat.ai/endpoint": "203.0.113.11:51820",
+            "kilo.squat.ai/granularity": "full",
+            "kilo.squat.ai/internal-ip": "192.168.1.1/24",
+            "kilo.squat.ai/key": "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws=",
+            "kilo.squat.ai/wireguard-ip": "10.101.0.1/24"
+          },
+          "labels": {},
+          "name": "n1",
+          "podCIDRs": [
+            "10.1.1.0/24"
+          ],
+          "uid": "1-1"
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn takes_every_form_of_a_dump() {
+    let folder = Folder::empty();
+    let (nodes, list) = (list("NodeList"), list("List"));
+    folder.write("nodes.json", nodes.to_string());
+    folder.write("list.json", serde_json::to_string_pretty(&list).unwrap());
+    folder.write("nodes.yaml", serde_yaml::to_string(&nodes).unwrap());
+    folder.write(
+        "list.yaml",
+        format!("---\n{}", serde_yaml::to_string(&list).unwrap()),
+    );
+    folder.write("bom.json", format!("\u{feff}{nodes}"));
+    let said: Vec<String> = [
+        "nodes.json",
+        "list.json",
+        "nodes.yaml",
+        "list.yaml",
+        "bom.json",
+    ]
+    .iter()
+    .map(|file| folder.run(&["snapshot", "east", "--from", file]).stderr)
+    .collect();
+    insta::assert_snapshot!(said.concat(), @"
+    snapshots/east.json: 2 nodes, written
+    snapshots/east.json: 2 nodes, unchanged
+    snapshots/east.json: 2 nodes, unchanged
+    snapshots/east.json: 2 nodes, unchanged
+    snapshots/east.json: 2 nodes, unchanged
+    ");
+}
+
+#[test]
+fn takes_a_single_node() {
+    let folder = Folder::empty();
+    let node = serde_yaml::to_string(&api_node(1, 1)).unwrap();
+    let run = folder.run_with_input(&FROM_INPUT, &node);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (0, "snapshots/east.json: 1 node, written\n")
+    );
+}
+
+#[test]
+fn touches_nothing_that_is_the_same() {
+    let folder = Folder::empty();
+    let dump = list("List").to_string();
+    folder.run_with_input(&FROM_INPUT, &dump);
+    let before = folder.touches(".");
+    let run = folder.run_with_input(&FROM_INPUT, &dump);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (0, "snapshots/east.json: 2 nodes, unchanged\n")
+    );
+    assert_eq!(folder.touches("."), before);
+}
+
+#[test]
+fn does_not_mind_what_changes_all_the_time() {
+    let folder = Folder::empty();
+    let mut dump = list("List");
+    for (version, seen) in [("1", "1763600000"), ("2", "1763600030")] {
+        for item in dump["items"].as_array_mut().unwrap() {
+            item["metadata"]["resourceVersion"] = json!(version);
+            item["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(seen);
+            item["metadata"]["annotations"]["volumes.kubernetes.io/attached"] = json!(seen);
+        }
+        let run = folder.run_with_input(&FROM_INPUT, &dump.to_string());
+        assert_eq!(
+            run.stderr.contains("unchanged"),
+            version == "2",
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn counts_who_is_stale() {
+    let folder = Folder::empty();
+    let mut dump = list("List");
+    for (index, seen) in ["1763600000", "1763600301"].iter().enumerate() {
+        dump["items"][index]["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(seen);
+    }
+    let run = folder.run_with_input(&FROM_INPUT, &dump.to_string());
+    assert_eq!(
+        run.stderr,
+        "snapshots/east.json: 2 nodes, 1 of them stale, written\n"
+    );
+}
+
+#[test]
+fn makes_what_a_render_reads() {
+    let folder = Folder::rendered();
+    folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    let run = folder.run(&["render", "--check"]);
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.stderr.as_str()),
+        (0, "", "")
+    );
+}
+
+#[test]
+fn leaves_nothing_else_behind() {
+    let folder = Folder::empty();
+    folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    folder.run_with_input(&FROM_INPUT, &api_node(1, 1).to_string());
+    let files: Vec<String> = folder.touches(".").into_keys().collect();
+    assert_eq!(files, ["snapshots/east.json"]);
+}
+
+#[test]
+fn refuses_what_is_no_list_of_nodes() {
+    insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Pod`");
+    insta::assert_snapshot!(refusal("[]"), @"error: `-` makes no snapshot: it is not the YAML of a node list: expected mapping start at line 1, column 1");
+    insta::assert_snapshot!(refusal("{}"), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
+    insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: `-` makes no snapshot: item 0 of the list is of kind `Peer`, not a Node");
+}
+
+#[test]
+fn refuses_an_empty_list() {
+    insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[]}"#), @"error: `-` makes no snapshot: the list has no node; an empty snapshot would take the cluster out of its mesh");
+}
+
+#[test]
+fn refuses_nothing_at_all() {
+    insta::assert_snapshot!(refusal(""), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
+}
+
+#[test]
+fn refuses_what_is_cut_off() {
+    let dump = list("List").to_string();
+    let told = refusal(&dump[..dump.len() / 2]);
+    assert!(
+        told.starts_with("error: `-` makes no snapshot: it is not the JSON"),
+        "{told}"
+    );
+}
+
+#[test]
+fn refuses_what_kubectl_says_when_it_fails() {
+    let told = refusal("error: You must be logged in to the server (Unauthorized)\n");
+    assert!(told.contains("makes no snapshot"), "{told}");
+}
+
+#[test]
+fn refuses_a_page_of_a_list() {
+    let mut dump = list("List");
+    dump["metadata"] = json!({ "continue": "more" });
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does");
+}
+
+#[test]
+fn refuses_two_nodes_of_one_name() {
+    let dump = json!({ "kind": "List", "items": [api_node(1, 1), api_node(1, 1)] });
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: two nodes are called `n1`");
+}
+
+#[test]
+fn refuses_a_node_without_a_name() {
+    let mut dump = list("List");
+    dump["items"][1]["metadata"]["name"] = json!("");
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: item 1 of the list has no name");
+}
+
+#[test]
+fn writes_through_no_link() {
+    let folder = Folder::mesh();
+    folder.write("elsewhere.json", "mine");
+    let path = folder.path("snapshots/east.json");
+    fs::remove_file(&path).unwrap();
+    symlink("../elsewhere.json", &path).unwrap();
+    let run = folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr
+            .ends_with("`snapshots/east.json`: a symbolic link is in its place\n"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(folder.read("elsewhere.json"), "mine");
+}
+
+#[test]
+fn keeps_the_old_one_if_it_cannot_write() {
+    let folder = Folder::empty();
+    folder.write("snapshots", "a file");
+    let run = folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr
+            .starts_with("error: cannot write `snapshots/east.json`"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(folder.read("snapshots"), "a file");
+}

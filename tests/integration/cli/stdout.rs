@@ -1,0 +1,145 @@
+//! `render --target C --stdout`: one cluster's manifests and nothing else.
+
+use std::io::{self, PipeWriter};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize as _;
+use serde_yaml::Value;
+
+use super::{Folder, node};
+
+const WEST: [&str; 4] = ["render", "--target", "west", "--stdout"];
+
+#[test]
+fn prints_peers_and_nothing_else() {
+    let folder = Folder::mesh();
+    let run = folder.run(&WEST);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let documents = serde_yaml::Deserializer::from_str(&run.stdout);
+    let peers: Vec<Value> = documents
+        .map(|it| Value::deserialize(it).unwrap())
+        .collect();
+    let names: Vec<&str> = peers
+        .iter()
+        .map(|peer| {
+            assert_eq!(peer["kind"], "Peer");
+            peer["metadata"]["name"].as_str().unwrap()
+        })
+        .collect();
+    let expected = [
+        "prod--east--n1",
+        "prod--east--n2",
+        "prod--north--n1",
+        "prod--north--n2",
+    ];
+    assert_eq!(names, expected);
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
+fn prints_what_it_would_write() {
+    let folder = Folder::rendered();
+    let printed = folder.run(&WEST).stdout;
+    for source in ["east", "north"] {
+        let written = folder.read(&format!("rendered/west/prod--{source}.yaml"));
+        let (_, peers) = written.split_once('\n').unwrap();
+        assert!(printed.contains(peers), "{printed}");
+    }
+}
+
+#[test]
+fn keeps_talk_apart() {
+    let folder = Folder::mesh();
+    let quiet = folder.run(&WEST).stdout;
+    folder.edit("snapshots/west.json", "10.103.0.2/24", "10.103.0.1/24");
+    let run = folder.run(&WEST);
+    assert_eq!((run.code, run.stdout), (0, quiet));
+    assert!(
+        run.stderr.starts_with("warning[WGIPDuplicate]: west/n2"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn prints_nothing_if_anything_is_wrong() {
+    let folder = Folder::mesh();
+    folder.edit("snapshots/west.json", "10.103.0.2/24", "10.103.0.1/24");
+    let run = folder.run(&[WEST.as_slice(), &["--strict"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn leaves_the_tree_alone() {
+    let folder = Folder::rendered();
+    folder.write("rendered/west/prod--east.yaml", "mine");
+    let before = folder.touches(".");
+    assert_eq!(folder.run(&WEST).code, 0);
+    assert_eq!(folder.touches("."), before);
+}
+
+#[test]
+fn prints_no_empty_target_unless_allowed() {
+    let folder = Folder::mesh();
+    for (number, cluster) in [(1, "east"), (2, "north")] {
+        let mut node = node(number, 1);
+        node["podCIDRs"] = serde_json::json!([]);
+        folder.keep(cluster, &[node]);
+    }
+    let run = folder.run(&WEST);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
+    warning[mixed-granularity]: east/n1: says granularity Full, the cluster is rendered as Location
+    warning[NodeNoPodCIDR]: north/n1: left out: no pod CIDR is assigned
+    warning[mixed-granularity]: north/n1: says granularity Full, the cluster is rendered as Location
+    error[lost-peers]: `west` would have no Peer at all
+    help: if that is meant, render with --allow-empty west
+    nothing was written
+    ");
+    let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
+    assert_eq!(run.code, 0);
+    let documents = serde_yaml::Deserializer::from_str(&run.stdout);
+    let peers: Vec<Value> = documents
+        .map(|it| Value::deserialize(it).unwrap())
+        .collect();
+    assert!(peers.iter().all(Value::is_null), "{peers:?}");
+}
+
+/// A pipe whose reader has gone, as behind `| head`.
+fn broken() -> PipeWriter {
+    io::pipe().unwrap().1
+}
+
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("clustermesh"));
+    let command_in_folder = command.env_clear().current_dir(folder.0.path());
+    command_in_folder.args(arguments).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn does_not_mind_a_reader_who_has_gone() {
+    let folder = Folder::mesh();
+    let mut command = command(&folder, &WEST);
+    let output = command.stdout(broken()).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn calls_nothing_done_that_is_not() {
+    let folder = Folder::mesh();
+    folder.edit("snapshots/west.json", "10.103.0.2/24", "10.103.0.1/24");
+    let status = command(&folder, &["render"]).stderr(broken()).status();
+    let is_done = status.unwrap().success();
+    assert_eq!(is_done, folder.path("rendered").exists());
+}
+
+#[test]
+fn calls_nothing_clean_that_is_not() {
+    let folder = Folder::mesh();
+    let mut command = command(&folder, &["render", "--check"]);
+    let status = command.stdout(broken()).stderr(Stdio::null()).status();
+    assert!(!status.unwrap().success());
+}

@@ -1,0 +1,112 @@
+//! What can't be asked for.
+
+use super::Folder;
+
+fn refusal(arguments: &[&str]) -> String {
+    let folder = Folder::mesh();
+    let before = folder.touches(".");
+    let run = folder.run(arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+#[test]
+fn wants_a_command() {
+    assert!(refusal(&[]).contains("Usage: clustermesh [OPTIONS] <COMMAND>"));
+}
+
+#[test]
+fn knows_its_commands() {
+    insta::assert_snapshot!(refusal(&["rendr"]), @"
+    error: unrecognized subcommand 'rendr'
+
+      tip: a similar subcommand exists: 'render'
+
+    Usage: clustermesh [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn knows_its_flags() {
+    insta::assert_snapshot!(refusal(&["render", "--chekc"]), @"
+    error: unexpected argument '--chekc' found
+
+      tip: a similar argument exists: '--check'
+
+    Usage: clustermesh render --check
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn prints_a_target_only_to_standard_output() {
+    insta::assert_snapshot!(refusal(&["render", "--target", "east"]), @"
+    error: the following required arguments were not provided:
+      --stdout
+
+    Usage: clustermesh render --target <CLUSTER> --stdout
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(refusal(&["render", "--stdout"]), @"
+    error: the following required arguments were not provided:
+      --target <CLUSTER>
+
+    Usage: clustermesh render --stdout --target <CLUSTER>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn does_not_compare_and_print_at_once() {
+    insta::assert_snapshot!(refusal(&["render", "--check", "--target", "east", "--stdout"]), @"
+    error: the argument '--check' cannot be used with '--stdout'
+
+    Usage: clustermesh render --check --target <CLUSTER>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wants_a_cluster_and_a_dump() {
+    insta::assert_snapshot!(refusal(&["snapshot"]), @"
+    error: the following required arguments were not provided:
+      --from <FILE>
+      <CLUSTER>
+
+    Usage: clustermesh snapshot --from <FILE> <CLUSTER>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wants_a_cluster_that_a_file_can_be_named_after() {
+    insta::assert_snapshot!(refusal(&["snapshot", "../east", "--from", "-"]), @"
+    error: invalid value '../east' for '<CLUSTER>': `../east` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wants_a_target_that_a_mesh_names() {
+    insta::assert_snapshot!(refusal(&["render", "--target", "south", "--stdout"]), @"error: no mesh names a cluster `south`; there is `east`, `north`, `west`");
+    assert!(refusal(&["render", "--target", "", "--stdout"]).contains("a value is required"));
+}
+
+#[test]
+fn wants_to_know_when_to_use_colour() {
+    insta::assert_snapshot!(refusal(&["render", "--color", "sometimes"]), @"
+    error: invalid value 'sometimes' for '--color <WHEN>'
+      [possible values: auto, always, never]
+
+    For more information, try '--help'.
+    ");
+}
