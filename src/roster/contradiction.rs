@@ -13,17 +13,24 @@ use crate::place::Place;
 /// Nodes that could be peered in no granularity have no say. Whether their ranges are the declared
 /// ones does not matter here: a slip in these must not look like another granularity.
 pub(super) fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularity> {
-    let voters: Vec<&Candidate> = candidates
+    let voters: Vec<&Candidate> = voters(entry, candidates).collect();
+    let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
+    choices.into_iter().find(|&choice| {
+        let agreeing = voters
+            .iter()
+            .filter(|it| it.kilo.granularity == Some(choice));
+        voters.len() < 2 * agreeing.count()
+    })
+}
+
+/// Returns the nodes that have a say in how their cluster is cut.
+pub(super) fn voters<'a>(
+    entry: &Entry,
+    candidates: &'a [Candidate<'a>],
+) -> impl Iterator<Item = &'a Candidate<'a>> {
+    candidates
         .iter()
         .filter(|it| !it.kilo.stale && check::is_sound(entry, it.node))
-        .collect();
-    let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
-    choices.into_iter().find(|&granularity| {
-        let votes = voters
-            .iter()
-            .filter(|it| it.kilo.granularity == Some(granularity));
-        voters.len() < 2 * votes.count()
-    })
 }
 
 /// Returns the lines of an entry that more than half of its nodes contradict.

@@ -209,8 +209,7 @@ impl<'a> Survey<'a> {
     }
 
     fn dissenters(&self, granularity: Granularity) -> Vec<Dissenter> {
-        self.candidates
-            .iter()
+        contradiction::voters(self.entry, self.candidates)
             .filter_map(|candidate| {
                 let says = candidate.kilo.granularity.filter(|&it| it != granularity)?;
                 Some(Dissenter {

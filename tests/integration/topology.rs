@@ -322,8 +322,9 @@ fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     let readings = scenario.readings();
     let name = |index: &usize| readings[*index].0;
     let ours = segment::segments(&readings, scenario.granularity());
-    let is_kept_unready =
-        |segment: &Segment| !segment.shared && !scenario.is_ready(name(&segment.leader));
+    let is_kept_unready = |segment: &Segment| {
+        !segment.key.starts_with("location:") && !scenario.is_ready(name(&segment.leader))
+    };
     let (unready, formed): (Vec<_>, Vec<_>) =
         ours.formed.iter().partition(|it| is_kept_unready(it));
     if !unready.is_empty() {

@@ -136,12 +136,17 @@ fn snapshots(
 
 /// Says where in which file an error is: `file:line:column: what`.
 fn at(path: &Path, error: &SnapshotError) -> String {
-    let position = match error {
-        SnapshotError::Json(json) => format!(":{}:{}", json.line(), json.column()),
-        _ => String::new(),
+    let message = error.to_string();
+    let (position, message) = match error {
+        SnapshotError::Json(json) => {
+            let (line, column) = (json.line(), json.column());
+            let told = format!(" at line {line} column {column}");
+            let message = message.strip_suffix(&told).unwrap_or(&message);
+            (format!(":{line}:{column}"), message.to_owned())
+        }
+        _ => (String::new(), message),
     };
-    let message = escaped(&error.to_string(), 400);
-    format!("{}{position}: {message}", name(path))
+    format!("{}{position}: {}", name(path), escaped(&message, 400))
 }
 
 /// Returns what a file is called in messages.

@@ -2,6 +2,8 @@
 //!
 //! All of it goes to standard error; results are written by the commands.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::Range;
@@ -9,7 +11,7 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use anstream::{AutoStream, ColorChoice};
 use clustermesh::change::Loss;
-use clustermesh::diagnostic::{Diagnostic, Label, Severity, escaped};
+use clustermesh::diagnostic::{Diagnostic, Label, Severity, escaped, is_deceptive};
 use clustermesh::document::{Source, SyntaxError};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
@@ -22,6 +24,9 @@ mod summary;
 
 /// How many findings of one kind are told in full.
 const SHOWN_ALIKE: usize = 3;
+
+/// How many mistakes of a file are shown; whoever made more has enough to do.
+const SHOWN_IN_FULL: usize = 100;
 
 /// Whoever listens on standard error.
 pub(crate) struct Talk {
@@ -44,20 +49,19 @@ impl Talk {
     }
 
     /// Says one line.
-    pub(crate) fn line(&mut self, text: &str) -> anyhow::Result<()> {
-        writeln!(self.stderr, "{text}")?;
-        Ok(())
+    pub(crate) fn line(&mut self, text: &str) {
+        // A closed standard error leaves nobody to tell, which is no reason to stop.
+        let _ = writeln!(self.stderr, "{text}");
     }
 
     /// Says why it could not be done.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         let report = Level::ERROR.primary_title(escaped(&format!("{error:#}"), 4000));
-        // A closed standard error leaves nobody to tell.
-        let _ = self.report(&[Group::with_title(report)]);
+        self.report(&[Group::with_title(report)]);
     }
 
     /// Says what is wrong with a file that has no excerpt.
-    pub(crate) fn wrong(&mut self, message: &str) -> anyhow::Result<()> {
+    pub(crate) fn wrong(&mut self, message: &str) {
         self.report(&[Group::with_title(Level::ERROR.primary_title(message))])
     }
 
@@ -70,19 +74,18 @@ impl Talk {
             }
             Unreadable::Syntax { name, text, errors } => {
                 for error in &errors {
-                    // A closed standard error leaves nobody to tell.
-                    let _ = self.syntax(&name, &text, error);
+                    self.syntax(&name, &text, error);
                 }
                 (errors.len(), Outcome::Unreadable)
             }
             Unreadable::Wrong { sources, problems } => {
-                let _ = self.diagnostics(&sources, &problems);
+                self.diagnostics(&sources, &problems);
                 let errors = problems.iter().filter(|it| it.severity == Severity::Error);
                 (errors.count(), Outcome::Findings)
             }
             Unreadable::Snapshots { wrong, is_syntax } => {
                 for message in &wrong {
-                    let _ = self.wrong(message);
+                    self.wrong(message);
                 }
                 let outcome = if is_syntax {
                     Outcome::Unreadable
@@ -92,14 +95,11 @@ impl Talk {
                 (wrong.len(), outcome)
             }
         };
-        let _ = self.line(&match errors {
-            1 => "1 error".to_owned(),
-            errors => format!("{errors} errors"),
-        });
+        self.line(&plural(errors, "error"));
         outcome
     }
 
-    fn syntax(&mut self, name: &str, text: &str, error: &SyntaxError) -> anyhow::Result<()> {
+    fn syntax(&mut self, name: &str, text: &str, error: &SyntaxError) {
         let labels = error.diagnostic.labels.iter();
         let excerpts = labels.zip(&error.spans).map(|(label, span)| Excerpt {
             name,
@@ -111,22 +111,17 @@ impl Talk {
     }
 
     /// Shows diagnostics as rustc would, each with its lines.
-    pub(crate) fn diagnostics(
-        &mut self,
-        sources: &[Source],
-        diagnostics: &[Diagnostic],
-    ) -> anyhow::Result<()> {
-        for diagnostic in diagnostics {
-            self.diagnostic(diagnostic, excerpts(sources, &diagnostic.labels))?;
+    pub(crate) fn diagnostics(&mut self, sources: &[Source], diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics.iter().take(SHOWN_IN_FULL) {
+            self.diagnostic(diagnostic, excerpts(sources, &diagnostic.labels));
         }
-        Ok(())
+        let more = diagnostics.len().saturating_sub(SHOWN_IN_FULL);
+        if 0 < more {
+            self.line(&format!("… and {more} more\n"));
+        }
     }
 
-    fn diagnostic(
-        &mut self,
-        diagnostic: &Diagnostic,
-        excerpts: Vec<Excerpt>,
-    ) -> anyhow::Result<()> {
+    fn diagnostic(&mut self, diagnostic: &Diagnostic, excerpts: Vec<Excerpt>) {
         let title = level(diagnostic.severity)
             .primary_title(diagnostic.message.as_str())
             .id(diagnostic.code);
@@ -135,28 +130,23 @@ impl Talk {
             Some(help) => group.element(Level::HELP.message(help.as_str())),
             None => group,
         };
-        self.report(&[group])?;
+        self.report(&[group]);
         self.line("")
     }
 
     /// Tells findings, a line each; of many that are alike the first few and a count.
-    pub(crate) fn findings(
-        &mut self,
-        sources: &[Source],
-        findings: &[Finding],
-    ) -> anyhow::Result<()> {
+    pub(crate) fn findings(&mut self, sources: &[Source], findings: &[Finding]) {
         let alike = |a: &Finding, b: &Finding| a.rule == b.rule && a.group == b.group;
         let mut rest: Vec<&Finding> = findings.iter().collect();
         while let Some(&first) = rest.first() {
             let (group, others): (Vec<&Finding>, Vec<&Finding>) =
                 rest.into_iter().partition(|it| alike(first, it));
             rest = others;
-            self.alike(sources, &group)?;
+            self.alike(sources, &group);
         }
-        Ok(())
     }
 
-    fn alike(&mut self, sources: &[Source], findings: &[&Finding]) -> anyhow::Result<()> {
+    fn alike(&mut self, sources: &[Source], findings: &[&Finding]) {
         // One more than the limit takes a line anyway.
         let shown = if findings.len() <= SHOWN_ALIKE + 1 {
             findings.len()
@@ -175,10 +165,10 @@ impl Talk {
             } else {
                 title.elements(snippets(excerpts))
             };
-            self.report(&[group])?;
+            self.report(&[group]);
             let is_last = position + 1 == shown;
             if let (true, Some(help), true) = (is_last, &finding.help, shown == findings.len()) {
-                self.help(help)?;
+                self.help(help);
             }
         }
         if let (Some(first), true) = (findings.first(), shown < findings.len()) {
@@ -187,80 +177,84 @@ impl Talk {
             let title = level(first.rule.severity)
                 .primary_title(text)
                 .id(first.rule.code());
-            self.report(&[Group::with_title(title)])?;
+            self.report(&[Group::with_title(title)]);
             if let Some(help) = &first.help {
-                self.help(help)?;
+                self.help(help);
             }
         }
-        Ok(())
     }
 
-    fn help(&mut self, help: &str) -> anyhow::Result<()> {
+    fn help(&mut self, help: &str) {
         self.report(&[Group::with_title(Level::HELP.primary_title(help))])
     }
 
     /// Says which Peers a target would lose altogether, and how to allow it.
-    pub(crate) fn losses(&mut self, losses: &[Loss]) -> anyhow::Result<()> {
-        let mut flags = String::new();
+    pub(crate) fn losses(&mut self, losses: &[Loss]) {
         for loss in losses {
-            let (text, flag) = match loss {
-                Loss::EmptyTarget { target } => (
-                    format!("`{target}` would have no Peer at all"),
-                    target.clone(),
-                ),
-                Loss::Target { target, peers } => (
-                    format!(
-                        "no mesh names `{target}` any more; its folder has {}",
-                        count(*peers)
-                    ),
-                    target.clone(),
+            let text = match loss {
+                Loss::EmptyTarget { target } => format!("`{target}` would have no Peer at all"),
+                Loss::Target { target, peers } => format!(
+                    "no mesh names `{target}` any more; its folder has {}",
+                    plural(*peers, "Peer")
                 ),
                 Loss::Source {
                     target,
                     source,
                     peers,
-                } => (
-                    format!(
-                        "`{target}` would lose {} of `{source}`, and have none left",
-                        count(*peers)
-                    ),
-                    format!("{target}/{source}"),
+                } => format!(
+                    "`{target}` would lose {} of `{source}`, and have none left",
+                    plural(*peers, "Peer")
                 ),
             };
-            let title = Level::ERROR
-                .primary_title(escaped(&text, 1000))
-                .id("lost-peers");
-            self.report(&[Group::with_title(title)])?;
-            // Writing into a `String` cannot fail.
-            let _ = write!(flags, " --allow-empty {}", escaped(&flag, 400));
+            let title = Level::ERROR.primary_title(escaped(&text, 1000));
+            self.report(&[Group::with_title(title.id("lost-peers"))]);
         }
-        self.help(&format!("if that is meant, render with{flags}"))?;
-        self.line("nothing was written")
+        self.help(&format!("if that is meant, render with{}", flags(losses)));
     }
 
     /// Says what was rendered, and how many nodes were left out.
-    pub(crate) fn summary(
-        &mut self,
-        plan: &Plan,
-        left_out: usize,
-        survey: &Survey,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &Survey) {
         for line in summary::lines(plan, left_out, survey) {
-            self.line(&line)?;
+            self.line(&line);
         }
-        Ok(())
     }
 
-    fn report(&mut self, report: &[Group]) -> anyhow::Result<()> {
-        writeln!(self.stderr, "{}", self.renderer.render(report))?;
-        Ok(())
+    fn report(&mut self, report: &[Group]) {
+        let text = self.renderer.render(report);
+        self.line(&text);
     }
 }
 
-fn count(peers: usize) -> String {
-    match peers {
-        1 => "1 Peer".to_owned(),
-        peers => format!("{peers} Peers"),
+/// Returns the fewest flags that allow all of `losses`.
+fn flags(losses: &[Loss]) -> String {
+    let whole: BTreeSet<&str> = losses
+        .iter()
+        .filter_map(|loss| match loss {
+            Loss::EmptyTarget { target } | Loss::Target { target, .. } => Some(target.as_str()),
+            Loss::Source { .. } => None,
+        })
+        .collect();
+    let mut flags = String::new();
+    for target in &whole {
+        // Writing into a `String` cannot fail.
+        let _ = write!(flags, " --allow-empty {}", escaped(target, 400));
+    }
+    for loss in losses {
+        if let Loss::Source { target, source, .. } = loss
+            && !whole.contains(target.as_str())
+        {
+            let flag = escaped(&format!("{target}/{source}"), 400);
+            let _ = write!(flags, " --allow-empty {flag}");
+        }
+    }
+    flags
+}
+
+/// Returns a number with its noun.
+fn plural(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
     }
 }
 
@@ -310,10 +304,36 @@ fn snippets(excerpts: Vec<Excerpt<'_>>) -> Vec<Snippet<'_, Annotation<'_>>> {
         let known = snippets.iter().position(|(name, _)| *name == excerpt.name);
         let snippet = match known {
             Some(known) => snippets.remove(known).1,
-            None => Snippet::source(excerpt.text).path(excerpt.name).fold(true),
+            None => Snippet::source(harmless(excerpt.text))
+                .path(excerpt.name)
+                .fold(true),
         };
         let place = known.unwrap_or(snippets.len());
         snippets.insert(place, (excerpt.name, snippet.annotation(annotation)));
     }
     snippets.into_iter().map(|(_, snippet)| snippet).collect()
+}
+
+/// Replaces what steers a terminal or misleads a reader by something of the same length in bytes,
+/// so that every span stays where it was.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_bad =
+        |character: char| !matches!(character, '\n' | '\r' | '\t') && is_deceptive(character);
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mark = |character: char| match character.len_utf8() {
+        1 => '?',
+        2 => '\u{bf}',
+        3 => '\u{fffd}',
+        _ => '\u{1f6ab}',
+    };
+    let shown = |character| {
+        if is_bad(character) {
+            mark(character)
+        } else {
+            character
+        }
+    };
+    Cow::Owned(text.chars().map(shown).collect())
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context as _, bail};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ColorChoice};
 use clustermesh::config::{self, Config};
 
@@ -18,13 +19,14 @@ const CONFIG_LIMIT: u64 = 1 << 20;
 
 /// Options of every command.
 #[derive(Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Options {
     /// Run as if started in this folder
     #[arg(short = 'C', long, value_name = "DIR", global = true)]
     directory: Option<PathBuf>,
 
     /// Config file [default: clustermesh.yaml here or above, within the repository]
-    #[arg(long, value_name = "FILE", env = "CLUSTERMESH_CONFIG", global = true)]
+    #[arg(long, value_name = "FILE", env = "CLUSTERMESH_CONFIG", global = true, value_parser = path())]
     config: Option<PathBuf>,
 
     /// File or folder with `ClusterMesh` documents; repeatable [default: mesh.yaml, meshes/]
@@ -33,21 +35,32 @@ pub(crate) struct Options {
         value_name = "PATH",
         env = "CLUSTERMESH_MESHES",
         value_delimiter = ',',
+        value_parser = path(),
         global = true
     )]
     meshes: Vec<PathBuf>,
 
     /// Folder of the snapshots [default: snapshots]
-    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_SNAPSHOTS", global = true)]
+    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_SNAPSHOTS", global = true, value_parser = path())]
     snapshots: Option<PathBuf>,
 
     /// Folder of the rendered manifests [default: rendered]
-    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_RENDERED", global = true)]
+    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_RENDERED", global = true, value_parser = path())]
     rendered: Option<PathBuf>,
 
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     color: ColorChoice,
+}
+
+/// Takes an empty path, too: a variable that is set to nothing says nothing.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+/// Returns a path that says something.
+fn given(path: Option<&PathBuf>) -> Option<PathBuf> {
+    path.filter(|path| !path.as_os_str().is_empty()).cloned()
 }
 
 /// What a run is about.
@@ -81,8 +94,10 @@ impl Options {
         let (base, config) = self.config()?;
         let from_config =
             |path: Option<&String>, default: &str| base.join(path.map_or(default, String::as_str));
-        let meshes = if !self.meshes.is_empty() {
-            self.meshes.clone()
+        let named = self.meshes.iter().filter_map(|path| given(Some(path)));
+        let named: Vec<PathBuf> = named.collect();
+        let meshes = if !named.is_empty() {
+            named
         } else if config.meshes.is_empty() {
             default_meshes(&base)
         } else {
@@ -90,21 +105,17 @@ impl Options {
         };
         Ok(Settings {
             meshes: mesh_files(&meshes)?,
-            snapshots: self
-                .snapshots
-                .clone()
+            snapshots: given(self.snapshots.as_ref())
                 .unwrap_or_else(|| from_config(config.snapshots.as_ref(), "snapshots")),
-            rendered: self
-                .rendered
-                .clone()
+            rendered: given(self.rendered.as_ref())
                 .unwrap_or_else(|| from_config(config.rendered.as_ref(), "rendered")),
         })
     }
 
     /// Settles the folder of the snapshots alone: a mesh need not be there yet.
     pub(crate) fn settle_snapshots(&self) -> Result<PathBuf, Unreadable> {
-        if let Some(folder) = &self.snapshots {
-            return Ok(folder.clone());
+        if let Some(folder) = given(self.snapshots.as_ref()) {
+            return Ok(folder);
         }
         let (base, config) = self.config()?;
         Ok(base.join(config.snapshots.as_deref().unwrap_or("snapshots")))
@@ -112,7 +123,7 @@ impl Options {
 
     /// Returns the config, and the folder to which its paths are relative.
     fn config(&self) -> Result<(PathBuf, Config), Unreadable> {
-        let Some(path) = self.config.clone().or_else(find_config) else {
+        let Some(path) = given(self.config.as_ref()).or_else(find_config) else {
             return Ok((PathBuf::new(), Config::default()));
         };
         let source = input::source(&path, CONFIG_LIMIT)?;

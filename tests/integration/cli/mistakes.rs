@@ -265,7 +265,7 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
 #[test]
 fn tells_what_is_wrong_with_all_snapshots() {
     let folder = Folder::rendered();
-    folder.write("snapshots/east.json", "[");
+    folder.write("snapshots/east.json", "{");
     folder.write("snapshots/west.json", "{}");
     let told = refusal(&folder, 2);
     assert!(told.contains("snapshots/east.json:1:1: "), "{told}");

@@ -181,20 +181,20 @@ fn leaves_nothing_else_behind() {
 
 #[test]
 fn refuses_what_is_no_list_of_nodes() {
-    insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Pod`");
-    insta::assert_snapshot!(refusal("[]"), @"error: `-` makes no snapshot: it is not the YAML of a node list: expected mapping start at line 1, column 1");
-    insta::assert_snapshot!(refusal("{}"), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
-    insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: `-` makes no snapshot: item 0 of the list is of kind `Peer`, not a Node");
+    insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Pod`");
+    insta::assert_snapshot!(refusal("[]"), @"error: the standard input makes no snapshot: it is not the YAML of a node list: expected mapping start at line 1, column 1");
+    insta::assert_snapshot!(refusal("{}"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
+    insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: the standard input makes no snapshot: item 0 of the list is of kind `Peer`, not a Node");
 }
 
 #[test]
 fn refuses_an_empty_list() {
-    insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[]}"#), @"error: `-` makes no snapshot: the list has no node; an empty snapshot would take the cluster out of its mesh");
+    insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[]}"#), @"error: the standard input makes no snapshot: the list has no node; an empty snapshot would take the cluster out of its mesh");
 }
 
 #[test]
 fn refuses_nothing_at_all() {
-    insta::assert_snapshot!(refusal(""), @"error: `-` makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
+    insta::assert_snapshot!(refusal(""), @"error: the standard input is empty; did the command that lists the nodes fail?");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn refuses_what_is_cut_off() {
     let dump = list("List").to_string();
     let told = refusal(&dump[..dump.len() / 2]);
     assert!(
-        told.starts_with("error: `-` makes no snapshot: it is not the JSON"),
+        told.starts_with("error: the standard input makes no snapshot: it is not the JSON"),
         "{told}"
     );
 }
@@ -217,20 +217,20 @@ fn refuses_what_kubectl_says_when_it_fails() {
 fn refuses_a_page_of_a_list() {
     let mut dump = list("List");
     dump["metadata"] = json!({ "continue": "more" });
-    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does");
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: the standard input makes no snapshot: the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does");
 }
 
 #[test]
 fn refuses_two_nodes_of_one_name() {
     let dump = json!({ "kind": "List", "items": [api_node(1, 1), api_node(1, 1)] });
-    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: two nodes are called `n1`");
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: the standard input makes no snapshot: two nodes are called `n1`");
 }
 
 #[test]
 fn refuses_a_node_without_a_name() {
     let mut dump = list("List");
     dump["items"][1]["metadata"]["name"] = json!("");
-    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: `-` makes no snapshot: item 1 of the list has no name");
+    insta::assert_snapshot!(refusal(&dump.to_string()), @"error: the standard input makes no snapshot: item 1 of the list has no name");
 }
 
 #[test]

@@ -90,12 +90,9 @@ fn prints_no_empty_target_unless_allowed() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
-    warning[mixed-granularity]: east/n1: says granularity Full, the cluster is rendered as Location
     warning[NodeNoPodCIDR]: north/n1: left out: no pod CIDR is assigned
-    warning[mixed-granularity]: north/n1: says granularity Full, the cluster is rendered as Location
     error[lost-peers]: `west` would have no Peer at all
     help: if that is meant, render with --allow-empty west
-    nothing was written
     ");
     let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
     assert_eq!(run.code, 0);

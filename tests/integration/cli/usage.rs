@@ -97,7 +97,7 @@ fn wants_a_cluster_that_a_file_can_be_named_after() {
 
 #[test]
 fn wants_a_target_that_a_mesh_names() {
-    insta::assert_snapshot!(refusal(&["render", "--target", "south", "--stdout"]), @"error: no mesh names a cluster `south`; there is `east`, `north`, `west`");
+    insta::assert_snapshot!(refusal(&["render", "--target", "south", "--stdout"]), @"error: no mesh names a cluster `south`; there are `east`, `north`, `west`");
     assert!(refusal(&["render", "--target", "", "--stdout"]).contains("a value is required"));
 }
 

@@ -1,15 +1,16 @@
 //! `clustermesh render`
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
 use clustermesh::change::{self, Loss, Stale};
-use clustermesh::diagnostic::{Diagnostic, Severity};
+use clustermesh::diagnostic::{Diagnostic, Quoted, Severity};
 use clustermesh::fleet::{Fleet, MissingSnapshot};
 use clustermesh::manifest;
+use clustermesh::name::ClusterName;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::{self, Finding};
 
@@ -48,8 +49,8 @@ pub(crate) struct Args {
     strict: bool,
 
     /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
-    #[arg(long, value_name = "TARGET[/SOURCE]")]
-    allow_empty: Vec<String>,
+    #[arg(long, value_name = "TARGET[/SOURCE]", value_parser = allowance)]
+    allow_empty: Vec<Allowance>,
 }
 
 const EXAMPLES: &str = "\
@@ -69,28 +70,30 @@ pub(crate) fn run(
         Ok(input) => input,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    talk.diagnostics(&input.sources, &input.remarks)?;
-    if input.meshes.is_empty() && !is_allowed(args, "*", None) {
+    talk.diagnostics(&input.sources, &input.remarks);
+    if input.meshes.is_empty() && !is_allowed(args, None, None) {
         let files = names(input.sources.iter().map(|source| source.name.to_string()));
         talk.wrong(&format!(
             "no ClusterMesh in {files}, so every Peer would be deleted; if that is meant, render \
              with --allow-empty '*'"
-        ))?;
+        ));
         return Ok(Outcome::Findings);
     }
     let fleet = match Fleet::new(&input.meshes, &input.snapshots) {
         Ok(fleet) => fleet,
         Err(missing) => {
             let problems = missing_snapshots(&missing, &input.settings);
-            talk.diagnostics(&input.sources, &problems)?;
+            talk.diagnostics(&input.sources, &problems);
             return Ok(Outcome::Findings);
         }
     };
     let plan = plan::plan(&fleet)?;
     let findings = rules::findings(&fleet, &plan);
-    talk.findings(&input.sources, &findings)?;
+    talk.findings(&input.sources, &findings);
     if fails(args, &input, &findings) {
-        talk.line("nothing was written")?;
+        if !args.check && !args.stdout {
+            talk.line("nothing was written");
+        }
         return Ok(Outcome::Findings);
     }
     if let Some(target) = &args.target {
@@ -141,16 +144,16 @@ fn print(
     let Some(target) = plan.targets.iter().find(|it| it.cluster.as_str() == name) else {
         let known = plan.targets.iter().map(|it| it.cluster.to_string());
         bail!(
-            "no mesh names a cluster `{}`; there is {}",
+            "no mesh names a cluster `{}`; there are {}",
             input::name(Path::new(name)),
             names(known)
         );
     };
-    if target.blocks.is_empty() && !is_allowed(args, name, None) {
+    if target.blocks.is_empty() && !is_allowed(args, Some(name), None) {
         let loss = Loss::EmptyTarget {
             target: name.to_owned(),
         };
-        talk.losses(&[loss])?;
+        talk.losses(&[loss]);
         return Ok(Outcome::Findings);
     }
     result.write_all(manifest::stream(plan, target).as_bytes())?;
@@ -178,7 +181,8 @@ fn write(
         .filter(|loss| !is_loss_allowed(args, loss))
         .collect();
     if !losses.is_empty() {
-        talk.losses(&losses)?;
+        talk.losses(&losses);
+        talk.line("nothing was written");
         return Ok(Outcome::Findings);
     }
     swap::apply(rendered, &tree, &survey).with_context(|| {
@@ -187,7 +191,7 @@ fn write(
             rendered.display()
         )
     })?;
-    talk.summary(plan, left_out, &survey)?;
+    talk.summary(plan, left_out, &survey);
     Ok(Outcome::Clean)
 }
 
@@ -209,10 +213,18 @@ fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::R
         .map(|it| (it.path.as_str(), format!("foreign ({})", it.kind)))
         .collect();
     lines.extend(foreign.iter().map(|(path, kind)| (*path, kind.as_str())));
-    for (path, what) in &lines {
-        writeln!(result, "{what}: {}", input::name(&rendered.join(path)))?;
-    }
-    result.flush()?;
+    let list = lines.iter().map(|(path, what)| {
+        let path = input::name(&rendered.join(path));
+        format!("{what}: {path}\n")
+    });
+    let printed = result
+        .write_all(list.collect::<String>().as_bytes())
+        .and_then(|()| result.flush());
+    // Whoever closes the list early knows that it is not empty; that stays so.
+    printed.or_else(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })?;
     if lines.is_empty() {
         Ok(Outcome::Clean)
     } else {
@@ -239,20 +251,52 @@ fn losses(plan: &Plan, survey: &Survey, rendered: &Path) -> anyhow::Result<Vec<L
 fn is_loss_allowed(args: &Args, loss: &Loss) -> bool {
     match loss {
         Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
-            is_allowed(args, target, None)
+            is_allowed(args, Some(target), None)
         }
-        Loss::Source { target, source, .. } => is_allowed(args, target, Some(source)),
+        Loss::Source { target, source, .. } => is_allowed(args, Some(target), Some(source)),
     }
 }
 
+/// What a flag allows: a target to be emptied, or to lose one source.
+#[derive(Clone, Debug)]
+struct Allowance {
+    /// None for every target.
+    target: Option<ClusterName>,
+    /// None for every source.
+    source: Option<String>,
+}
+
+fn allowance(text: &str) -> Result<Allowance, String> {
+    let (target, source) = match text.split_once('/') {
+        Some((target, source)) => (target, Some(source)),
+        None => (text, None),
+    };
+    let target = match target {
+        "*" => None,
+        name => Some(
+            name.parse()
+                .map_err(|error| format!("{} is no cluster name: {error}", Quoted(name)))?,
+        ),
+    };
+    if source.is_some_and(|source| source.is_empty() || source.contains('/')) {
+        return Err("expected TARGET or TARGET/SOURCE".to_owned());
+    }
+    let source = source.map(str::to_owned);
+    Ok(Allowance { target, source })
+}
+
 /// Returns whether a flag allows a target to be emptied, or to lose a source.
-fn is_allowed(args: &Args, target: &str, source: Option<&str>) -> bool {
+fn is_allowed(args: &Args, target: Option<&str>, source: Option<&str>) -> bool {
     args.allow_empty.iter().any(|allowed| {
-        let (to, from) = match allowed.split_once('/') {
-            Some((to, from)) => (to, Some(from)),
-            None => (allowed.as_str(), None),
-        };
-        (to == "*" || to == target) && (from.is_none() || from == source)
+        let is_target = allowed
+            .target
+            .as_ref()
+            .is_none_or(|it| Some(it.as_str()) == target);
+        let is_source = allowed
+            .source
+            .as_ref()
+            .is_none_or(|it| Some(it.as_str()) == source);
+        is_target && is_source
     })
 }
 

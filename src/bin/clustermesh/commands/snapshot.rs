@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::kilo::node::annotation;
 use clustermesh::name::ClusterName;
-use clustermesh::snapshot::{SIZE_LIMIT, dump};
+use clustermesh::snapshot::{Node, SIZE_LIMIT, dump};
 
 use crate::output::Talk;
 use crate::settings::Options;
@@ -41,10 +42,16 @@ pub(crate) fn run(args: &Args, options: &Options, talk: &mut Talk) -> anyhow::Re
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
     let text = disk::read_text(&args.from, DUMP_LIMIT)?;
-    let name = input::name(&args.from);
+    let name = match args.from.to_str() {
+        Some("-") => "the standard input".to_owned(),
+        _ => format!("`{}`", input::name(&args.from)),
+    };
+    if text.trim().is_empty() {
+        bail!("{name} is empty; did the command that lists the nodes fail?");
+    }
     let snapshot = dump::snapshot(args.cluster.clone(), &text).map_err(|error| {
         anyhow::anyhow!(
-            "`{name}` makes no snapshot: {}",
+            "{name} makes no snapshot: {}",
             escaped(&error.to_string(), 400)
         )
     })?;
@@ -57,17 +64,28 @@ pub(crate) fn run(args: &Args, options: &Options, talk: &mut Talk) -> anyhow::Re
         );
     }
     let path = folder.join(format!("{}.json", args.cluster));
-    let written = disk::write_file(&path, json.as_bytes())
-        .with_context(|| format!("cannot write `{}`", input::name(&path)))?;
-    let stale = snapshot.nodes.iter().filter(|node| node.stale).count();
-    let nodes = match (snapshot.nodes.len(), stale) {
-        (1, 0) => "1 node".to_owned(),
-        (nodes, 0) => format!("{nodes} nodes"),
-        (nodes, stale) => format!("{nodes} nodes, {stale} of them stale"),
-    };
+    let written = disk::write_file(&path, json.as_bytes())?;
+    let nodes = described(&snapshot.nodes);
     let done = if written { "written" } else { "unchanged" };
-    talk.line(&format!("{}: {nodes}, {done}", input::name(&path)))?;
+    talk.line(&format!("{}: {nodes}, {done}", input::name(&path)));
     Ok(Outcome::Clean)
+}
+
+/// Says how many nodes there are, and what is odd about them.
+fn described(nodes: &[Node]) -> String {
+    let total = match nodes.len() {
+        1 => "1 node".to_owned(),
+        total => format!("{total} nodes"),
+    };
+    let stale = nodes.iter().filter(|node| node.stale).count();
+    let has_key = |node: &Node| node.annotations.contains_key(annotation::KEY);
+    if !nodes.iter().any(has_key) {
+        return format!("{total}, none with a key of Kilo's (does Kilo run there?)");
+    }
+    match stale {
+        0 => total,
+        stale => format!("{total}, {stale} of them stale"),
+    }
 }
 
 fn cluster(text: &str) -> Result<ClusterName, String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clustermesh::plan::Plan;
 
-use super::count;
+use super::plural;
 use crate::disk::tree::Survey;
 
 /// How many targets are told one by one before alike ones are told together.
@@ -21,11 +21,11 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
     for target in &plan.targets {
         let name = target.cluster.as_str();
         if plan.targets.len() <= TOLD_SINGLY {
-            let sources = match target.blocks.len() {
-                1 => "1 cluster".to_owned(),
-                sources => format!("{sources} clusters"),
-            };
-            lines.push(format!("{name}: {} of {sources}", count(peers(target))));
+            let sources = plural(target.blocks.len(), "cluster");
+            lines.push(format!(
+                "{name}: {} of {sources}",
+                plural(peers(target), "Peer")
+            ));
         } else {
             by_count.entry(peers(target)).or_default().push(name);
         }
@@ -36,13 +36,13 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("{shown}{more}: {}", count(*number))
+        format!("{shown}{more}: {}", plural(*number, "Peer"))
     }));
     let total: usize = plan.targets.iter().map(peers).sum();
     let written = survey.missing.len() + survey.changed.len();
     lines.push(format!(
         "{} for {}; {} left out; {written} written, {} unchanged, {} removed",
-        count(total),
+        plural(total, "Peer"),
         plural(plan.targets.len(), "cluster"),
         plural(left_out, "node"),
         survey.same.len(),
@@ -58,11 +58,4 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
         ));
     }
     lines
-}
-
-fn plural(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
-    }
 }
