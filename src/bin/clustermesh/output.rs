@@ -62,7 +62,7 @@ impl Talk {
 
     /// Says what is wrong with a file that has no excerpt.
     pub(crate) fn wrong(&mut self, message: &str) {
-        self.report(&[Group::with_title(Level::ERROR.primary_title(message))])
+        self.report(&[Group::with_title(Level::ERROR.primary_title(message))]);
     }
 
     /// Says why there is nothing to work with.
@@ -107,7 +107,7 @@ impl Talk {
             span: span.clone(),
             label: &label.text,
         });
-        self.diagnostic(&error.diagnostic, excerpts.collect())
+        self.diagnostic(&error.diagnostic, excerpts.collect());
     }
 
     /// Shows diagnostics as rustc would, each with its lines.
@@ -131,7 +131,7 @@ impl Talk {
             None => group,
         };
         self.report(&[group]);
-        self.line("")
+        self.line("");
     }
 
     /// Tells findings, a line each; of many that are alike the first few and a count.
@@ -185,7 +185,7 @@ impl Talk {
     }
 
     fn help(&mut self, help: &str) {
-        self.report(&[Group::with_title(Level::HELP.primary_title(help))])
+        self.report(&[Group::with_title(Level::HELP.primary_title(help))]);
     }
 
     /// Says which Peers a target would lose altogether, and how to allow it.

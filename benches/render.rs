@@ -1,0 +1,303 @@
+//! What a render costs: beside a plain copy of its bytes, beside a script that does the same, and
+//! beside a render that finds nothing to do.
+//!
+//! `cargo bench --bench render`. It reports, and judges nothing but the bytes: it fails when a run
+//! fails or when the script's output is not ours.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a benchmark starts processes, writes files, watches the clock and talks"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+
+use figures::Figures;
+use fleet::Shape;
+
+mod figures;
+mod fleet;
+
+/// Odd, so that the median is one that was seen.
+const ROUNDS: usize = 7;
+/// How often memory is looked at; it hardly changes.
+const PEAKS: usize = 3;
+const SHAPES: [Shape; 2] = [
+    Shape::Full {
+        clusters: 50,
+        nodes: 50,
+    },
+    Shape::Hub {
+        nodes: 30,
+        spokes: 200,
+        each: 20,
+    },
+];
+/// The whole job again, in the language one would reach for first.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/render.py");
+/// Runs a command and prints its peak memory in bytes. Never less than this interpreter's own few
+/// MiB: a process counts what it was before it became the command.
+const PEAK: &str = "
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+unit = 1 if sys.platform == 'darwin' else 1024
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
+";
+
+/// A rendered tree: its files by path.
+type Tree = BTreeMap<PathBuf, Vec<u8>>;
+
+/// One folder with everything about one shape in it.
+///
+/// Files are emptied rather than removed until the last figure is taken. ext4 passes over inodes
+/// that were freed in the last minutes, one by one, and whoever comes next would pay for it, as
+/// does a run right after another; and what is empty need not reach the disk while we measure.
+struct Site {
+    root: PathBuf,
+    python: Option<PathBuf>,
+    /// What the first render gave, and every other one must.
+    expected: Tree,
+}
+
+fn main() -> anyhow::Result<()> {
+    // Under `cargo test` there is no clock worth reading.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("nothing is measured without `cargo bench`");
+        return Ok(());
+    }
+    let python = python();
+    if python.is_none() {
+        eprintln!(
+            "WARNING: no python3: script and memory are NOT measured, the bytes NOT compared"
+        );
+    }
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("render");
+    remove(&root)?;
+    for shape in SHAPES {
+        let folder = root.join(shape.slug());
+        measure(shape, &folder, python.clone())
+            .with_context(|| format!("{shape}, in {}", folder.display()))?;
+    }
+    Ok(remove(&root)?)
+}
+
+/// The interpreter itself: what `PATH` names may be a slow wrapper, which would flatter us.
+fn python() -> Option<PathBuf> {
+    let output = Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    Some(PathBuf::from(path.trim_end()))
+}
+
+fn measure(shape: Shape, root: &Path, python: Option<PathBuf>) -> anyhow::Result<()> {
+    shape.write(root)?;
+    let mut site = Site {
+        root: root.to_owned(),
+        python,
+        expected: Tree::new(),
+    };
+    site.expect(shape)?;
+    let mut figures = Figures::default();
+    for round in 0..ROUNDS {
+        site.round(round, &mut figures)?;
+    }
+    figures.peak = site.peak()?;
+    println!("{}", headline(shape, &site.expected));
+    println!("{figures}");
+    Ok(())
+}
+
+impl Site {
+    /// Warms the caches, and keeps what comes out.
+    fn expect(&mut self, shape: Shape) -> anyhow::Result<()> {
+        clock(&mut self.render())?;
+        self.expected = tree(&self.rendered())?;
+        let peers: usize = self.expected.values().map(|text| peers(text)).sum();
+        ensure!(
+            peers == usize::try_from(shape.peers())?,
+            "{peers} Peers were rendered, not {}",
+            shape.peers()
+        );
+        self.set_aside("expected")
+    }
+
+    /// Every variant once; there and back, so that none always goes first.
+    fn round(&self, round: usize, figures: &mut Figures) -> anyhow::Result<()> {
+        let mut steps: [Step; 3] = [Self::time_renders, Self::time_copy, Self::time_script];
+        if round % 2 == 1 {
+            steps.reverse();
+        }
+        steps.iter().try_for_each(|step| step(self, round, figures))
+    }
+
+    fn time_renders(&self, round: usize, figures: &mut Figures) -> anyhow::Result<()> {
+        figures.render.push(clock(&mut self.render())?);
+        self.check(&self.rendered())?;
+        figures.again.push(clock(&mut self.render())?);
+        self.check(&self.rendered())?;
+        self.set_aside(&format!("rendered-{round}"))
+    }
+
+    fn time_copy(&self, round: usize, figures: &mut Figures) -> anyhow::Result<()> {
+        let copied = self.root.join(format!("copied-{round}"));
+        let start = Instant::now();
+        copy(&self.expected, &copied)?;
+        figures.copy.push(start.elapsed().as_secs_f64());
+        self.check(&copied)?;
+        self.empty(&copied)
+    }
+
+    fn time_script(&self, round: usize, figures: &mut Figures) -> anyhow::Result<()> {
+        let Some(python) = &self.python else {
+            return Ok(());
+        };
+        let scripted = self.root.join(format!("scripted-{round}"));
+        let mut script = Command::new(python);
+        script.arg(SCRIPT).arg(&self.root).arg(&scripted);
+        figures.script.push(clock(&mut script)?);
+        self.check(&scripted)?;
+        self.empty(&scripted)
+    }
+
+    /// The most that a render of a fresh tree ever held, in bytes.
+    fn peak(&self) -> anyhow::Result<Option<u64>> {
+        let Some(python) = &self.python else {
+            return Ok(None);
+        };
+        let mut most = 0;
+        for round in 0..PEAKS {
+            let render = self.render();
+            let output = Command::new(python)
+                .args(["-c", PEAK])
+                .arg(render.get_program())
+                .args(render.get_args())
+                .output()?;
+            ensure!(output.status.success(), "{}", talk(&output.stderr));
+            most = most.max(talk(&output.stdout).trim_end().parse()?);
+            self.set_aside(&format!("weighed-{round}"))?;
+        }
+        Ok(Some(most))
+    }
+
+    fn render(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
+        command.env_clear().arg("-C").arg(&self.root).arg("render");
+        command
+    }
+
+    fn rendered(&self) -> PathBuf {
+        self.root.join("rendered")
+    }
+
+    /// Makes room for another render.
+    fn set_aside(&self, name: &str) -> anyhow::Result<()> {
+        let aside = self.root.join(name);
+        fs::rename(self.rendered(), &aside)?;
+        self.empty(&aside)
+    }
+
+    fn empty(&self, root: &Path) -> anyhow::Result<()> {
+        for path in self.expected.keys() {
+            fs::write(root.join(path), "")?;
+        }
+        Ok(())
+    }
+
+    /// Fails if a tree is not, byte for byte, what the first render gave.
+    fn check(&self, root: &Path) -> anyhow::Result<()> {
+        let found = tree(root)?;
+        for path in self.expected.keys().chain(found.keys()) {
+            ensure!(
+                self.expected.get(path) == found.get(path),
+                "{} differs from what was rendered first",
+                root.join(path).display()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// One variant, timed.
+type Step = fn(&Site, usize, &mut Figures) -> anyhow::Result<()>;
+
+/// Seconds from start to end of a process.
+fn clock(command: &mut Command) -> anyhow::Result<f64> {
+    let start = Instant::now();
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let seconds = start.elapsed().as_secs_f64();
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}\n{}",
+        output.status,
+        talk(&output.stderr)
+    );
+    Ok(seconds)
+}
+
+fn talk(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Writes what is in memory already, and does nothing else.
+fn copy(tree: &Tree, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    let mut last = None;
+    for (path, bytes) in tree {
+        if last != path.parent() {
+            last = path.parent();
+            fs::create_dir(to.join(last.unwrap_or(path)))?;
+        }
+        fs::write(to.join(path), bytes)?;
+    }
+    Ok(())
+}
+
+fn tree(root: &Path) -> anyhow::Result<Tree> {
+    let mut tree = Tree::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                tree.insert(path.strip_prefix(root)?.to_owned(), fs::read(&path)?);
+            }
+        }
+    }
+    Ok(tree)
+}
+
+fn peers(text: &[u8]) -> usize {
+    text.split(|&byte| byte == b'\n')
+        .filter(|line| *line == b"kind: Peer")
+        .count()
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn headline(shape: Shape, tree: &Tree) -> String {
+    let bytes: usize = tree.values().map(Vec::len).sum();
+    format!(
+        "{shape} ({} Peers, {} files, {} MB)",
+        figures::thousands(shape.peers()),
+        figures::thousands(u32::try_from(tree.len()).unwrap_or(u32::MAX)),
+        (bytes + 500_000) / 1_000_000,
+    )
+}
