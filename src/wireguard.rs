@@ -93,9 +93,15 @@ impl PublicKey {
     /// Go's decoder skips line breaks and ignores bits beyond the last byte (`kilo.md` §1.3), so
     /// several texts denote one key. Two keys must be compared in this form.
     pub fn bytes_as_kilo_reads(text: &str) -> Option<[u8; 32]> {
-        let kept: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-        LENIENT.decode(kept).ok()?.try_into().ok()
+        decoded_as_go_reads(text)?.try_into().ok()
     }
+}
+
+/// Returns what Go's decoder makes of padded standard base64: line breaks are skipped, and bits
+/// beyond the last byte ignored.
+pub fn decoded_as_go_reads(text: &str) -> Option<Vec<u8>> {
+    let kept: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    LENIENT.decode(kept).ok()
 }
 
 /// Standard padded base64 whose last character may have bits to spare, as Go's.

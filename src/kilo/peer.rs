@@ -2,16 +2,13 @@
 
 use std::net::IpAddr;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::diagnostic::Quoted;
 use crate::name::{self, ClusterName, MeshName, PeerName};
 use crate::net::Cidr;
-use crate::wireguard::{Endpoint, Host, Keepalive, PublicKey};
+use crate::wireguard::{self, Endpoint, Host, Keepalive, PublicKey};
 
 /// A Peer as we render it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -93,12 +90,6 @@ struct RawEndpoint<'a> {
     port: u32,
 }
 
-/// Padded standard base64 whose last character may have bits to spare, as Go reads it.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-);
-
 impl Peer {
     /// Returns the object's `spec`.
     pub fn spec(&self) -> Value {
@@ -166,11 +157,10 @@ fn check_endpoint(endpoint: &RawEndpoint) -> Result<(), Refusal> {
 }
 
 fn check_key(text: &str) -> Result<(), Refusal> {
-    let kept: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    match BASE64.decode(kept).map(|bytes| bytes.len()) {
-        Ok(32) => Ok(()),
-        Ok(length) => Err(Refusal::KeyLength(length)),
-        Err(_) => Err(Refusal::KeyEncoding),
+    match wireguard::decoded_as_go_reads(text).map(|bytes| bytes.len()) {
+        Some(32) => Ok(()),
+        Some(length) => Err(Refusal::KeyLength(length)),
+        None => Err(Refusal::KeyEncoding),
     }
 }
 

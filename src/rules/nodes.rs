@@ -90,9 +90,14 @@ fn on_node(
 }
 
 fn left_out(member: &Member, node: &LeftOut) -> Finding {
-    let (rule, why) = reason(&node.reason);
-    let message = format!("left out: {why}");
-    let mut finding = on_node(rule, member, &node.node, message, &node.place);
+    let message = format!("left out: {}", words(&node.reason));
+    let mut finding = on_node(
+        rule_of(&node.reason),
+        member,
+        &node.node,
+        message,
+        &node.place,
+    );
     if matches!(node.reason, Reason::NoEndpoint(_)) {
         finding.help = endpoint_help(member, node);
     }
@@ -112,72 +117,68 @@ fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
     })
 }
 
-fn reason(reason: &Reason) -> (&'static Rule, String) {
+fn rule_of(reason: &Reason) -> &'static Rule {
     match reason {
-        Reason::NoPodCidr => (&NO_POD_CIDR, "no pod CIDR is assigned".to_owned()),
-        Reason::PodCidrInvalid { text, error } => (
-            &INVALID_POD_CIDR,
-            format!("pod CIDR {} is none: {}", Quoted(text), foreign(error)),
-        ),
-        Reason::PodCidrOutOfRange { cidr } => (
-            &POD_CIDR_OUT_OF_RANGE,
-            format!("pod CIDR {cidr} is in no declared range"),
-        ),
-        Reason::NoWireguardIp => (
-            &NO_WIREGUARD_IP,
-            "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned(),
-        ),
-        Reason::WireguardIpInvalid { text, error } => (
-            &INVALID_WIREGUARD_IP,
-            format!(
-                "WireGuard address {} is none: {}",
-                Quoted(text),
-                foreign(error)
-            ),
-        ),
-        Reason::WireguardIpOutOfRange { address } => (
-            &WIREGUARD_IP_OUT_OF_RANGE,
-            format!("WireGuard address {address} is in no declared range"),
-        ),
-        Reason::NoPublicKey => (
-            &NO_PUBLIC_KEY,
-            "annotation kilo.squat.ai/key is missing or empty".to_owned(),
-        ),
-        Reason::PublicKeyInvalid { text, error } => (
-            &INVALID_PUBLIC_KEY,
-            format!("public key {} is unusable: {error}", Quoted(text)),
-        ),
+        Reason::NoPodCidr => &NO_POD_CIDR,
+        Reason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,
+        Reason::PodCidrOutOfRange { .. } => &POD_CIDR_OUT_OF_RANGE,
+        Reason::NoWireguardIp => &NO_WIREGUARD_IP,
+        Reason::WireguardIpInvalid { .. } => &INVALID_WIREGUARD_IP,
+        Reason::WireguardIpOutOfRange { .. } => &WIREGUARD_IP_OUT_OF_RANGE,
+        Reason::NoPublicKey => &NO_PUBLIC_KEY,
+        Reason::PublicKeyInvalid { .. } => &INVALID_PUBLIC_KEY,
+        Reason::EndpointInvalid { .. } => &INVALID_ENDPOINT,
+        Reason::NoEndpoint(_) => &NO_ENDPOINT,
+        Reason::NameInvalid(_) => &INVALID_NODE_NAME,
+        Reason::DuplicateName(_) => &DUPLICATE_PEER_NAME,
+        Reason::DuplicateKey(_) => &DUPLICATE_KEY,
+        Reason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
+        Reason::NotReady(_) => &NODE_NOT_READY,
+        Reason::LeaderLeftOut(_) => &LEADER_LEFT_OUT,
+        Reason::NotSelected => &NODE_NOT_SELECTED,
+    }
+}
+
+fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
+        Reason::PodCidrInvalid { text, error } => {
+            format!("pod CIDR {} is none: {}", Quoted(text), foreign(error))
+        }
+        Reason::PodCidrOutOfRange { cidr } => format!("pod CIDR {cidr} is in no declared range"),
+        Reason::NoWireguardIp => {
+            "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned()
+        }
+        Reason::WireguardIpInvalid { text, error } => {
+            let text = Quoted(text);
+            format!("WireGuard address {text} is none: {}", foreign(error))
+        }
+        Reason::WireguardIpOutOfRange { address } => {
+            format!("WireGuard address {address} is in no declared range")
+        }
+        Reason::NoPublicKey => "annotation kilo.squat.ai/key is missing or empty".to_owned(),
+        Reason::PublicKeyInvalid { text, error } => {
+            format!("public key {} is unusable: {error}", Quoted(text))
+        }
         Reason::EndpointInvalid {
             origin,
             text,
             error,
-        } => (
-            &INVALID_ENDPOINT,
-            format!("{}: {}", endpoint(*origin, text), problem(error)),
-        ),
-        Reason::NoEndpoint(sources) => (&NO_ENDPOINT, no_endpoint(sources)),
-        Reason::NameInvalid(error) => (&INVALID_NODE_NAME, format!("bad name: {error}")),
-        Reason::DuplicateName(node) => (
-            &DUPLICATE_PEER_NAME,
-            format!("its Peer would be called as that of {}", Quoted(node)),
-        ),
-        Reason::DuplicateKey(node) => (
-            &DUPLICATE_KEY,
-            format!("same public key as {}", Quoted(node)),
-        ),
-        Reason::PodCidrTaken { cidr, other, node } => (
-            &OVERLAPPING_NODE_POD_CIDR,
-            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node)),
-        ),
-        Reason::NotReady(why) => (&NODE_NOT_READY, format!("not ready: {}", unready(*why))),
-        Reason::LeaderLeftOut(leader) => (
-            &LEADER_LEFT_OUT,
-            format!("{}, which leads its location, is left out", Quoted(leader)),
-        ),
-        Reason::NotSelected => (
-            &NODE_NOT_SELECTED,
-            "not selected by nodeSelector".to_owned(),
-        ),
+        } => format!("{}: {}", endpoint(*origin, text), problem(error)),
+        Reason::NoEndpoint(sources) => no_endpoint(sources),
+        Reason::NameInvalid(error) => format!("bad name: {error}"),
+        Reason::DuplicateName(node) => {
+            format!("its Peer would be called as that of {}", Quoted(node))
+        }
+        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
+        Reason::PodCidrTaken { cidr, other, node } => {
+            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
+        }
+        Reason::NotReady(why) => format!("not ready: {}", unready(*why)),
+        Reason::LeaderLeftOut(leader) => {
+            format!("{}, which leads its location, is left out", Quoted(leader))
+        }
+        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
     }
 }
 

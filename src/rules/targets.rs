@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Finding, Rule, rule};
 use crate::diagnostic::{Label, Quoted, Severity};
+use crate::name::ClusterName;
 use crate::plan::{Cut, CutOff, Plan};
 
 static UNROUTABLE_FAMILY: Rule = rule("unroutable-family", Severity::Notice);
@@ -44,65 +45,54 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
 fn finding(cut: &Cut) -> Finding {
     let source = &cut.source;
     let (rule, subject, message) = match &cut.what {
-        CutOff::Family { family, ranges } => (
-            &UNROUTABLE_FAMILY,
-            source.to_string(),
-            format!(
-                "{} left out: Kilo routes the other family there",
-                count(*ranges, &format!("{family} range"))
-            ),
-        ),
         CutOff::OwnKey {
             node, own, kept, ..
-        } => (
-            &KEY_OF_TARGET_NODE,
-            format!("{source}/{node}"),
-            match kept {
-                false => format!(
-                    "left out: same public key as the target's own node {}",
-                    Quoted(own)
-                ),
-                true => format!(
-                    "the target's own node {} has its public key; the Peer stays, as {source} ranks first",
-                    Quoted(own)
-                ),
-            },
-        ),
+        } => {
+            let message = own_key(own, *kept, source);
+            (&KEY_OF_TARGET_NODE, format!("{source}/{node}"), message)
+        }
         CutOff::SharedKey {
             node,
             keeper,
             keeper_node,
             ..
-        } => (
-            &KEY_IN_TWO_CLUSTERS,
-            format!("{source}/{node}"),
-            format!(
+        } => {
+            let message = format!(
                 "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks first"
-            ),
-        ),
-        CutOff::NoInitiator { peers } => (
-            &NO_INITIATOR,
-            source.to_string(),
-            format!(
-                "{} left out: neither side has an endpoint, so neither can dial",
-                count(*peers, "Peer")
-            ),
-        ),
+            );
+            (&KEY_IN_TWO_CLUSTERS, format!("{source}/{node}"), message)
+        }
+        CutOff::Family { family, ranges } => {
+            let ranges = count(*ranges, &format!("{family} range"));
+            let message = format!("{ranges} left out: not of the family that Kilo routes there");
+            (&UNROUTABLE_FAMILY, source.to_string(), message)
+        }
+        CutOff::NoInitiator { peers } => {
+            let peers = count(*peers, "Peer");
+            let message =
+                format!("{peers} left out: neither side has an endpoint, so neither can dial");
+            (&NO_INITIATOR, source.to_string(), message)
+        }
         CutOff::NoAnchor { ranges } => {
             let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
-            (
-                &NO_ANCHOR,
-                source.to_string(),
-                format!(
-                    "{} left out: no segment that is left has an endpoint",
-                    ranges.join(", ")
-                ),
-            )
+            let ranges = ranges.join(", ");
+            let message = format!("{ranges} left out: no segment that is left has an endpoint");
+            (&NO_ANCHOR, source.to_string(), message)
         }
     };
     let mut finding = Finding::new(rule, source.to_string(), subject, message);
     finding.labels = labels(&cut.what);
     finding
+}
+
+fn own_key(own: &str, kept: bool, source: &ClusterName) -> String {
+    let own = Quoted(own);
+    if kept {
+        return format!(
+            "the target's own node {own} has its public key; the Peer stays, as {source} ranks first"
+        );
+    }
+    format!("left out: same public key as the target's own node {own}")
 }
 
 fn labels(what: &CutOff) -> Vec<Label> {
