@@ -55,20 +55,19 @@ def wide_ranges(entry, nodes):
     if "allowedNetworks" not in entry:
         return [entry["serviceCIDR"], *entry["additionalCIDRs"]]
     wide = []
+    claims = [addresses(node) for node in nodes]
     for cidr in entry["allowedNetworks"]:
         network = ip_network(cidr)
-        inside = sum(any(ip_address(a) in network for a in addresses(node)) for node in nodes)
+        inside = sum(any(address in network for address in claim) for claim in claims)
         if inside * 2 <= len(nodes):
             wide.append(cidr)
     return wide
 
 
 def addresses(node):
-    return [
-        node["podCIDRs"][0].split("/")[0],
-        node["annotations"][KILO + "wireguard-ip"].split("/")[0],
-        node["annotations"][KILO + "internal-ip"].split("/")[0],
-    ]
+    notes = node["annotations"]
+    ranges = [node["podCIDRs"][0], notes[KILO + "wireguard-ip"], notes[KILO + "internal-ip"]]
+    return [ip_address(text.split("/")[0]) for text in ranges]
 
 
 def peer(mesh, entry, node, extra):

@@ -179,6 +179,7 @@ impl Site {
         for round in 0..PEAKS {
             let render = self.render();
             let output = Command::new(python)
+                .env_clear()
                 .args(["-c", PEAK])
                 .arg(render.get_program())
                 .args(render.get_args())

@@ -13,7 +13,11 @@ use crate::place::Place;
 /// Nodes that could be peered in no granularity have no say. Whether their ranges are the declared
 /// ones does not matter here: a slip in these must not look like another granularity.
 pub(super) fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularity> {
-    let voters: Vec<&Candidate> = voters(entry, candidates).collect();
+    let mut voters: Vec<&Candidate> = voters(entry, candidates).collect();
+    if voters.is_empty() {
+        // Nobody can be peered; at least the reasons shall fit what the nodes say.
+        voters.extend(candidates.iter().filter(|it| it.kilo.granularity.is_some()));
+    }
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
     choices.into_iter().find(|&choice| {
         let agreeing = voters

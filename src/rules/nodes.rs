@@ -33,6 +33,7 @@ static DUPLICATE_ADDRESS: Rule = aliased("duplicate-address", "WGIPDuplicate");
 static ADDRESS_IN_POD_CIDR: Rule = rule("address-in-pod-cidr", Severity::Warning);
 static MIXED_GRANULARITY: Rule = rule("mixed-granularity", Severity::Warning);
 static ROAMING_NODE: Rule = rule("roaming-node", Severity::Warning);
+static SILENT_CLUSTER: Rule = rule("silent-cluster", Severity::Warning);
 static CONTRADICTED: Rule = rule("contradicted-declaration", Severity::Warning);
 static CONTRADICTED_BY_ALL: Rule = rule("contradicted-declaration", Severity::Error);
 
@@ -46,6 +47,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
             .iter()
             .map(|it| contradiction(member, it)),
     );
+    findings.extend(silence(member));
     findings.extend(roster.left_out.iter().map(|it| left_out(member, it)));
     findings.extend(roster.lost.iter().map(|it| lost(member, it)));
     findings.extend(roster.dissenters.iter().map(|it| {
@@ -69,6 +71,28 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
         )
     }));
     findings
+}
+
+/// Tells of a cluster that nobody will reach.
+fn silence(member: &Member) -> Option<Finding> {
+    let roster = &member.roster;
+    if !roster.speakers.is_empty() {
+        return None;
+    }
+    let cluster = member.entry.name.to_string();
+    let message = match roster.left_out.len() {
+        0 => "nobody will reach it: its snapshot has no node".to_owned(),
+        1 => "nobody will reach it: its only node is left out".to_owned(),
+        nodes => format!("nobody will reach it: all its {nodes} nodes are left out"),
+    };
+    let mut finding = Finding::new(&SILENT_CLUSTER, cluster.clone(), cluster, message);
+    let has_key =
+        |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
+    if !roster.left_out.iter().any(has_key) {
+        finding.help =
+            Some("does Kilo run there, and did it when the snapshot was taken?".to_owned());
+    }
+    Some(finding)
 }
 
 fn on_node(

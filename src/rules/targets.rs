@@ -82,6 +82,11 @@ fn finding(cut: &Cut) -> Finding {
     };
     let mut finding = Finding::new(rule, source.to_string(), subject, message);
     finding.labels = labels(&cut.what);
+    if matches!(cut.what, CutOff::NoAnchor { .. }) {
+        let help = "one segment carries such ranges for all, and only one that can be dialled: give a \
+             node an endpoint, or leave the ranges out of the mesh";
+        finding.help = Some(help.to_owned());
+    }
     finding
 }
 

@@ -40,7 +40,8 @@ writes to one.";
 const EXIT_CODES: &str = "\
 Exit codes:
   0  nothing to act on
-  1  something to act on: findings, or differences with --check
+  1  something to act on: mistakes, Peers that would be lost, differences with --check,
+     warnings with --strict
   2  could not do it: wrong usage, unreadable or unparsable input";
 
 #[derive(Subcommand)]

@@ -3,8 +3,7 @@
 //! All of it goes to standard error; results are written by the commands.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::ops::Range;
 
@@ -201,10 +200,9 @@ impl Talk {
                     target,
                     source,
                     peers,
-                } => format!(
-                    "`{target}` would lose {} of `{source}`, and have none left",
-                    plural(*peers, "Peer")
-                ),
+                } => {
+                    format!("`{target}` would lose all its Peers of `{source}` ({peers} now)")
+                }
             };
             let title = Level::ERROR.primary_title(escaped(&text, 1000));
             self.report(&[Group::with_title(title.id("lost-peers"))]);
@@ -225,29 +223,33 @@ impl Talk {
     }
 }
 
-/// Returns the fewest flags that allow all of `losses`.
+/// Returns few flags that allow all of `losses`.
 fn flags(losses: &[Loss]) -> String {
-    let whole: BTreeSet<&str> = losses
-        .iter()
-        .filter_map(|loss| match loss {
-            Loss::EmptyTarget { target } | Loss::Target { target, .. } => Some(target.as_str()),
-            Loss::Source { .. } => None,
-        })
-        .collect();
-    let mut flags = String::new();
-    for target in &whole {
-        // Writing into a `String` cannot fail.
-        let _ = write!(flags, " --allow-empty {}", escaped(target, 400));
-    }
+    let mut whole: BTreeSet<&str> = BTreeSet::new();
+    let mut targets_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for loss in losses {
-        if let Loss::Source { target, source, .. } = loss
-            && !whole.contains(target.as_str())
-        {
-            let flag = escaped(&format!("{target}/{source}"), 400);
-            let _ = write!(flags, " --allow-empty {flag}");
+        match loss {
+            Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
+                whole.insert(target);
+            }
+            Loss::Source { target, source, .. } => {
+                targets_of.entry(source).or_default().insert(target);
+            }
         }
     }
-    flags
+    let mut flags: Vec<String> = whole.iter().map(|&target| target.to_owned()).collect();
+    for (source, mut targets) in targets_of {
+        targets.retain(|target| !whole.contains(target));
+        match targets.len() {
+            0 => {}
+            1 => flags.extend(targets.iter().map(|target| format!("{target}/{source}"))),
+            _ => flags.push(format!("'*/{source}'")),
+        }
+    }
+    let flags = flags
+        .iter()
+        .flat_map(|flag| [" --allow-empty ".to_owned(), escaped(flag, 400)]);
+    flags.collect()
 }
 
 /// Returns a number with its noun.

@@ -37,10 +37,11 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
+    warning[silent-cluster]: east: nobody will reach it: its only node is left out
     warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    error[lost-peers]: `north` would lose 2 Peers of `east`, and have none left
-    error[lost-peers]: `west` would lose 2 Peers of `east`, and have none left
-    help: if that is meant, render with --allow-empty north/east --allow-empty west/east
+    error[lost-peers]: `north` would lose all its Peers of `east` (2 now)
+    error[lost-peers]: `west` would lose all its Peers of `east` (2 now)
+    help: if that is meant, render with --allow-empty '*/east'
     nothing was written
     ");
 }
@@ -82,9 +83,9 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[lost-peers]: no mesh names `north` any more; its folder has 4 Peers
-    error[lost-peers]: `east` would lose 2 Peers of `north`, and have none left
-    error[lost-peers]: `west` would lose 2 Peers of `north`, and have none left
-    help: if that is meant, render with --allow-empty north --allow-empty east/north --allow-empty west/north
+    error[lost-peers]: `east` would lose all its Peers of `north` (2 now)
+    error[lost-peers]: `west` would lose all its Peers of `north` (2 now)
+    help: if that is meant, render with --allow-empty north --allow-empty '*/north'
     nothing was written
     ");
 }
@@ -192,5 +193,8 @@ fn keeps_what_it_cannot_read_any_more() {
     let text = format!("{}kind: Peer\nmetadata: [\n", super::HEADER);
     folder.write("rendered/west/prod--south.yaml", text);
     let told = refusal(&folder, &[]);
-    assert!(told.contains("`west` would lose 1 Peer of `"), "{told}");
+    assert!(
+        told.contains("`west` would lose all its Peers of `"),
+        "{told}"
+    );
 }

@@ -65,9 +65,11 @@ fn prints_a_target_only_to_standard_output() {
 #[test]
 fn does_not_compare_and_print_at_once() {
     insta::assert_snapshot!(refusal(&["render", "--check", "--target", "east", "--stdout"]), @"
-    error: the argument '--check' cannot be used with '--stdout'
+    error: the argument '--check' cannot be used with:
+      --target <CLUSTER>
+      --stdout
 
-    Usage: clustermesh render --check --target <CLUSTER>
+    Usage: clustermesh render --check
 
     For more information, try '--help'.
     ");

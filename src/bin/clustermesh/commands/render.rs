@@ -33,7 +33,7 @@ const MANIFEST_LIMIT: u64 = 256 << 20;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Compare instead of writing; exits with 1 and a list if anything differs
-    #[arg(long, conflicts_with = "stdout")]
+    #[arg(long, conflicts_with_all = ["stdout", "target"])]
     check: bool,
 
     /// Only this cluster's manifests, to standard output
@@ -58,7 +58,7 @@ Examples:
   clustermesh render
   clustermesh render --check                    in CI: is what is committed up to date?
   clustermesh render --target east --stdout     what would east get?
-  clustermesh render --allow-empty '*/west'     west leaves the mesh";
+  clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
 pub(crate) fn run(
     args: &Args,
@@ -175,7 +175,8 @@ fn write(
     if args.check {
         return check(&survey, rendered, result);
     }
-    survey.check_unblocked()?;
+    survey.check_unblocked(rendered)?;
+    check_allowances(args, plan, &survey)?;
     let losses: Vec<Loss> = losses(plan, &survey, rendered)?
         .into_iter()
         .filter(|loss| !is_loss_allowed(args, loss))
@@ -230,6 +231,22 @@ fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::R
     } else {
         Ok(Outcome::Findings)
     }
+}
+
+/// A flag for a cluster that is nowhere is a slip, and would not do what it was meant for.
+fn check_allowances(args: &Args, plan: &Plan, survey: &Survey) -> anyhow::Result<()> {
+    let planned = plan.targets.iter().map(|target| target.cluster.as_str());
+    let left = survey
+        .stale
+        .iter()
+        .filter_map(|path| path.split('/').next());
+    let known: BTreeSet<&str> = planned.chain(left).collect();
+    let mut targets = args.allow_empty.iter().filter_map(|it| it.target.as_ref());
+    if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
+        let known = names(known.iter().map(|name| input::name(Path::new(name))));
+        bail!("--allow-empty names a cluster `{target}` that is nowhere; there are {known}");
+    }
+    Ok(())
 }
 
 fn losses(plan: &Plan, survey: &Survey, rendered: &Path) -> anyhow::Result<Vec<Loss>> {

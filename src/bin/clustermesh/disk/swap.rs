@@ -36,7 +36,7 @@ enum Step {
 ///
 /// If that fails, everything is put back as it was. What is not ours is left alone.
 pub(crate) fn apply(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
-    survey.check_unblocked()?;
+    survey.check_unblocked(root)?;
     if survey.is_current() && survey.abandoned.is_empty() {
         return Ok(());
     }

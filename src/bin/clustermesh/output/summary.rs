@@ -48,13 +48,15 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
         survey.same.len(),
         survey.stale.len(),
     ));
-    if !survey.foreign.is_empty() {
+    let foreign = survey.foreign.len();
+    if 0 < foreign {
+        let things = if foreign == 1 {
+            "1 thing in the tree is"
+        } else {
+            &format!("{foreign} things in the tree are")
+        };
         lines.push(format!(
-            "{} in the tree not ours, left alone; `render --check` lists them",
-            match survey.foreign.len() {
-                1 => "1 file is".to_owned(),
-                files => format!("{files} files are"),
-            },
+            "{things} not ours and left alone, but Flux may choke on it; `render --check` lists all"
         ));
     }
     lines
