@@ -205,19 +205,25 @@ impl Member<'_> {
 fn contested<'a>(
     snapshots: impl Iterator<Item = (&'a ClusterName, &'a SnapshotFile)>,
 ) -> BTreeMap<[u8; 32], Vec<Claimant<'a>>> {
-    let mut claimants: BTreeMap<[u8; 32], Vec<Claimant>> = BTreeMap::new();
+    let mut claims = Vec::new();
     for (cluster, file) in snapshots {
         for node in &file.snapshot.nodes {
             let text = node.annotations.get(crate::kilo::node::annotation::KEY);
-            if let Some(key) = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text)) {
-                claimants.entry(key).or_default().push(Claimant {
-                    cluster,
-                    node: &node.name,
-                    place: Snapshot::place(&file.source, node.position),
-                });
-            }
+            let key = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text));
+            claims.extend(key.map(|key| (key, cluster, file, node)));
         }
     }
-    claimants.retain(|_, nodes| 1 < nodes.len());
-    claimants
+    // Stable, so that of one key the claimants stay in order of cluster and node.
+    claims.sort_by_key(|claim| claim.0);
+    let alike = claims.chunk_by(|a, b| a.0 == b.0).filter(|it| 1 < it.len());
+    alike
+        .filter_map(|claims| {
+            let claimants = claims.iter().map(|(_, cluster, file, node)| Claimant {
+                cluster,
+                node: &node.name,
+                place: Snapshot::place(&file.source, node.position),
+            });
+            Some((claims.first()?.0, claimants.collect()))
+        })
+        .collect()
 }

@@ -131,14 +131,15 @@ pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<
         .map(|node| Candidate {
             node,
             kilo: KiloNode::read(node, &entry.topology_label),
-            place: Snapshot::place(source, node.position),
+            source,
+            is_sound: check::is_sound(entry, node),
         })
         .collect();
-    let voted = contradiction::vote(entry, &candidates);
+    let voted = contradiction::vote(&candidates);
     let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
-    let readings: Vec<(&str, KiloNode)> = candidates
+    let readings: Vec<(&str, &KiloNode)> = candidates
         .iter()
-        .map(|it| (it.node.name.as_str(), it.kilo.clone()))
+        .map(|it| (it.node.name.as_str(), &it.kilo))
         .collect();
     let segments = segment::segments(&readings, granularity);
 

@@ -29,7 +29,7 @@ pub struct Segments {
 ///
 /// A node that is its own segment is formed whether Kilo counts it now or not: its Peer is right
 /// as soon as it is back.
-pub fn segments(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Segments {
+pub fn segments(nodes: &[(&str, &KiloNode)], granularity: Granularity) -> Segments {
     let mut alone = Vec::new();
     let mut unready = Vec::new();
     let mut locations: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -64,7 +64,7 @@ pub fn segments(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Segment
 ///
 /// Only a leader has a WireGuard address; where exactly one member has, Kilo has decided and we
 /// see it. Else this is its election (`findLeader`).
-fn leader(nodes: &[(&str, KiloNode)], members: &[usize]) -> usize {
+fn leader(nodes: &[(&str, &KiloNode)], members: &[usize]) -> usize {
     let is = |test: fn(&KiloNode) -> bool| {
         move |index: &&usize| nodes.get(**index).is_some_and(|(_, node)| test(node))
     };
@@ -112,10 +112,14 @@ mod tests {
         (name, KiloNode::read(&node, "region"))
     }
 
+    fn borrowed<'a>(nodes: &'a [(&'a str, KiloNode)]) -> Vec<(&'a str, &'a KiloNode)> {
+        nodes.iter().map(|(name, node)| (*name, node)).collect()
+    }
+
     fn formed(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Vec<String> {
         let names =
             |members: &[usize]| -> Vec<&str> { members.iter().map(|&i| nodes[i].0).collect() };
-        segments(nodes, granularity)
+        segments(&borrowed(nodes), granularity)
             .formed
             .iter()
             .map(|it| {
@@ -130,7 +134,7 @@ mod tests {
     }
 
     fn leader(nodes: &[(&'static str, KiloNode)]) -> &'static str {
-        let segments = segments(nodes, Granularity::Location);
+        let segments = segments(&borrowed(nodes), Granularity::Location);
         nodes[segments.formed[0].leader].0
     }
 
@@ -161,7 +165,7 @@ mod tests {
             node("d", &[]),
             node("e", &["stale", "internal-ip="]),
         ];
-        let segments = segments(&nodes, Granularity::Location);
+        let segments = segments(&borrowed(&nodes), Granularity::Location);
         assert_eq!(segments.unready, [0, 1, 2]);
         assert_eq!(
             segments.formed.len(),

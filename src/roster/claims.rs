@@ -120,7 +120,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
             }
             draft.lose_second_addresses(survey);
             Some(Speaker {
-                place: survey.candidates.get(draft.leader)?.place.clone(),
+                place: survey.candidates.get(draft.leader)?.place(),
                 leader: draft.name,
                 key: draft.key,
                 endpoint: draft.endpoint,

@@ -12,8 +12,8 @@ use crate::place::Place;
 ///
 /// Nodes that could be peered in no granularity have no say. Whether their ranges are the declared
 /// ones does not matter here: a slip in these must not look like another granularity.
-pub(super) fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularity> {
-    let mut voters: Vec<&Candidate> = voters(entry, candidates).collect();
+pub(super) fn vote(candidates: &[Candidate]) -> Option<Granularity> {
+    let mut voters: Vec<&Candidate> = voters(candidates).collect();
     if voters.is_empty() {
         // Nobody can be peered; at least the reasons shall fit what the nodes say.
         voters.extend(candidates.iter().filter(|it| it.kilo.granularity.is_some()));
@@ -29,12 +29,9 @@ pub(super) fn vote(entry: &Entry, candidates: &[Candidate]) -> Option<Granularit
 
 /// Returns the nodes that have a say in how their cluster is cut.
 pub(super) fn voters<'a>(
-    entry: &Entry,
     candidates: &'a [Candidate<'a>],
 ) -> impl Iterator<Item = &'a Candidate<'a>> {
-    candidates
-        .iter()
-        .filter(|it| !it.kilo.stale && check::is_sound(entry, it.node))
+    candidates.iter().filter(|it| !it.kilo.stale && it.is_sound)
 }
 
 /// Returns the lines of an entry that more than half of its nodes contradict.

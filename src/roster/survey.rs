@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::check;
 use super::contradiction;
@@ -14,14 +15,23 @@ use crate::mesh::Entry;
 use crate::name::NodeName;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
-use crate::snapshot::Node;
+use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::{Endpoint, PublicKey};
 
 /// A node, read twice: as the snapshot has it, and as Kilo reads it.
 pub(super) struct Candidate<'a> {
     pub(super) node: &'a Node,
     pub(super) kilo: KiloNode,
-    pub(super) place: Place,
+    pub(super) source: &'a Arc<str>,
+    /// Whether nothing that it says is nonsense.
+    pub(super) is_sound: bool,
+}
+
+impl Candidate<'_> {
+    /// Returns where the snapshot has it.
+    pub(super) fn place(&self) -> Place {
+        Snapshot::place(self.source, self.node.position)
+    }
 }
 
 /// A segment on its way to becoming a speaker.
@@ -78,7 +88,7 @@ impl<'a> Survey<'a> {
         if let Some(candidate) = self.candidates.get(index) {
             self.lost.push(LostRange {
                 node: candidate.node.name.clone(),
-                place: candidate.place.clone(),
+                place: candidate.place(),
                 range,
                 reason,
             });
@@ -191,7 +201,7 @@ impl<'a> Survey<'a> {
             let candidate = self.candidates.get(index)?;
             Some(LeftOut {
                 node: candidate.node.name.clone(),
-                place: candidate.place.clone(),
+                place: candidate.place(),
                 reason,
                 kilo_has_endpoint: candidate.kilo.endpoint.is_some(),
             })
@@ -209,12 +219,12 @@ impl<'a> Survey<'a> {
     }
 
     fn dissenters(&self, granularity: Granularity) -> Vec<Dissenter> {
-        contradiction::voters(self.entry, self.candidates)
+        contradiction::voters(self.candidates)
             .filter_map(|candidate| {
                 let says = candidate.kilo.granularity.filter(|&it| it != granularity)?;
                 Some(Dissenter {
                     node: candidate.node.name.clone(),
-                    place: candidate.place.clone(),
+                    place: candidate.place(),
                     says,
                 })
             })

@@ -227,6 +227,10 @@ fn cidrs(value: &Value) -> Vec<Cidr> {
     texts.map(|text| text.parse().unwrap()).collect()
 }
 
+fn borrowed<'a>(readings: &'a [(&'a str, KiloNode)]) -> Vec<(&'a str, &'a KiloNode)> {
+    readings.iter().map(|(name, node)| (*name, node)).collect()
+}
+
 #[test]
 fn nodes_are_read_as_kilo_reads_them() {
     for scenario in scenarios() {
@@ -279,7 +283,7 @@ fn leaders_are_elected_as_kilo_elects_them() {
         for (_, kilo) in &mut readings {
             kilo.has_wireguard_ip = false;
         }
-        let ours = segment::segments(&readings, scenario.granularity());
+        let ours = segment::segments(&borrowed(&readings), scenario.granularity());
         for theirs in scenario.segments() {
             let members = texts(&theirs["hostnames"]);
             let has_name = |it: &(&str, KiloNode)| {
@@ -321,7 +325,7 @@ fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     let mut reasons = BTreeSet::new();
     let readings = scenario.readings();
     let name = |index: &usize| readings[*index].0;
-    let ours = segment::segments(&readings, scenario.granularity());
+    let ours = segment::segments(&borrowed(&readings), scenario.granularity());
     let is_kept_unready = |segment: &Segment| {
         !segment.key.starts_with("location:") && !scenario.is_ready(name(&segment.leader))
     };

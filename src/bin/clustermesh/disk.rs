@@ -24,7 +24,7 @@ const SHOWN: usize = 1000;
 /// Returns the text of a file of at most `limit` bytes; `-` is the standard input.
 pub(crate) fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
     if path == Path::new("-") {
-        let text = bounded_text(&mut io::stdin().lock(), limit);
+        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
         return text.context("cannot read the standard input");
     }
     file_text(path, limit).with_context(|| format!("cannot read {}", shown(path)))
@@ -54,11 +54,13 @@ fn file_text(path: &Path, limit: u64) -> anyhow::Result<String> {
         };
         bail!("it is {}, not a file{hint}", kind(metadata.file_type()));
     }
-    bounded_text(&mut File::open(path)?, limit)
+    bounded_text(&mut File::open(path)?, metadata.len(), limit)
 }
 
-fn bounded_text(reader: &mut impl Read, limit: u64) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
+/// Reads at most `limit` bytes, of which about `expected` are there.
+fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
+    let room = usize::try_from(expected.min(limit))?;
+    let mut bytes = Vec::with_capacity(room.saturating_add(1));
     reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;

@@ -1,7 +1,7 @@
 //! Input: meshes and snapshots, read from files and put through their gates.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::diagnostic::{Diagnostic, escaped};
@@ -9,7 +9,8 @@ use clustermesh::document::{Source, SyntaxError};
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
-use clustermesh::snapshot::{self, Snapshot, SnapshotError};
+use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
+use rayon::prelude::*;
 
 use crate::disk;
 use crate::settings::{Options, Settings};
@@ -109,19 +110,17 @@ fn snapshots(
 ) -> Result<BTreeMap<ClusterName, SnapshotFile>, Unreadable> {
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let clusters: Vec<&ClusterName> = clusters.into_iter().collect();
+    let read: Vec<_> = clusters
+        .par_iter()
+        .map(|cluster| snapshot(settings, cluster))
+        .collect();
     let (mut files, mut wrong, mut is_syntax) = (BTreeMap::new(), Vec::new(), false);
-    for cluster in clusters {
-        let path = settings.snapshots.join(format!("{cluster}.json"));
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
-        let text = disk::read_text(&path, snapshot::SIZE_LIMIT)?;
-        match Snapshot::read(cluster, &text) {
-            Ok(snapshot) => {
-                let source = Arc::from(name(&path));
-                files.insert(cluster.clone(), SnapshotFile { snapshot, source });
-            }
-            Err(error) => {
+    for (cluster, read) in clusters.into_iter().zip(read) {
+        match read? {
+            None => {}
+            Some(Ok(file)) => drop(files.insert(cluster.clone(), file)),
+            Some(Err((path, error))) => {
                 is_syntax |= error.is_syntax();
                 wrong.push(at(&path, &error));
             }
@@ -132,6 +131,27 @@ fn snapshots(
     } else {
         Err(Unreadable::Snapshots { wrong, is_syntax })
     }
+}
+
+/// Reads the snapshot of one cluster, if there is a file.
+#[expect(
+    clippy::type_complexity,
+    reason = "unreadable, absent, wrong and right are four things"
+)]
+fn snapshot(
+    settings: &Settings,
+    cluster: &ClusterName,
+) -> anyhow::Result<Option<Result<SnapshotFile, (PathBuf, SnapshotError)>>> {
+    let path = settings.snapshots.join(format!("{cluster}.json"));
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let text = disk::read_text(&path, SIZE_LIMIT)?;
+    let read = Snapshot::read(cluster, &text).map(|snapshot| SnapshotFile {
+        snapshot,
+        source: Arc::from(name(&path)),
+    });
+    Ok(Some(read.map_err(|error| (path, error))))
 }
 
 /// Says where in which file an error is: `file:line:column: what`.

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rayon::prelude::*;
 use tempfile::{Builder, TempDir};
 
 use super::tree::{Files, Survey, folders};
@@ -31,6 +32,9 @@ enum Step {
     /// A file was replaced or removed, of which `old` is the old one.
     Replaced { path: PathBuf, old: PathBuf },
 }
+
+/// How many files are written one after the other; several such chunks at once.
+const CHUNK: usize = 64;
 
 /// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
 ///
@@ -101,11 +105,15 @@ fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
 impl Swap {
     fn run(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
         let paths: Vec<&String> = survey.missing.iter().chain(&survey.changed).collect();
-        for (index, path) in paths.iter().enumerate() {
-            let text = wanted.get(*path).context("surveyed against another tree")?;
-            let written = create(&self.staged(index), text.as_bytes());
-            written.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
-        }
+        let chunks = paths.par_chunks(CHUNK).enumerate();
+        chunks.try_for_each(|(chunk, paths)| {
+            for (index, path) in (chunk * CHUNK..).zip(paths) {
+                let text = wanted.get(*path).context("surveyed against another tree")?;
+                let written = self.stage(index, text.as_bytes());
+                written.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
+            }
+            anyhow::Ok(())
+        })?;
         for (index, path) in paths.iter().enumerate() {
             let path = root.join(path);
             let done = if index < survey.missing.len() {
@@ -168,8 +176,18 @@ impl Swap {
         Ok(old)
     }
 
+    fn stage(&self, index: usize, bytes: &[u8]) -> io::Result<()> {
+        let path = self.staged(index);
+        if index % CHUNK == 0 {
+            fs::create_dir(folder_of(&path))?;
+        }
+        create(&path, bytes)
+    }
+
+    /// Each chunk has a folder of its own: one at a time can make files in a folder.
     fn staged(&self, index: usize) -> PathBuf {
-        self.staging.path().join(format!("{index}.new"))
+        let chunk = self.staging.path().join((index / CHUNK).to_string());
+        chunk.join(format!("{index}.new"))
     }
 
     /// Puts everything back and returns why, and what could not be put back.
