@@ -104,9 +104,8 @@ fn push_peer(text: &mut String, peer: &Peer) {
     push_field(text, "  name", peer.name.as_str());
     text.push_str("spec:\n  allowedIPs:\n");
     for cidr in &peer.allowed_ips {
-        text.push_str("  - ");
-        yaml::push_scalar(text, &cidr.to_string());
-        text.push('\n');
+        // Nothing in a range needs escaping. Writing into a `String` cannot fail.
+        let _ = writeln!(text, "  - \"{cidr}\"");
     }
     if let Some(endpoint) = &peer.endpoint {
         text.push_str("  endpoint:\n    dnsOrIP:\n");

@@ -109,6 +109,11 @@ impl BlockName {
 impl PeerName {
     /// Returns the name of the Peer of `node`.
     pub fn new(mesh: &MeshName, cluster: &ClusterName, node: &NodeName) -> Self {
+        let raw = format!("{mesh}--{cluster}--{node}");
+        if raw.len() <= SUBDOMAIN_LIMIT {
+            // Three names in their own right need no mending; only length is left.
+            return Self(raw);
+        }
         Self(peer_name(mesh.as_str(), cluster.as_str(), node.as_str()))
     }
 }
@@ -249,6 +254,19 @@ mod tests {
         assert!(block("a--b", "c").collides_with(&block("a", "b--c")));
         assert!(block("a", "b").collides_with(&block("a", "b--c")));
         assert!(!block("a", "b").collides_with(&block("a", "b-c")));
+    }
+
+    #[test]
+    fn names_in_their_own_right_stay_as_they_are() {
+        let node = "n".repeat(253);
+        for node in ["n1", "a.b-c", &node] {
+            let name = PeerName::new(
+                &"m.x".parse().unwrap(),
+                &"c--d".parse().unwrap(),
+                &node.parse().unwrap(),
+            );
+            assert_eq!(name.as_str(), peer_name("m.x", "c--d", node));
+        }
     }
 
     #[test]

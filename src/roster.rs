@@ -12,6 +12,7 @@ use crate::place::Place;
 use crate::snapshot::Snapshot;
 use crate::wireguard::{Endpoint, PublicKey};
 
+use self::check::NodeChecks;
 use self::survey::{Candidate, Draft, Survey};
 
 mod check;
@@ -132,7 +133,7 @@ pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<
             node,
             kilo: KiloNode::read(node, &entry.topology_label),
             source,
-            is_sound: check::is_sound(entry, node),
+            checked: NodeChecks::of(entry, node),
         })
         .collect();
     let voted = contradiction::vote(&candidates);

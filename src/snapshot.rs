@@ -1,6 +1,7 @@
 //! Snapshots: what the nodes of a cluster said about themselves, as kept in git.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -280,11 +281,13 @@ fn without_duplicates<'de, D: Deserializer<'de>>(
         fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
             let mut map = BTreeMap::new();
             while let Some((key, value)) = access.next_entry::<String, String>()? {
-                if map.contains_key(&key) {
-                    let message = format!("duplicate key {}", Quoted(&key));
-                    return Err(A::Error::custom(message));
+                match map.entry(key) {
+                    Entry::Vacant(place) => drop(place.insert(value)),
+                    Entry::Occupied(known) => {
+                        let message = format!("duplicate key {}", Quoted(known.key()));
+                        return Err(A::Error::custom(message));
+                    }
                 }
-                map.insert(key, value);
             }
             Ok(map)
         }

@@ -31,12 +31,45 @@ pub(super) struct PodCidrs {
     pub(super) lost: Vec<(String, RangeReason)>,
 }
 
+/// What each check makes of a node, whether it is asked for or not.
+pub(super) struct NodeChecks {
+    /// Its pod CIDRs.
+    pub(super) pods: Result<PodCidrs, Reason>,
+    /// Its address in Kilo's subnet.
+    pub(super) wireguard: Result<IpAddr, Reason>,
+    key: Result<PublicKey, Reason>,
+    endpoint: Result<Option<Endpoint>, Reason>,
+}
+
+impl NodeChecks {
+    /// Checks a node under an entry.
+    pub(super) fn of(entry: &Entry, node: &Node) -> Self {
+        Self {
+            pods: pod_cidrs(entry, node),
+            wireguard: wireguard_ip(entry, node),
+            key: public_key(node),
+            endpoint: endpoint(entry, node),
+        }
+    }
+
+    /// Returns whether nothing that the node says is nonsense, be it declared or not: it has a pod
+    /// CIDR and a key, and neither its `WireGuard` address nor its endpoint is malformed.
+    pub(super) fn is_sound(&self) -> bool {
+        let no_pod_cidr = matches!(
+            self.pods,
+            Err(Reason::NoPodCidr | Reason::PodCidrInvalid { .. })
+        );
+        let bad_wireguard = matches!(self.wireguard, Err(Reason::WireguardIpInvalid { .. }));
+        !no_pod_cidr && !bad_wireguard && self.key.is_ok() && self.endpoint.is_ok()
+    }
+}
+
 /// Returns what a segment needs of its leader, or the first reason why it cannot lead.
-pub(super) fn speaker(entry: &Entry, node: &Node) -> Result<Checked, Reason> {
-    pod_cidrs(entry, node)?;
-    let wireguard = wireguard_ip(entry, node)?;
-    let key = public_key(node)?;
-    let endpoint = endpoint(entry, node)?;
+pub(super) fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Result<Checked, Reason> {
+    checked.pods.as_ref().map_err(Reason::clone)?;
+    let wireguard = checked.wireguard.clone()?;
+    let key = checked.key.clone()?;
+    let endpoint = checked.endpoint.clone()?;
     if endpoint.is_none() && entry.keepalive.is_none() {
         return Err(Reason::NoEndpoint(entry.endpoint_from.clone()));
     }
@@ -49,19 +82,8 @@ pub(super) fn speaker(entry: &Entry, node: &Node) -> Result<Checked, Reason> {
     })
 }
 
-/// Returns whether nothing that a node says is nonsense, be it declared or not: it has a pod CIDR
-/// and a key, and neither its `WireGuard` address nor its endpoint is malformed.
-pub(super) fn is_sound(entry: &Entry, node: &Node) -> bool {
-    let pod_cidr = node.pod_cidrs.first();
-    let wireguard = present(node, annotation::WIREGUARD_IP);
-    pod_cidr.is_some_and(|text| text.parse::<Cidr>().is_ok())
-        && public_key(node).is_ok()
-        && wireguard.is_none_or(|text| text.parse::<Interface>().is_ok())
-        && endpoint(entry, node).is_ok()
-}
-
 /// Returns the pod CIDRs of a node; the first one decides whether it can take part.
-pub(super) fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> {
+fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> {
     let pool = match &entry.networks {
         Networks::Typed { pods, .. } => pods,
         Networks::Flat { allowed } => allowed,
@@ -99,7 +121,7 @@ fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, R
 }
 
 /// Returns the node's address in Kilo's subnet, if it is a declared one.
-pub(super) fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
+fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
     let text = present(node, annotation::WIREGUARD_IP).ok_or(Reason::NoWireguardIp)?;
     let interface: Interface = text.parse().map_err(|error| Reason::WireguardIpInvalid {
         text: text.to_owned(),
@@ -214,14 +236,11 @@ fn is_declared(entry: &Entry, name: &str) -> bool {
 
 /// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo
 /// does not count it.
-pub(super) fn unready(entry: &Entry, node: &Node, kilo: &KiloNode) -> Reason {
-    let found = pod_cidrs(entry, node)
-        .map(|_| ())
-        .and_then(|()| public_key(node).map(|_| ()));
-    match found {
-        Err(reason) => reason,
-        Ok(()) if kilo.stale => Reason::NotReady(Unready::Stale),
-        Ok(()) => Reason::NotReady(Unready::NoEndpoint),
+pub(super) fn unready(checked: &NodeChecks, kilo: &KiloNode) -> Reason {
+    match (&checked.pods, &checked.key) {
+        (Err(reason), _) | (_, Err(reason)) => reason.clone(),
+        _ if kilo.stale => Reason::NotReady(Unready::Stale),
+        _ => Reason::NotReady(Unready::NoEndpoint),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Contradictions: what a person wrote and more than half of the nodes deny.
 
-use super::check;
 use super::reason::Reason;
 use super::survey::Candidate;
 use super::{Contradiction, Declared};
@@ -31,7 +30,9 @@ pub(super) fn vote(candidates: &[Candidate]) -> Option<Granularity> {
 pub(super) fn voters<'a>(
     candidates: &'a [Candidate<'a>],
 ) -> impl Iterator<Item = &'a Candidate<'a>> {
-    candidates.iter().filter(|it| !it.kilo.stale && it.is_sound)
+    candidates
+        .iter()
+        .filter(|it| !it.kilo.stale && it.checked.is_sound())
 }
 
 /// Returns the lines of an entry that more than half of its nodes contradict.
@@ -52,29 +53,30 @@ pub(super) fn contradictions(
             (allowed.clone(), allowed)
         }
     };
-    let mut found = vec![pod_ranges(entry, &selected, pods)];
-    found.push(wireguard_range(entry, &selected, wireguard));
+    let mut found = vec![pod_ranges(&selected, pods)];
+    found.push(wireguard_range(&selected, wireguard));
     found.push(granularity(entry, candidates, voted));
     found.push(node_selector(entry, candidates, &selected));
     found.into_iter().flatten().collect()
 }
 
-fn pod_ranges(entry: &Entry, nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
-    let outside = nodes.iter().filter(|it| {
-        let pods = check::pod_cidrs(entry, it.node);
-        matches!(pods, Err(Reason::PodCidrOutOfRange { .. }))
-    });
-    contradiction(Declared::PodRanges, place, outside.count(), nodes.len())
+fn pod_ranges(nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
+    let is_outside =
+        |it: &&&Candidate| matches!(it.checked.pods, Err(Reason::PodCidrOutOfRange { .. }));
+    let outside = nodes.iter().filter(is_outside).count();
+    contradiction(Declared::PodRanges, place, outside, nodes.len())
 }
 
 /// Only leaders have a `WireGuard` address, so only those are counted that have.
-fn wireguard_range(entry: &Entry, nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
-    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip);
-    let outside = nodes.iter().filter(|it| {
-        let address = check::wireguard_ip(entry, it.node);
-        matches!(address, Err(Reason::WireguardIpOutOfRange { .. }))
-    });
-    let (outside, having) = (outside.count(), having.count());
+fn wireguard_range(nodes: &[&Candidate], place: Place) -> Option<Contradiction> {
+    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip).count();
+    let is_outside = |it: &&&Candidate| {
+        matches!(
+            it.checked.wireguard,
+            Err(Reason::WireguardIpOutOfRange { .. })
+        )
+    };
+    let outside = nodes.iter().filter(is_outside).count();
     contradiction(Declared::WireguardRange, place, outside, having)
 }
 

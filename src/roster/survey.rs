@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::check;
+use super::check::{self, NodeChecks};
 use super::contradiction;
 use super::reason::{RangeReason, Reason};
 use super::{Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
@@ -23,8 +23,8 @@ pub(super) struct Candidate<'a> {
     pub(super) node: &'a Node,
     pub(super) kilo: KiloNode,
     pub(super) source: &'a Arc<str>,
-    /// Whether nothing that it says is nonsense.
-    pub(super) is_sound: bool,
+    /// What the node checks make of it.
+    pub(super) checked: NodeChecks,
 }
 
 impl Candidate<'_> {
@@ -101,7 +101,7 @@ impl<'a> Survey<'a> {
                 continue;
             };
             let reason = if self.is_selected(index) {
-                check::unready(self.entry, candidate.node, &candidate.kilo)
+                check::unready(&candidate.checked, &candidate.kilo)
             } else {
                 Reason::NotSelected
             };
@@ -127,7 +127,7 @@ impl<'a> Survey<'a> {
             return None;
         }
         let candidate = self.candidates.get(segment.leader)?;
-        let checked = match check::speaker(self.entry, candidate.node) {
+        let checked = match check::speaker(self.entry, candidate.node, &candidate.checked) {
             Ok(checked) => checked,
             Err(reason) => {
                 self.fall(segment, reason);
@@ -152,16 +152,16 @@ impl<'a> Survey<'a> {
     /// Returns the pod CIDRs of a selected member of a segment that speaks.
     fn member(&mut self, index: usize) -> Option<Vec<Cidr>> {
         let candidate = self.candidates.get(index)?;
-        match check::pod_cidrs(self.entry, candidate.node) {
+        match &candidate.checked.pods {
             Ok(pods) => {
                 self.usable.push(index);
-                for (range, reason) in pods.lost {
-                    self.lose(index, range, reason);
+                for (range, reason) in &pods.lost {
+                    self.lose(index, range.clone(), reason.clone());
                 }
-                Some(pods.used)
+                Some(pods.used.clone())
             }
             Err(reason) => {
-                self.leave_out(index, reason);
+                self.leave_out(index, reason.clone());
                 None
             }
         }

@@ -134,10 +134,6 @@ fn snapshots(
 }
 
 /// Reads the snapshot of one cluster, if there is a file.
-#[expect(
-    clippy::type_complexity,
-    reason = "unreadable, absent, wrong and right are four things"
-)]
 fn snapshot(
     settings: &Settings,
     cluster: &ClusterName,

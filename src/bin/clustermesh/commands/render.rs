@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -67,7 +68,8 @@ pub(crate) fn run(
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let input = match input::read(options) {
-        Ok(input) => input,
+        // The process ends with the command, and everything is freed then at once.
+        Ok(input) => ManuallyDrop::new(input),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
     talk.diagnostics(&input.sources, &input.remarks);
@@ -80,14 +82,14 @@ pub(crate) fn run(
         return Ok(Outcome::Findings);
     }
     let fleet = match Fleet::new(&input.meshes, &input.snapshots) {
-        Ok(fleet) => fleet,
+        Ok(fleet) => ManuallyDrop::new(fleet),
         Err(missing) => {
             let problems = missing_snapshots(&missing, &input.settings);
             talk.diagnostics(&input.sources, &problems);
             return Ok(Outcome::Findings);
         }
     };
-    let plan = plan::plan(&fleet)?;
+    let plan = ManuallyDrop::new(plan::plan(&fleet)?);
     let findings = rules::findings(&fleet, &plan);
     talk.findings(&input.sources, &findings);
     if fails(args, &input, &findings) {

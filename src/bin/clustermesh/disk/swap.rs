@@ -178,7 +178,7 @@ impl Swap {
 
     fn stage(&self, index: usize, bytes: &[u8]) -> io::Result<()> {
         let path = self.staged(index);
-        if index % CHUNK == 0 {
+        if index.is_multiple_of(CHUNK) {
             fs::create_dir(folder_of(&path))?;
         }
         create(&path, bytes)
