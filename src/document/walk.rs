@@ -88,14 +88,8 @@ impl<'a> Walk<'a> {
                 fields.insert(name.to_owned(), value);
             }
         }
-        let known = self.known(mapping);
         for name in &mapping.required {
-            // A slip of the keyboard is told once, as the unknown field that it made.
-            let is_meant = |entry: &Entry| {
-                let written = &*entry.key.scalar.text;
-                !known.contains(&written) && nearest(written, known.iter().copied()) == Some(name)
-            };
-            if node.get(name).is_none() && !entries.iter().any(is_meant) {
+            if node.get(name).is_none() && !self.is_slip(mapping, entries, name) {
                 self.problems.push(problem::missing_field(name, place));
             }
             if !fields.contains_key(*name)
@@ -137,6 +131,16 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.value(schema, &entry.value, place)
+    }
+
+    /// Returns whether a field that is missing is there under a misspelt name: a slip of the keyboard
+    /// is told once, as the unknown field that it made.
+    fn is_slip(&self, mapping: &Mapping<'a>, entries: &[Entry], name: &str) -> bool {
+        let known = self.known(mapping);
+        entries.iter().any(|entry| {
+            let written = &*entry.key.scalar.text;
+            !known.contains(&written) && nearest(written, known.iter().copied()) == Some(name)
+        })
     }
 
     /// Returns what stands for a required field that is missing or broken, so that what is around

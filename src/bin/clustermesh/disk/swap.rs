@@ -4,6 +4,7 @@
 //! each file is renamed into its place, which a kill can only precede or follow, and every step is
 //! remembered until the last one is done.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use tempfile::{Builder, TempDir};
 
 use super::tree::{Files, Survey, folders};
-use super::{TEMPORARY, create, folder_of, lock, shown};
+use super::{TEMPORARY, create, lock, shown};
 
 /// A swap in progress.
 struct Swap {
@@ -25,16 +26,13 @@ struct Swap {
 
 /// Something that was done to the tree.
 enum Step {
-    /// This folder was made.
-    Folder(PathBuf),
+    /// A folder was moved with all its files to where none was.
+    Moved { from: PathBuf, to: PathBuf },
     /// A file was made where none was.
     Made(PathBuf),
     /// A file was replaced or removed, of which `old` is the old one.
     Replaced { path: PathBuf, old: PathBuf },
 }
-
-/// How many files are written one after the other; several such chunks at once.
-const CHUNK: usize = 64;
 
 /// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
 ///
@@ -104,90 +102,88 @@ fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
 
 impl Swap {
     fn run(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
-        let paths: Vec<&String> = survey.missing.iter().chain(&survey.changed).collect();
-        let chunks = paths.par_chunks(CHUNK).enumerate();
-        chunks.try_for_each(|(chunk, paths)| {
-            for (index, path) in (chunk * CHUNK..).zip(paths) {
-                let text = wanted.get(*path).context("surveyed against another tree")?;
-                let written = self.stage(index, text.as_bytes());
-                written.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
-            }
-            anyhow::Ok(())
+        let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for path in survey.missing.iter().chain(&survey.changed) {
+            let (folder, _) = path.split_once('/').context("surveyed another tree")?;
+            folders.entry(folder).or_default().push(path);
+        }
+        // Several folders at once, for only one at a time can make files in a folder.
+        folders.par_iter().try_for_each(|(folder, paths)| {
+            fs::create_dir(self.staged(folder))?;
+            paths.iter().try_for_each(|path| {
+                let text = wanted.get(*path).context("surveyed another tree")?;
+                let written = create(&self.staged(path), text.as_bytes());
+                written.with_context(|| format!("cannot write {}", shown(&root.join(path))))
+            })
         })?;
-        for (index, path) in paths.iter().enumerate() {
-            let path = root.join(path);
-            let done = if index < survey.missing.len() {
-                self.make(index, &path)
-            } else {
-                self.replace(index, &path)
-            };
-            done.with_context(|| format!("cannot write {}", shown(&path)))?;
-        }
-        for (index, path) in (paths.len()..).zip(&survey.stale) {
-            let path = root.join(path);
-            let done = self.remove(index, &path);
-            done.with_context(|| format!("cannot remove {}", shown(&path)))?;
-        }
-        Ok(())
-    }
-
-    fn make(&mut self, index: usize, path: &Path) -> io::Result<()> {
-        let staged = self.staged(index);
-        if let Err(error) = fs::rename(&staged, path) {
-            if error.kind() != io::ErrorKind::NotFound {
-                return Err(error);
+        let changed: BTreeSet<&str> = survey.changed.iter().map(String::as_str).collect();
+        for (folder, paths) in folders {
+            if fs::symlink_metadata(root.join(folder)).is_err() {
+                let moved = self.place_folder(root, folder);
+                moved.with_context(|| format!("cannot write {}", shown(&root.join(folder))))?;
+                continue;
             }
-            // The first file of its folder.
-            let folder = folder_of(path);
-            fs::create_dir(folder)?;
-            self.steps.push(Step::Folder(folder.to_owned()));
-            fs::rename(&staged, path)?;
+            for path in paths {
+                let done = if changed.contains(path) {
+                    self.replace(root, path)
+                } else {
+                    self.make(root, path)
+                };
+                done.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
+            }
         }
-        self.steps.push(Step::Made(path.to_owned()));
+        for path in &survey.stale {
+            let done = self.remove(root, path);
+            done.with_context(|| format!("cannot remove {}", shown(&root.join(path))))?;
+        }
         Ok(())
     }
 
-    fn replace(&mut self, index: usize, path: &Path) -> io::Result<()> {
-        let old = self.back_up(index, path)?;
-        fs::rename(self.staged(index), path)?;
-        self.steps.push(Step::Replaced {
-            path: path.to_owned(),
-            old,
-        });
+    fn place_folder(&mut self, root: &Path, folder: &str) -> io::Result<()> {
+        let (from, to) = (self.staged(folder), root.join(folder));
+        fs::rename(&from, &to)?;
+        self.steps.push(Step::Moved { from, to });
         Ok(())
     }
 
-    fn remove(&mut self, index: usize, path: &Path) -> io::Result<()> {
-        let old = self.back_up(index, path)?;
-        fs::remove_file(path)?;
-        self.steps.push(Step::Replaced {
-            path: path.to_owned(),
-            old,
-        });
+    fn make(&mut self, root: &Path, path: &str) -> io::Result<()> {
+        let place = root.join(path);
+        fs::rename(self.staged(path), &place)?;
+        self.steps.push(Step::Made(place));
+        Ok(())
+    }
+
+    fn replace(&mut self, root: &Path, path: &str) -> io::Result<()> {
+        let place = root.join(path);
+        let old = self.back_up(&place)?;
+        fs::rename(self.staged(path), &place)?;
+        self.steps.push(Step::Replaced { path: place, old });
+        Ok(())
+    }
+
+    fn remove(&mut self, root: &Path, path: &str) -> io::Result<()> {
+        let place = root.join(path);
+        let old = self.back_up(&place)?;
+        fs::remove_file(&place)?;
+        self.steps.push(Step::Replaced { path: place, old });
         Ok(())
     }
 
     /// Gives a file a second name, or a copy where the file system knows no second names.
-    fn back_up(&self, index: usize, path: &Path) -> io::Result<PathBuf> {
-        let old = self.staging.path().join(format!("{index}.old"));
+    fn back_up(&self, path: &Path) -> io::Result<PathBuf> {
+        let old = self
+            .staging
+            .path()
+            .join(format!(".old-{}", self.steps.len()));
         if fs::hard_link(path, &old).is_err() {
             fs::copy(path, &old)?;
         }
         Ok(old)
     }
 
-    fn stage(&self, index: usize, bytes: &[u8]) -> io::Result<()> {
-        let path = self.staged(index);
-        if index.is_multiple_of(CHUNK) {
-            fs::create_dir(folder_of(&path))?;
-        }
-        create(&path, bytes)
-    }
-
-    /// Each chunk has a folder of its own: one at a time can make files in a folder.
-    fn staged(&self, index: usize) -> PathBuf {
-        let chunk = self.staging.path().join((index / CHUNK).to_string());
-        chunk.join(format!("{index}.new"))
+    /// Where a file or folder of the tree waits under its own name.
+    fn staged(&self, path: &str) -> PathBuf {
+        self.staging.path().join(path)
     }
 
     /// Puts everything back and returns why, and what could not be put back.
@@ -212,7 +208,7 @@ impl Swap {
 impl Step {
     fn undo(&self) -> io::Result<()> {
         match self {
-            Self::Folder(path) => fs::remove_dir(path),
+            Self::Moved { from, to } => fs::rename(to, from),
             Self::Made(path) => fs::remove_file(path),
             Self::Replaced { path, old } => fs::rename(old, path),
         }
@@ -221,8 +217,6 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use clustermesh::yaml;
 
     use super::super::tree::survey;
