@@ -75,11 +75,17 @@ impl Pointer {
     /// Returns the pointer to the value under `key`.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        Self(format!(
-            "{}/{}",
-            self.0,
-            key.replace('~', "~0").replace('/', "~1")
-        ))
+        let mut text = String::with_capacity(self.0.len() + key.len() + 8);
+        text.push_str(&self.0);
+        text.push('/');
+        for character in key.chars() {
+            match character {
+                '~' => text.push_str("~0"),
+                '/' => text.push_str("~1"),
+                other => text.push(other),
+            }
+        }
+        Self(text)
     }
 
     /// Returns the pointer to the item at `index`.
