@@ -43,6 +43,16 @@ pub struct Rank {
     entry: usize,
 }
 
+/// One cluster in one mesh before its nodes are looked at. None needs another for that, so that a
+/// caller may look at several at once.
+#[derive(Debug)]
+pub struct Candidate<'a> {
+    mesh: &'a Mesh,
+    entry: &'a Entry,
+    file: &'a SnapshotFile,
+    rank: Rank,
+}
+
 /// A snapshot, and what its file is called.
 #[derive(Debug)]
 pub struct SnapshotFile {
@@ -81,43 +91,17 @@ impl<'a> Fleet<'a> {
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Result<Self, Vec<MissingSnapshot>> {
-        let mut members = Vec::new();
-        let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
-        for (mesh_position, mesh) in meshes.iter().enumerate() {
-            for (entry_position, entry) in mesh.entries.iter().enumerate() {
-                let Some(file) = snapshots.get(&entry.name) else {
-                    missing
-                        .entry(&entry.name)
-                        .or_insert_with(|| entry.place.key("name"));
-                    continue;
-                };
-                members.push(Member {
-                    mesh,
-                    entry,
-                    roster: roster(&mesh.name, entry, &file.snapshot, &file.source),
-                    rank: Rank {
-                        is_spoke: !mesh.topology.is_hub(&entry.name),
-                        mesh: mesh_position,
-                        entry: entry_position,
-                    },
-                });
-            }
-        }
-        if !missing.is_empty() {
-            let missing = missing.into_iter().map(|(cluster, place)| MissingSnapshot {
-                cluster: cluster.clone(),
-                place,
-            });
-            return Err(missing.collect());
-        }
-        members.sort_by_key(|member| member.rank);
+        let candidates = Candidate::all(meshes, snapshots)?;
+        let members = candidates.into_iter().map(Candidate::member).collect();
         Ok(Self::assemble(members, snapshots))
     }
 
-    fn assemble(
-        members: Vec<Member<'a>>,
+    /// Joins the members that all [`Candidate`]s became, in any order.
+    pub fn assemble(
+        mut members: Vec<Member<'a>>,
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Self {
+        members.sort_by_key(|member| member.rank);
         let mut clusters: BTreeMap<&ClusterName, Vec<usize>> = BTreeMap::new();
         for (index, member) in members.iter().enumerate() {
             clusters.entry(&member.entry.name).or_default().push(index);
@@ -190,6 +174,64 @@ impl<'a> Fleet<'a> {
             .internal_family
             .filter(|family| declared.contains(family))
             .or_else(|| Some(ranges.first()?.cidr.family()))
+    }
+}
+
+impl<'a> Candidate<'a> {
+    /// Returns every cluster of every mesh.
+    ///
+    /// # Errors
+    /// The clusters without a snapshot, each once.
+    pub fn all(
+        meshes: &'a [Mesh],
+        snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
+    ) -> Result<Vec<Self>, Vec<MissingSnapshot>> {
+        let mut candidates = Vec::new();
+        let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
+        for (mesh_position, mesh) in meshes.iter().enumerate() {
+            for (entry_position, entry) in mesh.entries.iter().enumerate() {
+                let rank = Rank {
+                    is_spoke: !mesh.topology.is_hub(&entry.name),
+                    mesh: mesh_position,
+                    entry: entry_position,
+                };
+                if let Some(file) = snapshots.get(&entry.name) {
+                    candidates.push(Self {
+                        mesh,
+                        entry,
+                        file,
+                        rank,
+                    });
+                } else {
+                    let place = || entry.place.key("name");
+                    missing.entry(&entry.name).or_insert_with(place);
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(candidates);
+        }
+        let missing = missing.into_iter().map(|(cluster, place)| MissingSnapshot {
+            cluster: cluster.clone(),
+            place,
+        });
+        Err(missing.collect())
+    }
+
+    /// Looks at its nodes.
+    pub fn member(self) -> Member<'a> {
+        let Self {
+            mesh,
+            entry,
+            file,
+            rank,
+        } = self;
+        Member {
+            mesh,
+            entry,
+            roster: roster(&mesh.name, entry, &file.snapshot, &file.source),
+            rank,
+        }
     }
 }
 

@@ -43,7 +43,15 @@ pub struct ManifestError {
 /// # Errors
 /// A template that does not fit its values, which is a mistake of this program.
 pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
-    let texts: Vec<Arc<str>> = plan.blocks.iter().map(|it| Arc::from(text(it))).collect();
+    tree_of(plan, &plan.blocks.iter().map(text).collect::<Vec<_>>())
+}
+
+/// Returns the files of every target, given the text of each block. None of these needs another, so
+/// that a caller may make several at once.
+///
+/// # Errors
+/// As [`tree`].
+pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
     let mut tree = Tree::new();
     for target in &plan.targets {
         let mut files = Vec::new();
@@ -74,7 +82,8 @@ pub fn stream(plan: &Plan, target: &Target) -> String {
     stream
 }
 
-fn text(block: &Block) -> String {
+/// Returns the file that every target gets that gets this block.
+pub fn text(block: &Block) -> Arc<str> {
     let mut text = format!("{HEADER}\n");
     for (position, peer) in block.peers.iter().enumerate() {
         if 0 < position {
@@ -82,7 +91,7 @@ fn text(block: &Block) -> String {
         }
         push_peer(&mut text, peer);
     }
-    text
+    Arc::from(text)
 }
 
 fn kustomization(target: &Target, files: &[String]) -> Result<String, ManifestError> {

@@ -9,11 +9,12 @@ use anyhow::{Context as _, bail};
 use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
 use clustermesh::change::{self, Loss, Stale};
 use clustermesh::diagnostic::{Diagnostic, Quoted, Severity};
-use clustermesh::fleet::{Fleet, MissingSnapshot};
+use clustermesh::fleet::{Candidate, Fleet, MissingSnapshot};
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::{self, Finding};
+use rayon::prelude::*;
 
 use crate::disk::tree::{Survey, survey};
 use crate::disk::{self, swap};
@@ -81,14 +82,16 @@ pub(crate) fn run(
         ));
         return Ok(Outcome::Findings);
     }
-    let fleet = match Fleet::new(&input.meshes, &input.snapshots) {
-        Ok(fleet) => ManuallyDrop::new(fleet),
+    let candidates = match Candidate::all(&input.meshes, &input.snapshots) {
+        Ok(candidates) => candidates,
         Err(missing) => {
             let problems = missing_snapshots(&missing, &input.settings);
             talk.diagnostics(&input.sources, &problems);
             return Ok(Outcome::Findings);
         }
     };
+    let members = candidates.into_par_iter().map(Candidate::member).collect();
+    let fleet = ManuallyDrop::new(Fleet::assemble(members, &input.snapshots));
     let plan = ManuallyDrop::new(plan::plan(&fleet)?);
     let findings = rules::findings(&fleet, &plan);
     talk.findings(&input.sources, &findings);
@@ -171,7 +174,8 @@ fn write(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let tree = manifest::tree(plan)?;
+    let texts: Vec<_> = plan.blocks.par_iter().map(manifest::text).collect();
+    let tree = manifest::tree_of(plan, &texts)?;
     let rendered = &settings.rendered;
     let survey = survey(rendered, &tree)?;
     if args.check {
