@@ -59,11 +59,17 @@ fn pods(cluster: usize) -> String {
 }
 
 fn mesh(world: &World) -> String {
+    let all: Vec<usize> = (0..world.clusters.len()).collect();
+    mesh_of("world", world.topology, world, &all)
+}
+
+/// The mesh of some of the clusters.
+fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usize]) -> String {
     let mut yaml = format!(
-        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: world }}\nspec:\n  topology: {}\n  clusters:\n",
-        world.topology
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {mesh} }}\nspec:\n  topology: {topology}\n  clusters:\n"
     );
-    for (i, cluster) in world.clusters.iter().enumerate() {
+    for &i in members {
+        let cluster = &world.clusters[i];
         let _ = writeln!(yaml, "  - name: {}", name(i));
         let (pods, wireguard) = (pods(i), format!("100.64.{i}.0/24"));
         let (services, hosts) = (format!("172.20.{i}.0/24"), format!("192.168.{i}.0/24"));
@@ -136,13 +142,18 @@ fn node(claims: &Claims) -> Node {
 }
 
 fn render(world: &World) -> Tree {
+    render_meshes(world, &mesh(world))
+}
+
+/// Renders other meshes of the same clusters.
+fn render_meshes(world: &World, yaml: &str) -> Tree {
     let names: Vec<String> = (0..world.clusters.len()).map(name).collect();
     let nodes = names
         .iter()
         .zip(&world.clusters)
         .map(|(name, cluster)| (name.as_str(), cluster.nodes.iter().map(node).collect()))
         .collect();
-    support::tree(&meshes(&mesh(world)), &snapshots(nodes))
+    support::tree(&meshes(yaml), &snapshots(nodes))
 }
 
 /// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes nonsense.
@@ -274,6 +285,27 @@ proptest! {
             cluster.nodes.reverse();
         }
         prop_assert_eq!(render(&world), render(&reversed));
+    }
+
+    #[test]
+    fn the_order_of_documents_changes_only_who_keeps_a_contested_key(world in world()) {
+        let mut world = world;
+        // A key of its own for every node, so that nothing follows rank.
+        for (i, cluster) in world.clusters.iter_mut().enumerate() {
+            for (position, node) in cluster.nodes.iter_mut().enumerate() {
+                node.key = node.key.map(|_| 50 + 10 * i + position);
+            }
+        }
+        let full = "{ mode: FullMesh }";
+        let documents: Vec<String> = (1..world.clusters.len())
+            .map(|i| mesh_of(&format!("mesh{i}"), full, &world, &[0, i]))
+            .collect();
+        let mut reversed = documents.clone();
+        reversed.reverse();
+        prop_assert_eq!(
+            render_meshes(&world, &documents.join("---\n")),
+            render_meshes(&world, &reversed.join("---\n"))
+        );
     }
 
     #[test]
