@@ -78,8 +78,9 @@ pub fn losses(plan: &Plan, stale: &[Stale], same: &BTreeSet<String>) -> Vec<Loss
             sources
                 .into_iter()
                 .filter(|(source, peers)| 0 < *peers && !given.contains(source.as_str()))
-                // A node must not be able to stop everybody's render by copying a key.
-                .filter(|(source, _)| !plan.is_outranked(source, &target))
+                // Nodes must not be able to stop everybody's render by copying keys. But if keys
+                // do not account for all that is lost, a person has a part in it.
+                .filter(|(source, peers)| plan.outranked(source, &target) < *peers)
                 .map(|(source, peers)| Loss::Source {
                     target: target.clone(),
                     source,
@@ -129,7 +130,8 @@ fn sources_of(text: &str, stem: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Target;
+    use crate::place::Place;
+    use crate::plan::{Cut, CutOff, Target};
 
     /// A plan for targets that get nothing.
     fn plan(targets: &[&str]) -> Plan {
@@ -180,6 +182,28 @@ metadata: { labels: { kilo-clustermesh.io/source-cluster: west } }
             },
         ]
         "#);
+    }
+
+    #[test]
+    fn copied_keys_excuse_as_many_peers_as_they_cost() {
+        let place = Place::document(&"".into(), 0);
+        let mut plan = plan(&["east"]);
+        plan.cuts.push(Cut {
+            target: "east".parse().unwrap(),
+            source: "west".parse().unwrap(),
+            what: CutOff::SharedKey {
+                node: "a".parse().unwrap(),
+                place: place.clone(),
+                keeper: "north".parse().unwrap(),
+                keeper_node: "b".parse().unwrap(),
+                keeper_place: place,
+            },
+        });
+        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
+        let one = PEERS.split("---").next().unwrap();
+        let lost = |text| losses(&plan, &[stale("east/m--west.yaml", text)], &same);
+        assert_eq!(lost(one), []);
+        assert!(matches!(&lost(PEERS)[..], [Loss::Source { peers: 2, .. }]));
     }
 
     #[test]

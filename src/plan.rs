@@ -265,17 +265,18 @@ fn is_routable(cidr: Cidr, family: Option<Family>) -> bool {
 }
 
 impl Plan {
-    /// Returns whether `source` gives `target` nothing because others have its keys: what nodes
-    /// claim, and no person asked for.
-    pub fn is_outranked(&self, source: &str, target: &str) -> bool {
-        self.cuts.iter().any(|cut| {
+    /// Returns how many Peers of `source` the target does not get because others have their keys:
+    /// what nodes claim, and no person asked for.
+    pub fn outranked(&self, source: &str, target: &str) -> usize {
+        let outranked = self.cuts.iter().filter(|cut| {
             let by_key = match cut.what {
                 CutOff::OwnKey { kept, .. } => !kept,
                 CutOff::SharedKey { .. } => true,
                 _ => false,
             };
             by_key && cut.source.as_str() == source && cut.target.as_str() == target
-        })
+        });
+        outranked.count()
     }
 }
 
