@@ -1,11 +1,24 @@
-//! The config: where this repository keeps its meshes, snapshots and manifests.
+//! The config: where this repository keeps its files, how its clusters are reached, what is too much
+//! to be believed, and which findings matter more or less than usual.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Quoted, escaped};
 use crate::document::{Form, Source};
+use crate::name::ClusterName;
 use crate::place::Place;
+
+mod date;
+mod exception;
+
+pub use date::{Date, DateError};
+pub use exception::{Ignore, Level, RuleLevel};
+
+use exception::{WrittenIgnore, WrittenLevel};
 
 /// What a config file says, each path relative to its folder. Whatever it does not say, the shell
 /// decides.
@@ -17,9 +30,61 @@ pub struct Config {
     pub snapshots: Option<String>,
     /// The folder of the rendered manifests.
     pub rendered: Option<String>,
+    /// How clusters are reached, where it says.
+    pub clusters: BTreeMap<ClusterName, Access>,
+    /// What is too much to be believed.
+    pub limits: Limits,
+    /// How much findings are to matter, by rule.
+    pub rules: Vec<RuleLevel>,
+    /// Which findings are not to be told.
+    pub ignore: Vec<Ignore>,
 }
 
-/// Where a repository keeps its meshes, snapshots and manifests. Paths are relative to this file.
+/// How a cluster's API server is reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// With the service account of the pod we run in.
+    InCluster,
+    /// With a kubeconfig.
+    Kubeconfig {
+        /// The file, relative to the config's folder; none for the one that `kubectl` would read.
+        path: Option<String>,
+        /// The context in it; none for one of the cluster's name, or, where the config names the
+        /// file, for the only one there is.
+        context: Option<String>,
+    },
+}
+
+/// From where on a snapshot is not believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// The most nodes of a cluster.
+    pub nodes: usize,
+    /// The fewest usable nodes whose loss is a shrinkage.
+    pub lost_nodes: usize,
+    /// What percentage of the usable nodes may be lost.
+    pub lost_percent: usize,
+    /// How much a node counts whose object is gone from the API, in percent.
+    pub gone_percent: usize,
+    /// How far a node may lag behind the newest of its cluster, in seconds.
+    pub stale_after_seconds: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            nodes: 500,
+            lost_nodes: 2,
+            lost_percent: 25,
+            gone_percent: 50,
+            stale_after_seconds: 300,
+        }
+    }
+}
+
+/// Where a repository keeps its meshes, snapshots and manifests, how its clusters are reached, what
+/// is too much to be believed, and which findings matter more or less than usual. Paths are relative
+/// to this file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Config")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -38,6 +103,58 @@ struct Written {
     /// The folder that `clustermesh render` writes.
     #[schemars(length(min = 1))]
     rendered: Option<String>,
+    /// How `clustermesh snapshot` reaches clusters, by their names in the mesh. One that is not
+    /// here is reached with the context of its name.
+    #[serde(default)]
+    clusters: BTreeMap<String, WrittenCluster>,
+    /// From where on a snapshot is not believed.
+    limits: Option<WrittenLimits>,
+    /// How much findings matter, by the names of their rules or the operator's reason codes; a name
+    /// goes over a code. What is rendered stays the same.
+    #[serde(default)]
+    rules: BTreeMap<String, WrittenLevel>,
+    /// Findings that are not told. One that matches none is itself a finding.
+    #[serde(default)]
+    ignore: Vec<WrittenIgnore>,
+}
+
+/// How a cluster is reached.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Cluster")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenCluster {
+    /// The kubeconfig; default: `--kubeconfig`, else what `kubectl` reads.
+    #[schemars(length(min = 1))]
+    kubeconfig: Option<String>,
+    /// The context in the kubeconfig; default: the cluster's name, or, where `kubeconfig` is given,
+    /// the only one in it.
+    #[schemars(length(min = 1))]
+    context: Option<String>,
+    /// We run in this cluster: use the pod's service account.
+    in_cluster: Option<bool>,
+}
+
+/// From where on a snapshot is not believed: it is not written without `--accept`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Limits")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenLimits {
+    /// The most nodes that a cluster may have; default 500.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    nodes: Option<NonZeroU32>,
+    /// The fewest usable nodes whose loss is a shrinkage; default 2.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    lost_nodes: Option<NonZeroU32>,
+    /// What percentage of its usable nodes a cluster may lose; default 25.
+    #[schemars(range(max = 100))]
+    lost_percent: Option<u8>,
+    /// How much a lost node counts whose object is gone from the API, in percent; default 50.
+    #[schemars(range(max = 100))]
+    gone_percent: Option<u8>,
+    /// How many seconds a node's Kilo agent may lag behind the newest of its cluster before the
+    /// node counts as stale; default 300. Kilo itself drops a node after 60.
+    #[schemars(range(min = 60, max = 31_536_000))]
+    stale_after_seconds: Option<u32>,
 }
 
 /// The only version of a config.
@@ -73,8 +190,9 @@ pub fn read(source: &Source) -> Result<Config, Vec<Diagnostic>> {
     let others: Vec<Diagnostic> = documents
         .map(|(index, _)| second_document(Place::document(&source.name, index)))
         .collect();
-    match written {
-        Ok(written) if others.is_empty() => Ok(written.config()),
+    let read = written.and_then(|written| written.config(&place));
+    match read {
+        Ok(config) if others.is_empty() => Ok(config),
         Ok(_) => Err(others),
         Err(problems) => Err(problems.into_iter().chain(others).collect()),
     }
@@ -86,13 +204,98 @@ pub fn schema() -> Schema {
 }
 
 impl Written {
-    fn config(self) -> Config {
-        Config {
+    fn config(self, place: &Place) -> Result<Config, Vec<Diagnostic>> {
+        let (mut clusters, mut problems) = (BTreeMap::new(), Vec::new());
+        for (name, written) in self.clusters {
+            let place = place.key("clusters").key(&name);
+            let named = cluster_name(&name, place.clone().named());
+            match (named, written.access(&place)) {
+                (Ok(name), Ok(access)) => drop(clusters.insert(name, access)),
+                (name, access) => problems.extend(name.err().into_iter().chain(access.err())),
+            }
+        }
+        let (mut rules, mut ignore) = (Vec::new(), Vec::new());
+        for (rule, written) in self.rules {
+            let place = place.key("rules").key(&rule);
+            match written.read(rule, place) {
+                Ok(level) => rules.push(level),
+                Err(found) => problems.extend(found),
+            }
+        }
+        for (index, written) in self.ignore.into_iter().enumerate() {
+            match written.read(place.key("ignore").index(index)) {
+                Ok(read) => ignore.push(read),
+                Err(found) => problems.extend(found),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Config {
             meshes: self.meshes.unwrap_or_default(),
             snapshots: self.snapshots,
             rendered: self.rendered,
+            clusters,
+            limits: self.limits.map(WrittenLimits::limits).unwrap_or_default(),
+            rules,
+            ignore,
+        })
+    }
+}
+
+impl WrittenCluster {
+    fn access(self, place: &Place) -> Result<Access, Diagnostic> {
+        match self {
+            Self {
+                kubeconfig: None,
+                context: None,
+                in_cluster: Some(true),
+            } => Ok(Access::InCluster),
+            Self {
+                in_cluster: Some(true),
+                ..
+            } => Err(Diagnostic::error(
+                "contradicting-fields",
+                "`inCluster: true` needs neither `kubeconfig` nor `context`",
+            )
+            .at(place.key("inCluster"), "")
+            .help("keep the one that is meant")),
+            Self {
+                kubeconfig,
+                context,
+                ..
+            } => Ok(Access::Kubeconfig {
+                path: kubeconfig,
+                context,
+            }),
         }
     }
+}
+
+impl WrittenLimits {
+    fn limits(self) -> Limits {
+        let default = Limits::default();
+        let count = |number: Option<NonZeroU32>, default| {
+            number.map_or(default, |it| usize::try_from(it.get()).unwrap_or(default))
+        };
+        Limits {
+            nodes: count(self.nodes, default.nodes),
+            lost_nodes: count(self.lost_nodes, default.lost_nodes),
+            lost_percent: self.lost_percent.map_or(default.lost_percent, usize::from),
+            gone_percent: self.gone_percent.map_or(default.gone_percent, usize::from),
+            stale_after_seconds: self
+                .stale_after_seconds
+                .unwrap_or(default.stale_after_seconds),
+        }
+    }
+}
+
+fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Diagnostic> {
+    name.parse().map_err(|error| {
+        let error = escaped(&format!("{error}"), 200);
+        let message = format!("{} is no cluster name: {error}", Quoted(name));
+        Diagnostic::error("invalid-name", message).at(place, "")
+    })
 }
 
 fn second_document(place: Place) -> Diagnostic {
@@ -104,73 +307,4 @@ fn second_document(place: Place) -> Diagnostic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(text: &str) -> String {
-        let source = Source::parse("clustermesh.yaml", text).unwrap();
-        match read(&source) {
-            Ok(config) => format!("{config:?}"),
-            Err(diagnostics) => crate::document::tests::told(&source, &diagnostics),
-        }
-    }
-
-    #[test]
-    fn reads_what_is_said() {
-        insta::assert_snapshot!(told("
----
-apiVersion: kilo-clustermesh.io/v1
-kind: Config
-meshes: [mesh.yaml, meshes]
-rendered: ../flux/peers
----
-"), @r#"Config { meshes: ["mesh.yaml", "meshes"], snapshots: None, rendered: Some("../flux/peers") }"#);
-    }
-
-    #[test]
-    fn tells_all_mistakes_at_once() {
-        insta::assert_snapshot!(told("
-apiVersion: kilo-clustermesh.io/v2
-kind: config
-mesh: x
-snapshots: ''
-rendered: [a]
-limits: {}
-meshes: ['', 7]
----
-more: true
-"), @r#"
-        error[unknown-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
-          2:13 | kilo-clustermesh.io/v2
-          help: did you mean `kilo-clustermesh.io/v1`?
-        error[unknown-value]: `kind` cannot be `config`
-          3:7 | config
-          help: did you mean `Config`?
-        error[unknown-field]: unknown field `mesh`
-          4:1 | mesh
-          help: did you mean `meshes`?
-        error[wrong-length]: `snapshots` must not be empty
-          5:12 | ''
-        error[wrong-type]: `rendered` must be text, not a list
-          6:11 | [a]
-        error[unknown-field]: unknown field `limits`
-          7:1 | limits
-          help: known here: `apiVersion`, `kind`, `meshes`, `rendered`, `snapshots`
-        error[wrong-length]: an item of `meshes` must not be empty
-          8:10 | ''
-        error[wrong-type]: an item of `meshes` must be text, but YAML takes `7` for a number
-          8:14 | 7
-          help: quote it: `"7"`
-        error[second-document]: a config is one document, this is another
-          10:1 | more: true
-        "#);
-    }
-
-    #[test]
-    fn an_empty_file_is_no_config() {
-        let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
-        let told = read(&empty).unwrap_err();
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].code, "no-document");
-    }
-}
+mod tests;

@@ -107,8 +107,8 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Returns `text` fit for a terminal: control characters, line breaks, bidirectional controls and
-/// other invisible ones as `\u{…}`, and at most `limit` characters.
+/// Returns `text` fit for a terminal and for the log of a CI job: control characters, line breaks,
+/// bidirectional controls and other invisible ones as `\u{…}`, and at most `limit` characters.
 pub fn escaped(text: &str, limit: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(limit));
     for (count, character) in text.chars().enumerate() {
@@ -120,13 +120,20 @@ pub fn escaped(text: &str, limit: usize) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            _ if is_deceptive(character) => {
+            _ if is_deceptive(character) || (character == '[' && is_command(&shown)) => {
                 shown.extend(character.escape_unicode());
             }
             _ => shown.push(character),
         }
     }
     shown
+}
+
+/// Returns whether a bracket here would make a command of the text: runners of CI jobs obey
+/// `##[…]` and `##vso[…]` anywhere in a line of a log.
+pub fn is_command(before: &str) -> bool {
+    let name = |character: char| character.is_ascii_alphanumeric();
+    before.trim_end_matches(name).ends_with("##")
 }
 
 /// Returns whether a character steers a terminal, or hides or reorders what is around it.
@@ -149,6 +156,17 @@ mod tests {
             Quoted(text).to_string(),
             "`a\\u{1b}[31mb\\u{202e}c\\u{9b}d\\ne`"
         );
+    }
+
+    #[test]
+    fn nothing_foreign_commands_a_runner() {
+        for (text, shown) in [
+            ("##[add-mask]x", "##\\u{5b}add-mask]x"),
+            ("a ###vso[task]", "a ###vso\\u{5b}task]"),
+            ("#[a] ## [b] c[0]", "#[a] ## [b] c[0]"),
+        ] {
+            assert_eq!(escaped(text, 100), shown);
+        }
     }
 
     #[test]

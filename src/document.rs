@@ -4,12 +4,13 @@
 //! said by a [`Form`].
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::diagnostic::Diagnostic;
 use crate::place::{Part, Place};
 
 mod form;
+mod json;
 mod nearest;
 mod plain;
 mod position;
@@ -33,15 +34,17 @@ pub struct Source {
     pub text: Arc<str>,
     /// Its documents in order, empty ones included.
     pub documents: Vec<Node>,
+    /// Where things stand in it, if it has no documents but is JSON.
+    index: OnceLock<Box<json::Index>>,
 }
 
-/// Why a text has no tree, or more than one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SyntaxError {
-    /// What is wrong. Its places name the document only, for there is no tree to point into.
-    pub diagnostic: Diagnostic,
-    /// The bytes that each of its labels means, in the same order.
-    pub spans: Vec<Range<usize>>,
+/// A text that has no tree, or more than one.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The file, without documents.
+    pub source: Source,
+    /// What is wrong with it.
+    pub problems: Vec<Diagnostic>,
 }
 
 impl Source {
@@ -50,17 +53,26 @@ impl Source {
     /// # Errors
     /// The first break of the syntax, and before it everything else that keeps a document from
     /// being one tree: repeated keys, merge keys, tags, keys that are no text, bounds.
-    pub fn parse(
-        name: impl Into<Arc<str>>,
-        text: impl Into<Arc<str>>,
-    ) -> Result<Self, Vec<SyntaxError>> {
-        let (name, text) = (name.into(), text.into());
-        let documents = reader::documents(&name, &text)?;
-        Ok(Self {
-            name,
-            text,
-            documents,
-        })
+    pub fn parse(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Result<Self, Broken> {
+        let mut source = Self::unread(name, text);
+        match reader::documents(&source.name, &source.text) {
+            Ok(documents) => {
+                source.documents = documents;
+                Ok(source)
+            }
+            Err(problems) => Err(Broken { source, problems }),
+        }
+    }
+
+    /// Returns a text without its trees: one that has none, or a JSON file, in which places are
+    /// looked up when they are asked for.
+    pub fn unread(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            documents: Vec::new(),
+            index: OnceLock::new(),
+        }
     }
 
     /// Returns the bytes that a place means: of a value or its key, or for want of it of the
@@ -71,6 +83,16 @@ impl Source {
     pub fn locate(&self, place: &Place) -> Option<Range<usize>> {
         if place.source != self.name {
             return None;
+        }
+        if let Part::Bytes { start, end } = place.part {
+            let bytes = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+            return self.text.get(bytes.clone()).map(|_| bytes);
+        }
+        if self.documents.is_empty() {
+            let index = self
+                .index
+                .get_or_init(|| Box::new(json::Index::of(&self.text)));
+            return index.locate(&self.text, &place.pointer);
         }
         let mut node = self.documents.get(place.document)?;
         let mut key: Option<&Key> = None;
@@ -153,11 +175,8 @@ pub(crate) mod tests {
     }
 
     fn errors(text: &str) -> String {
-        let mut out = String::new();
-        for SyntaxError { diagnostic, spans } in Source::parse("f.yaml", text).unwrap_err() {
-            tell(&mut out, text, &diagnostic, &spans);
-        }
-        out
+        let Broken { source, problems } = Source::parse("f.yaml", text).unwrap_err();
+        told(&source, &problems)
     }
 
     fn located(text: &str, pointer: &[&str], part: Part) -> String {
@@ -251,10 +270,10 @@ pub(crate) mod tests {
           help: write the fields out, or use an alias for each value
         error[complex-key]: a key must be a text that is written out
           4:3 | [k]
-        error[duplicate-key]: the key `a` is there twice
+        error[duplicate-field]: the key `a` is there twice
           6:1 | a | again here
           1:1 | a | first here
-        error[duplicate-key]: the key `y` is there twice
+        error[duplicate-field]: the key `y` is there twice
           9:11 | y | again here
           9:5 | y | first here
         ");
@@ -292,11 +311,9 @@ pub(crate) mod tests {
         }
         for text in [&deep, &wide, &many, &laughs, "a: &a [*a]"] {
             let found = Source::parse("f.yaml", text).unwrap_err();
+            let found = found.problems;
             assert_eq!(found.len(), 1);
-            assert!(matches!(
-                found[0].diagnostic.code,
-                "too-large" | "endless-alias"
-            ));
+            assert!(matches!(found[0].code, "too-large" | "endless-alias"));
         }
         assert!(Source::parse("f.yaml", "[".repeat(64) + &"]".repeat(64)).is_ok());
         assert!(Source::parse("f.yaml", " ".repeat((8 << 20) + 1)).is_err());
@@ -328,13 +345,11 @@ pub(crate) mod tests {
                     assert!(text.get(span).is_some());
                 }
             }
-            Err(errors) => {
-                for error in errors {
-                    assert_eq!(error.spans.len(), error.diagnostic.labels.len());
-                    for span in error.spans {
-                        assert!(text.get(span.clone()).is_some(), "{span:?}");
-                        position(text, span.start);
-                    }
+            Err(Broken { source, problems }) => {
+                for label in problems.iter().flat_map(|it| &it.labels) {
+                    let span = source.locate(&label.place).unwrap();
+                    assert!(text.get(span.clone()).is_some(), "{span:?}");
+                    position(text, span.start);
                 }
             }
         }

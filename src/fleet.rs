@@ -91,7 +91,10 @@ impl<'a> Fleet<'a> {
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Result<Self, Vec<MissingSnapshot>> {
-        let candidates = Candidate::all(meshes, snapshots)?;
+        let (candidates, missing) = Candidate::all(meshes, snapshots);
+        if !missing.is_empty() {
+            return Err(missing);
+        }
         let members = candidates.into_iter().map(Candidate::member).collect();
         Ok(Self::assemble(members, snapshots))
     }
@@ -178,14 +181,11 @@ impl<'a> Fleet<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// Returns every cluster of every mesh.
-    ///
-    /// # Errors
-    /// The clusters without a snapshot, each once.
+    /// Returns every cluster of every mesh that has a snapshot, and those without one, each once.
     pub fn all(
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
-    ) -> Result<Vec<Self>, Vec<MissingSnapshot>> {
+    ) -> (Vec<Self>, Vec<MissingSnapshot>) {
         let mut candidates = Vec::new();
         let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
         for (mesh_position, mesh) in meshes.iter().enumerate() {
@@ -208,14 +208,11 @@ impl<'a> Candidate<'a> {
                 }
             }
         }
-        if missing.is_empty() {
-            return Ok(candidates);
-        }
         let missing = missing.into_iter().map(|(cluster, place)| MissingSnapshot {
             cluster: cluster.clone(),
             place,
         });
-        Err(missing.collect())
+        (candidates, missing.collect())
     }
 
     /// Looks at its nodes.

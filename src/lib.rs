@@ -18,6 +18,7 @@ pub mod snapshot;
 pub mod config;
 pub mod kilo;
 pub mod roster;
+pub mod renewal;
 pub mod fleet;
 pub mod plan;
 pub mod yaml;

@@ -1,6 +1,7 @@
 //! Places: where in which file something was said.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A value, or the key of one, in a document of a file.
@@ -25,6 +26,13 @@ pub enum Part {
     Key,
     /// The value itself.
     Value,
+    /// These bytes of the file, because it has no tree to point into.
+    Bytes {
+        /// The first.
+        start: u32,
+        /// The one after the last.
+        end: u32,
+    },
 }
 
 /// A JSON pointer (RFC 6901); empty for the whole document.
@@ -40,6 +48,18 @@ impl Place {
             pointer: Pointer::default(),
             part: Part::Value,
         }
+    }
+
+    /// Returns the place of some bytes of the file.
+    #[must_use]
+    pub fn bytes(mut self, bytes: &Range<usize>) -> Self {
+        // No file that is read is longer.
+        let bound = |byte| u32::try_from(byte).unwrap_or(u32::MAX);
+        self.part = Part::Bytes {
+            start: bound(bytes.start),
+            end: bound(bytes.end),
+        };
+        self
     }
 
     /// Returns the place of the value under `key`.

@@ -1,5 +1,6 @@
 //! Rosters: who of one cluster speaks in one mesh, with which ranges, and who is left out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::granularity::Granularity;
@@ -30,6 +31,8 @@ pub struct Roster {
     pub granularity: Granularity,
     /// One for each segment that can be given to others, in order of their leaders' names.
     pub speakers: Vec<Speaker>,
+    /// Nodes whose ranges are given: they pass every check that applies to them.
+    pub usable: BTreeSet<String>,
     /// Ranges of the cluster as a whole, which one speaker carries for all.
     pub shared: Vec<Cidr>,
     /// Nodes that are not given to anyone, in order of name.

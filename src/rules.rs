@@ -1,24 +1,72 @@
-//! Rules: names, severities and words for the facts that the fleet and the plan have found.
+//! Rules: names, severities, documentation and words for the facts that others have found.
 //!
-//! A fact is decided where it matters, once; here it only gets a voice. So what `render` does and
+//! A fact is decided where it matters, once; here it only gets a voice. So what a command does and
 //! what any command says about it cannot differ.
 
-use crate::diagnostic::{Label, Severity};
-use crate::fleet::Fleet;
+use crate::diagnostic::{Label, Quoted, Severity};
+use crate::fleet::{Fleet, Member};
+use crate::name::ClusterName;
 use crate::plan::Plan;
 
+/// Declares the rules of a question, all about one subject: a static each, and all of them as
+/// `RULES`. The documentation of a rule is a page of its name in the folder of the question.
+macro_rules! rules {
+    ($folder:literal about $subject:ident; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {
+        $(
+            static $rule: $crate::rules::Rule = $crate::rules::Rule {
+                name: $name,
+                aliases: &[$($alias),*],
+                severity: $crate::diagnostic::Severity::$severity,
+                subject: $crate::rules::Subject::$subject,
+                page: include_str!(concat!($folder, "/", $name, ".md")),
+            };
+        )*
+
+        /// The rules of this question.
+        pub(super) static RULES: &[&$crate::rules::Rule] = &[$(&$rule),*];
+    };
+}
+
+pub mod clusters;
+mod levels;
+pub mod mesh;
+mod manual;
 mod nodes;
+mod page;
+mod registry;
+pub mod snapshots;
 mod targets;
+
+pub use levels::{Levels, Purpose};
+pub use manual::{manual, page_of};
+pub use page::{Block, Page, SECTIONS, Section};
+pub use registry::{QUESTIONS, Question, all, find};
 
 /// What a finding is about, and how much it matters.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Rule {
     /// Its name: kebab-case, names the fault, never reused.
     pub name: &'static str,
-    /// The operator's reason code for the same, if it has one.
-    pub alias: Option<&'static str>,
+    /// The operator's reason codes for the same.
+    pub aliases: &'static [&'static str],
     /// How much it matters.
     pub severity: Severity,
+    /// What it is about.
+    pub subject: Subject,
+    /// Its documentation, as Markdown.
+    page: &'static str,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Subject {
+    /// The files that are rendered from, and the config. Where one of them is wrong there is no
+    /// plan.
+    Files,
+    /// What can be planned of them.
+    Plan,
+    /// Snapshots in the making.
+    Snapshots,
 }
 
 /// A case of a rule.
@@ -26,9 +74,15 @@ pub struct Rule {
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// Whom it concerns, such as `east/worker-1`; findings of one group are told together.
-    pub subject: String,
-    /// The cluster, or the source and the target, that the subject belongs to.
+    /// How much this case matters: what the rule says, unless a person says otherwise.
+    pub severity: Severity,
+    /// Whether nobody can say otherwise, for without it there is nothing to go on with.
+    pub is_final: bool,
+    /// The cluster that it concerns.
+    pub cluster: Option<String>,
+    /// The node that it concerns, as it calls itself.
+    pub node: Option<String>,
+    /// Findings of one rule and group are told together.
     pub group: String,
     /// What is the matter, with the offending values, harmless to print.
     pub message: String,
@@ -39,50 +93,75 @@ pub struct Finding {
 }
 
 impl Rule {
+    /// Returns its documentation.
+    pub fn page(&self) -> Page {
+        Page::read(self.page)
+    }
+
     /// Returns the name by which people look it up: the operator's code where there is one.
     pub fn code(&self) -> &'static str {
-        self.alias.unwrap_or(self.name)
+        self.aliases.first().unwrap_or(&self.name)
+    }
+
+    /// Returns whether nothing can be planned where it is found, so that nobody can lower it.
+    pub fn is_final(&self) -> bool {
+        self.subject == Subject::Files && self.severity == Severity::Error
     }
 }
 
 impl Finding {
-    fn new(rule: &'static Rule, group: String, subject: String, message: String) -> Self {
+    /// Returns a finding about a cluster.
+    fn on_cluster(rule: &'static Rule, cluster: &ClusterName, message: String) -> Self {
         Self {
             rule,
-            subject,
-            group,
+            severity: rule.severity,
+            is_final: rule.is_final(),
+            cluster: Some(cluster.to_string()),
+            node: None,
+            group: cluster.to_string(),
             message,
             labels: Vec::new(),
             help: None,
         }
     }
+
+    /// Returns a finding about a node of a cluster.
+    fn on_node(rule: &'static Rule, cluster: &ClusterName, node: &str, message: String) -> Self {
+        Self {
+            node: Some(node.to_owned()),
+            ..Self::on_cluster(rule, cluster, message)
+        }
+    }
+
+    /// Returns whom it concerns, such as `east/worker-1`, harmless to print.
+    pub fn subject(&self) -> Option<String> {
+        let cluster = self.cluster.as_ref()?;
+        Some(match &self.node {
+            Some(node) => format!("{cluster}/{}", bare(node)),
+            None => cluster.clone(),
+        })
+    }
+}
+
+/// Returns a name as it is, but harmless.
+fn bare(name: &str) -> String {
+    let quoted = Quoted(name).to_string();
+    quoted.trim_matches('`').to_owned()
 }
 
 /// Returns everything to tell about a plan, the gravest first, in an order that is always the same.
 pub fn findings(fleet: &Fleet, plan: &Plan) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut members: Vec<_> = fleet.members().iter().collect();
-    members.sort_by_key(|member| (&member.entry.name, member.rank));
-    for member in members {
-        findings.extend(nodes::findings(member));
-    }
+    let mut findings = of_members(fleet.members());
     findings.extend(targets::findings(plan));
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }
 
-const fn rule(name: &'static str, severity: Severity) -> Rule {
-    Rule {
-        name,
-        alias: None,
-        severity,
-    }
-}
-
-const fn aliased(name: &'static str, alias: &'static str) -> Rule {
-    Rule {
-        name,
-        alias: Some(alias),
-        severity: Severity::Warning,
-    }
+/// Returns what there is to tell about clusters, each by itself.
+pub fn of_members(members: &[Member]) -> Vec<Finding> {
+    let mut members: Vec<&Member> = members.iter().collect();
+    members.sort_by_key(|member| (&member.entry.name, member.rank));
+    let mut findings: Vec<Finding> = members.into_iter().flat_map(nodes::findings).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
 }

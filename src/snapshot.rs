@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -11,11 +11,14 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-use crate::diagnostic::Quoted;
+use crate::diagnostic::{Quoted, is_deceptive};
 use crate::name::ClusterName;
 use crate::place::Place;
 
+mod api;
+pub mod difference;
 pub mod dump;
+pub mod listing;
 
 /// The version of the format; a reader knows exactly its own.
 pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -132,6 +135,18 @@ struct Written<'a> {
     nodes: &'a [Node],
 }
 
+/// A snapshot file of which only the uids matter.
+#[derive(Deserialize)]
+struct Uids {
+    nodes: Vec<Uid>,
+}
+
+#[derive(Deserialize)]
+struct Uid {
+    #[serde(default)]
+    uid: String,
+}
+
 /// An object, which serde by itself would read from a list of its fields too.
 struct Object<T>(T);
 
@@ -204,13 +219,41 @@ impl Snapshot {
             nodes: &self.nodes,
         })?;
         text.push('\n');
-        Ok(text)
+        Ok(plain(text))
+    }
+
+    /// Returns the uids of the nodes in a snapshot file, as far as it is one.
+    pub fn uids(text: &str) -> Vec<String> {
+        let file: Result<Uids, _> = serde_json::from_str(text);
+        let nodes = file.map(|file| file.nodes).unwrap_or_default();
+        let uids = nodes.into_iter().map(|node| node.uid);
+        uids.filter(|uid| !uid.is_empty()).collect()
     }
 
     /// Returns where in the snapshot file called `source` the node at `position` stands.
     pub fn place(source: &Arc<str>, position: usize) -> Place {
         Place::document(source, 0).key("nodes").index(position)
     }
+}
+
+/// Returns JSON in which nothing is hidden from whoever reviews it, and nothing is another text.
+fn plain(json: String) -> String {
+    // Line breaks and spaces are the JSON's own; within texts they are escaped already.
+    let is_hidden = |it: char| it != '\n' && is_deceptive(it);
+    if !json.contains(is_hidden) {
+        return json;
+    }
+    let mut plain = String::with_capacity(json.len());
+    for character in json.chars() {
+        if !is_hidden(character) {
+            plain.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(plain, "\\u{unit:04x}");
+        }
+    }
+    plain
 }
 
 /// An unknown field may just be another version's: that is said first.
@@ -337,6 +380,18 @@ mod tests {
 }
 "#;
         assert_eq!(read(text).unwrap().to_json().unwrap(), text);
+    }
+
+    #[test]
+    fn nothing_is_hidden_from_a_reviewer() {
+        let node = Node {
+            name: "a\u{202e}b\u{e0041}\u{1b}".to_owned(),
+            ..Node::default()
+        };
+        let snapshot = Snapshot::new("east".parse().unwrap(), vec![node]).unwrap();
+        let text = snapshot.to_json().unwrap();
+        assert!(text.contains(r#""a\u202eb\udb40\udc41\u001b""#), "{text}");
+        assert_eq!(read(&text).unwrap(), snapshot);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError
 use crate::diagnostic::{Diagnostic, Quoted, escaped};
 use crate::place::Place;
 
-use super::SyntaxError;
 use super::position::boundary;
 use super::tree::{Entry, Key, Node, Scalar, Value};
 
@@ -30,7 +29,7 @@ const WEIGHT_LIMIT: usize = 250_000;
 const HEAVY: usize = 64;
 
 /// Returns the trees of all documents.
-pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<SyntaxError>> {
+pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Diagnostic>> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
         let message = format!("{} bytes are too long, at most 8 MiB are read", text.len());
@@ -61,7 +60,7 @@ struct Reader<'a> {
     open: Vec<Open>,
     anchors: BTreeMap<usize, Anchored>,
     weight: usize,
-    errors: Vec<SyntaxError>,
+    errors: Vec<Diagnostic>,
 }
 
 /// What an alias stands for, and what it costs to put it there.
@@ -107,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, event: Event, span: &Span) -> Result<(), SyntaxError> {
+    fn take(&mut self, event: Event, span: &Span) -> Result<(), Diagnostic> {
         let bytes = span.byte_range().unwrap_or_default();
         match event {
             Event::DocumentStart(..) => self.begin(bytes),
@@ -133,7 +132,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin(&mut self, bytes: Range<usize>) -> Result<(), SyntaxError> {
+    fn begin(&mut self, bytes: Range<usize>) -> Result<(), Diagnostic> {
         self.anchors.clear();
         if self.documents.len() == DOCUMENT_LIMIT {
             let message = format!("more than {DOCUMENT_LIMIT} documents in one file");
@@ -148,7 +147,7 @@ impl<'a> Reader<'a> {
         plain: bool,
         anchor: usize,
         bytes: Range<usize>,
-    ) -> Result<(), SyntaxError> {
+    ) -> Result<(), Diagnostic> {
         let size = Size {
             weight: 1 + text.len() / HEAVY,
             height: 0,
@@ -161,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), SyntaxError> {
+    fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), Diagnostic> {
         // An anchor is known from its end on; before that the alias would contain itself.
         let Some(Anchored { value, size }) = self.anchors.get(&anchor).cloned() else {
             let message = "an alias inside the value that it stands for";
@@ -177,12 +176,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        anchor: usize,
-        bytes: Range<usize>,
-        parts: Parts,
-    ) -> Result<(), SyntaxError> {
+    fn open(&mut self, anchor: usize, bytes: Range<usize>, parts: Parts) -> Result<(), Diagnostic> {
         let size = Size {
             weight: 1,
             height: 1,
@@ -283,7 +277,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a value in, if there is room for it.
-    fn spend(&mut self, size: Size, bytes: &Range<usize>) -> Result<(), SyntaxError> {
+    fn spend(&mut self, size: Size, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         self.weight = self.weight.saturating_add(size.weight);
         if WEIGHT_LIMIT < self.weight {
             let message = format!("more than {WEIGHT_LIMIT} values, aliases expanded");
@@ -309,31 +303,24 @@ impl<'a> Reader<'a> {
             .unwrap_or_default();
         let message = format!("the tag {} is not supported here", Quoted(&tag.original()));
         let mut error = self.error("unsupported-tag", message, bytes);
-        error.diagnostic = error.diagnostic.help("remove the tag; quotes make a text");
+        error = error.help("remove the tag; quotes make a text");
         self.errors.push(error);
     }
 
-    fn merge_key(&self, bytes: Range<usize>) -> SyntaxError {
+    fn merge_key(&self, bytes: Range<usize>) -> Diagnostic {
         let message = "merge keys (`<<`) are not supported";
-        let mut error = self.error("merge-key", message, bytes);
-        error.diagnostic = error
-            .diagnostic
-            .help("write the fields out, or use an alias for each value");
-        error
+        let error = self.error("merge-key", message, bytes);
+        error.help("write the fields out, or use an alias for each value")
     }
 
-    fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> SyntaxError {
+    fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> Diagnostic {
         let message = format!("the key {} is there twice", Quoted(text));
-        let diagnostic = Diagnostic::error("duplicate-key", message)
-            .at(self.place(), "again here")
-            .at(self.place(), "first here");
-        SyntaxError {
-            diagnostic,
-            spans: vec![bytes, first],
-        }
+        Diagnostic::error("duplicate-field", message)
+            .at(self.place().bytes(&bytes), "again here")
+            .at(self.place().bytes(&first), "first here")
     }
 
-    fn broken(&self, text: &str, error: &ScanError) -> SyntaxError {
+    fn broken(&self, text: &str, error: &ScanError) -> Diagnostic {
         let offset = error.marker().byte_offset().unwrap_or(text.len());
         let start = boundary(text, offset);
         let width = text
@@ -350,11 +337,8 @@ impl<'a> Reader<'a> {
         code: &'static str,
         message: impl Into<String>,
         bytes: Range<usize>,
-    ) -> SyntaxError {
-        SyntaxError {
-            diagnostic: Diagnostic::error(code, message).at(self.place(), ""),
-            spans: vec![bytes],
-        }
+    ) -> Diagnostic {
+        Diagnostic::error(code, message).at(self.place().bytes(&bytes), "")
     }
 
     fn place(&self) -> Place {

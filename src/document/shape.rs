@@ -12,6 +12,8 @@ pub(super) enum Shape<'a> {
     Choice(Vec<&'a str>),
     /// A text of at least so many characters.
     Text(u64),
+    /// A day.
+    Date,
     /// A whole number between two.
     Integer(i64, i64),
     /// Yes or no.
@@ -50,6 +52,9 @@ impl<'a> Shape<'a> {
             return Self::Choice(texts);
         }
         match kind(schema) {
+            Some("string") if schema.get("format").and_then(Value::as_str) == Some("date") => {
+                Self::Date
+            }
             Some("string") => Self::Text(unsigned(schema, "minLength").unwrap_or(0)),
             Some("integer") => Self::Integer(
                 bound(schema, "minimum").unwrap_or(i64::MIN),

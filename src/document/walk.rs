@@ -37,6 +37,7 @@ impl<'a> Walk<'a> {
             Shape::Anything => Ok(Json::Null),
             Shape::Choice(texts) => choice(&texts, node, place),
             Shape::Text(fewest) => text(fewest, node, place),
+            Shape::Date => date(node, place),
             Shape::Integer(least, most) => integer(least, most, node, place),
             Shape::Boolean => boolean(node, place),
             Shape::List(list) => return self.list(&list, node, place),
@@ -90,7 +91,11 @@ impl<'a> Walk<'a> {
         }
         for name in &mapping.required {
             if node.get(name).is_none() && !self.is_slip(mapping, entries, name) {
-                self.problems.push(problem::missing_field(name, place));
+                let missing = problem::missing_field(name, place);
+                self.problems.push(match self.only_value(mapping, name) {
+                    Some(value) => missing.help(format!("write `{name}: {value}`")),
+                    None => missing,
+                });
             }
             if !fields.contains_key(*name)
                 && let Some(stand_in) = self.stand_in(mapping, name)
@@ -153,6 +158,14 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Returns what a field must be, if there is no choice.
+    fn only_value(&self, mapping: &Mapping<'a>, name: &str) -> Option<&'a str> {
+        match Shape::of(mapping.fields?.get(name)?, self.root) {
+            Shape::Choice(texts) if texts.len() == 1 => texts.first().copied(),
+            _ => None,
+        }
+    }
+
     /// Returns the fields that somebody may want to write.
     fn known(&self, mapping: &Mapping<'a>) -> Vec<&'a str> {
         let fields = mapping.fields.into_iter().flatten();
@@ -184,6 +197,15 @@ fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
         return Err(problem::too_short(fewest, place));
     }
     Ok(Json::from(&*scalar.text))
+}
+
+/// Takes the characters, quoted or not: whatever a reader takes them for, they mean one day. Whether
+/// they do is for the gate to say.
+fn date(node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+    match &node.value {
+        Value::Scalar(scalar) if !node.is_null() => Ok(Json::from(&*scalar.text)),
+        _ => Err(problem::wrong_type("a date", node, place)),
+    }
 }
 
 fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
@@ -236,6 +258,8 @@ mod tests {
         #[schemars(range(min = 1))]
         cages: Option<u16>,
         open: Option<bool>,
+        #[schemars(extend("format" = "date"))]
+        since: Option<String>,
         #[serde(default)]
         labels: BTreeMap<String, String>,
         #[schemars(with = "Option<serde_json::Value>")]
@@ -277,18 +301,30 @@ cages: 12
 open: true
 labels: { a: b, 'on': '' }
 status: [{ what: !!str ever }]
-"), @r#"Zoo { name: "007", keeper: Some(Keeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), labels: {"a": "b", "on": ""}, status: None }"#);
+"), @r#"Zoo { name: "007", keeper: Some(Keeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), since: None, labels: {"a": "b", "on": ""}, status: None }"#);
     }
 
     #[test]
     fn null_is_absent_where_that_is_allowed() {
-        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, labels: {}, status: None }"#);
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
         insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @r"
         error[missing-field]: `name` must not be empty
           1:1 | name
         error[unknown-value]: an item of `animals` cannot be `~`
           2:11 | ~
           help: known here: `Lion`, `Zebra`
+        ");
+    }
+
+    #[test]
+    fn a_date_needs_no_quotes() {
+        for text in ["2026-11-20", "'2026-11-20'", "\"2026-11-20\""] {
+            let told = read(&format!("name: x\nanimals: [Lion]\nsince: {text}\n"));
+            assert!(told.contains("since: Some(\"2026-11-20\")"), "{told}");
+        }
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nsince: [2026-11-20]\n"), @"
+        error[wrong-type]: `since` must be a date, not a list
+          3:8 | [2026-11-20]
         ");
     }
 
@@ -337,7 +373,7 @@ opening: 10
           help: quote it: `"2026-11-20"`
         error[unknown-field]: unknown field `opening`
           9:1 | opening
-          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`
+          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
         "#);
     }
 
@@ -396,7 +432,7 @@ opening: 10
           help: known here: `Lion`, `Zebra`
         error[unknown-field]: unknown field `k\u{202e}`
           3:1 | "k\u202e"
-          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`
+          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
         "#);
     }
 }

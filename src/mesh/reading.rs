@@ -219,14 +219,16 @@ kind: ClusterMeshList
 items:
 - metadata: { name: m, uid: 1 }
   spec: { cluster: [] }
-"), @r"
+"), @"
         error[unknown-field]: unknown field `cluster`
           5:11 | cluster
           help: did you mean `clusters`?
         error[missing-field]: `apiVersion` is missing in an item of `items`
           4:3 | metadata: { name: m, uid: 1 }
+          help: write `apiVersion: kilo.squat.ai/v1alpha1`
         error[missing-field]: `kind` is missing in an item of `items`
           4:3 | metadata: { name: m, uid: 1 }
+          help: write `kind: ClusterMesh`
         ");
     }
 

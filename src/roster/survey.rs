@@ -197,6 +197,8 @@ impl<'a> Survey<'a> {
         let dissenters = self.dissenters(granularity);
         let internal_family = self.internal_family();
         let shared = shared(&self.entry.networks, &speakers);
+        let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
+        let usable = usable.collect();
         let left_out = self.left_out.into_iter().filter_map(|(index, reason)| {
             let candidate = self.candidates.get(index)?;
             Some(LeftOut {
@@ -208,6 +210,7 @@ impl<'a> Survey<'a> {
         });
         Roster {
             granularity,
+            usable,
             shared,
             left_out: left_out.collect(),
             lost: self.lost,

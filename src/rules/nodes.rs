@@ -1,8 +1,9 @@
 //! Which nodes and which of their ranges are left out, and why?
 
-use super::{Finding, Rule, aliased, rule};
+use super::{Finding, Rule};
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::fleet::Member;
+use crate::kilo::node::annotation;
 use crate::mesh::EndpointSource;
 use crate::place::Place;
 use crate::roster::{
@@ -10,32 +11,34 @@ use crate::roster::{
     Unready,
 };
 
-static NO_POD_CIDR: Rule = aliased("missing-pod-cidr", "NodeNoPodCIDR");
-static INVALID_POD_CIDR: Rule = aliased("invalid-pod-cidr", "NodeNoPodCIDR");
-static POD_CIDR_OUT_OF_RANGE: Rule = aliased("undeclared-pod-cidr", "NodePodCIDROutOfRange");
-static NO_WIREGUARD_IP: Rule = aliased("missing-wireguard-ip", "NodeNoWireguardIP");
-static INVALID_WIREGUARD_IP: Rule = aliased("invalid-wireguard-ip", "WGIPInvalid");
-static WIREGUARD_IP_OUT_OF_RANGE: Rule = aliased("undeclared-wireguard-ip", "WGIPOutOfRange");
-static NO_PUBLIC_KEY: Rule = aliased("missing-public-key", "NodeNoPublicKey");
-static INVALID_PUBLIC_KEY: Rule = rule("invalid-public-key", Severity::Warning);
-static INVALID_ENDPOINT: Rule = aliased("invalid-endpoint", "NodeEndpointInvalid");
-static NO_ENDPOINT: Rule = aliased("missing-endpoint", "NodeNoEndpoint");
-static INVALID_NODE_NAME: Rule = rule("invalid-node-name", Severity::Warning);
-static DUPLICATE_PEER_NAME: Rule = rule("duplicate-peer-name", Severity::Warning);
-static DUPLICATE_KEY: Rule = rule("duplicate-key", Severity::Warning);
-static OVERLAPPING_NODE_POD_CIDR: Rule = rule("overlapping-node-pod-cidr", Severity::Warning);
-static NODE_NOT_READY: Rule = rule("node-not-ready", Severity::Warning);
-static LEADER_LEFT_OUT: Rule = rule("leader-left-out", Severity::Warning);
-static NODE_NOT_SELECTED: Rule = rule("node-not-selected", Severity::Notice);
-static UNUSED_POD_CIDR: Rule = rule("unused-pod-cidr", Severity::Warning);
-static UNUSED_ADDRESS: Rule = rule("unused-address", Severity::Notice);
-static DUPLICATE_ADDRESS: Rule = aliased("duplicate-address", "WGIPDuplicate");
-static ADDRESS_IN_POD_CIDR: Rule = rule("address-in-pod-cidr", Severity::Warning);
-static MIXED_GRANULARITY: Rule = rule("mixed-granularity", Severity::Warning);
-static ROAMING_NODE: Rule = rule("roaming-node", Severity::Warning);
-static SILENT_CLUSTER: Rule = rule("silent-cluster", Severity::Warning);
-static CONTRADICTED: Rule = rule("contradicted-declaration", Severity::Warning);
-static CONTRADICTED_BY_ALL: Rule = rule("contradicted-declaration", Severity::Error);
+rules! {
+    "nodes" about Plan;
+    NO_POD_CIDR = "missing-pod-cidr" Warning "NodeNoPodCIDR";
+    INVALID_POD_CIDR = "invalid-pod-cidr" Warning "NodeNoPodCIDR";
+    POD_CIDR_OUT_OF_RANGE = "undeclared-pod-cidr" Warning "NodePodCIDROutOfRange";
+    NO_WIREGUARD_IP = "missing-wireguard-ip" Warning "NodeNoWireguardIP";
+    INVALID_WIREGUARD_IP = "invalid-wireguard-ip" Warning "WGIPInvalid";
+    WIREGUARD_IP_OUT_OF_RANGE = "undeclared-wireguard-ip" Warning "WGIPOutOfRange";
+    NO_PUBLIC_KEY = "missing-public-key" Warning "NodeNoPublicKey";
+    INVALID_PUBLIC_KEY = "invalid-public-key" Warning;
+    INVALID_ENDPOINT = "invalid-endpoint" Warning "NodeEndpointInvalid";
+    NO_ENDPOINT = "missing-endpoint" Warning "NodeNoEndpoint";
+    INVALID_NODE_NAME = "invalid-node-name" Warning;
+    DUPLICATE_PEER_NAME = "duplicate-peer-name" Warning;
+    DUPLICATE_KEY = "duplicate-key" Warning;
+    OVERLAPPING_NODE_POD_CIDR = "overlapping-node-pod-cidr" Warning;
+    NODE_NOT_READY = "node-not-ready" Warning;
+    LEADER_LEFT_OUT = "leader-left-out" Warning;
+    NODE_NOT_SELECTED = "node-not-selected" Notice;
+    UNUSED_POD_CIDR = "unused-pod-cidr" Warning;
+    UNUSED_ADDRESS = "unused-address" Notice;
+    DUPLICATE_ADDRESS = "duplicate-address" Warning "WGIPDuplicate";
+    ADDRESS_IN_POD_CIDR = "address-in-pod-cidr" Warning;
+    MIXED_GRANULARITY = "mixed-granularity" Warning;
+    ROAMING_NODE = "roaming-node" Warning;
+    SILENT_CLUSTER = "silent-cluster" Warning;
+    CONTRADICTED = "contradicted-declaration" Warning;
+}
 
 /// Returns what there is to tell about one cluster in one mesh.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
@@ -79,13 +82,12 @@ fn silence(member: &Member) -> Option<Finding> {
     if !roster.speakers.is_empty() {
         return None;
     }
-    let cluster = member.entry.name.to_string();
     let message = match roster.left_out.len() {
         0 => "nobody will reach it: its snapshot has no node".to_owned(),
         1 => "nobody will reach it: its only node is left out".to_owned(),
         nodes => format!("nobody will reach it: all its {nodes} nodes are left out"),
     };
-    let mut finding = Finding::new(&SILENT_CLUSTER, cluster.clone(), cluster, message);
+    let mut finding = Finding::on_cluster(&SILENT_CLUSTER, &member.entry.name, message);
     let has_key =
         |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
     if !roster.left_out.iter().any(has_key) {
@@ -102,10 +104,7 @@ fn on_node(
     message: String,
     place: &Place,
 ) -> Finding {
-    let cluster = &member.entry.name;
-    let quoted = Quoted(node).to_string();
-    let subject = format!("{cluster}/{}", quoted.trim_matches('`'));
-    let mut finding = Finding::new(rule, cluster.to_string(), subject, message);
+    let mut finding = Finding::on_node(rule, &member.entry.name, node, message);
     finding.labels.push(Label {
         place: place.clone(),
         text: String::new(),
@@ -115,13 +114,8 @@ fn on_node(
 
 fn left_out(member: &Member, node: &LeftOut) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
-    let mut finding = on_node(
-        rule_of(&node.reason),
-        member,
-        &node.node,
-        message,
-        &node.place,
-    );
+    let place = part(&node.reason, &node.place);
+    let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
     if matches!(node.reason, Reason::NoEndpoint(_)) {
         finding.help = endpoint_help(member, node);
     }
@@ -139,6 +133,28 @@ fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
              `persistentKeepalive: 25`"
         )
     })
+}
+
+/// Returns which part of a node is meant; for want of it, its name.
+fn part(reason: &Reason, node: &Place) -> Place {
+    let annotated = |key: &str| node.key("annotations").key(key);
+    match reason {
+        Reason::PodCidrInvalid { .. } | Reason::PodCidrOutOfRange { .. } => {
+            node.key("podCIDRs").index(0)
+        }
+        Reason::NoPodCidr | Reason::PodCidrTaken { .. } => node.key("podCIDRs"),
+        Reason::WireguardIpInvalid { .. } | Reason::WireguardIpOutOfRange { .. } => {
+            annotated(annotation::WIREGUARD_IP)
+        }
+        Reason::PublicKeyInvalid { .. } | Reason::DuplicateKey(_) => annotated(annotation::KEY),
+        Reason::EndpointInvalid {
+            origin: Origin::Annotation(key),
+            ..
+        } => annotated(key),
+        Reason::EndpointInvalid { .. } => node.key("addresses"),
+        Reason::NotReady(Unready::Stale) => node.key("stale"),
+        _ => node.key("name"),
+    }
 }
 
 fn rule_of(reason: &Reason) -> &'static Rule {
@@ -163,7 +179,8 @@ fn rule_of(reason: &Reason) -> &'static Rule {
     }
 }
 
-fn words(reason: &Reason) -> String {
+/// Says why a node is left out.
+pub(super) fn words(reason: &Reason) -> String {
     match reason {
         Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
         Reason::PodCidrInvalid { text, error } => {
@@ -289,14 +306,13 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         Declared::Granularity(declared) => format!("say another granularity than {declared}"),
         Declared::NodeSelector => "are not selected".to_owned(),
     };
-    let rule = if member.roster.speakers.is_empty() {
-        &CONTRADICTED_BY_ALL
-    } else {
-        &CONTRADICTED
-    };
-    let cluster = member.entry.name.to_string();
     let message = format!("{against} of {of} nodes {what}");
-    let mut finding = Finding::new(rule, cluster.clone(), cluster, message);
+    let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
+    if member.roster.speakers.is_empty() {
+        // A person's line, and nothing of the cluster is left.
+        finding.severity = Severity::Error;
+        finding.is_final = true;
+    }
     finding.labels.push(Label {
         place: place.clone(),
         text: "contradicted".to_owned(),

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, Rule, rule};
-use crate::diagnostic::{Label, Quoted, Severity};
+use super::Finding;
+use crate::diagnostic::{Label, Quoted};
+use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::plan::{Cut, CutOff, Plan};
 
-static UNROUTABLE_FAMILY: Rule = rule("unroutable-family", Severity::Notice);
-static KEY_OF_TARGET_NODE: Rule = rule("key-of-target-node", Severity::Warning);
-static KEY_IN_TWO_CLUSTERS: Rule = rule("key-in-two-clusters", Severity::Warning);
-static NO_INITIATOR: Rule = rule("no-initiator", Severity::Warning);
-static NO_ANCHOR: Rule = rule("no-anchor", Severity::Warning);
+rules! {
+    "targets" about Plan;
+    UNROUTABLE_FAMILY = "unroutable-family" Notice;
+    KEY_OF_TARGET_NODE = "key-of-target-node" Warning;
+    KEY_IN_TWO_CLUSTERS = "key-in-two-clusters" Warning;
+    NO_INITIATOR = "no-initiator" Warning;
+    NO_ANCHOR = "no-anchor" Warning;
+}
 
 /// Returns what there is to tell about the targets, alike cuts of many targets as one.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
-    let mut alike: BTreeMap<(String, String), (Finding, Vec<String>)> = BTreeMap::new();
+    let mut alike: BTreeMap<(Option<String>, String), (Finding, Vec<String>)> = BTreeMap::new();
     for cut in &plan.cuts {
         let finding = finding(cut);
-        let key = (finding.subject.clone(), finding.message.clone());
+        let key = (finding.subject(), finding.message.clone());
         let entry = alike.entry(key).or_insert_with(|| (finding, Vec::new()));
         entry.1.push(cut.target.to_string());
     }
@@ -44,12 +48,12 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
 
 fn finding(cut: &Cut) -> Finding {
     let source = &cut.source;
-    let (rule, subject, message) = match &cut.what {
+    let (rule, node, message) = match &cut.what {
         CutOff::OwnKey {
             node, own, kept, ..
         } => {
             let message = own_key(own, *kept, source);
-            (&KEY_OF_TARGET_NODE, format!("{source}/{node}"), message)
+            (&KEY_OF_TARGET_NODE, Some(node), message)
         }
         CutOff::SharedKey {
             node,
@@ -60,27 +64,30 @@ fn finding(cut: &Cut) -> Finding {
             let message = format!(
                 "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks first"
             );
-            (&KEY_IN_TWO_CLUSTERS, format!("{source}/{node}"), message)
+            (&KEY_IN_TWO_CLUSTERS, Some(node), message)
         }
         CutOff::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
             let message = format!("{ranges} left out: not of the family that Kilo routes there");
-            (&UNROUTABLE_FAMILY, source.to_string(), message)
+            (&UNROUTABLE_FAMILY, None, message)
         }
         CutOff::NoInitiator { peers } => {
             let peers = count(*peers, "Peer");
             let message =
                 format!("{peers} left out: neither side has an endpoint, so neither can dial");
-            (&NO_INITIATOR, source.to_string(), message)
+            (&NO_INITIATOR, None, message)
         }
         CutOff::NoAnchor { ranges } => {
             let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
             let ranges = ranges.join(", ");
             let message = format!("{ranges} left out: no segment that is left has an endpoint");
-            (&NO_ANCHOR, source.to_string(), message)
+            (&NO_ANCHOR, None, message)
         }
     };
-    let mut finding = Finding::new(rule, source.to_string(), subject, message);
+    let mut finding = match node {
+        Some(node) => Finding::on_node(rule, source, node.as_str(), message),
+        None => Finding::on_cluster(rule, source, message),
+    };
     finding.labels = labels(&cut.what);
     if matches!(cut.what, CutOff::NoAnchor { .. }) {
         let help = "one segment carries such ranges for all, and only one that can be dialled: give a \
@@ -115,7 +122,7 @@ fn labels(what: &CutOff) -> Vec<Label> {
     places
         .into_iter()
         .map(|place| Label {
-            place: place.clone(),
+            place: place.key("annotations").key(annotation::KEY),
             text: String::new(),
         })
         .collect()

@@ -3,9 +3,10 @@
 //! Nothing here is synced to the platter: git is the store, and what we write can be rendered again.
 //! What is guarded against is a run that fails or is killed halfway.
 
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clustermesh::diagnostic;
@@ -17,6 +18,9 @@ pub(crate) mod tree;
 
 /// What temporary files and folders of ours begin with.
 const TEMPORARY: &str = ".clustermesh-";
+
+/// After how long a temporary file is nobody's, where files cannot be held.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The longest path that is shown, in characters.
 const SHOWN: usize = 1000;
@@ -35,6 +39,56 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
 /// A file that has them is left alone, and one that can't be written stays as it was.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     replace(path, bytes).with_context(|| format!("cannot write {}", shown(path)))
+}
+
+/// Returns whether a file has these bytes.
+pub(crate) fn has(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    let same = || -> io::Result<bool> {
+        let is_as_long = fs::metadata(path)?.len() == bytes.len() as u64;
+        Ok(is_as_long && holds(&mut File::open(path)?, bytes)?)
+    };
+    same().with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Adds text to the end of a file that somebody else keeps, and makes it if it is not there.
+pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    let append = || -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    append().with_context(|| format!("cannot write {}", shown(path)))
+}
+
+/// Clears away what killed runs have left in a folder: temporary files that nobody holds.
+pub(crate) fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_file = entry.file_type().is_ok_and(|it| it.is_file());
+        let is_ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        if is_ours && is_file && is_abandoned(&entry.path()) {
+            // Whoever may not delete it has it in the way of nothing.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Returns whether nobody holds a temporary file; where files can't be held, whether it is so old
+/// that nobody can.
+fn is_abandoned(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => {
+            let modified = file.metadata().and_then(|it| it.modified()).ok();
+            let age = modified.and_then(|it| it.elapsed().ok());
+            age.is_some_and(|age| ABANDONED < age)
+        }
+    }
 }
 
 /// Returns a path fit for a terminal.
@@ -110,7 +164,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file is meant for its owner's eyes only; ours becomes an ordinary one.
+/// A temporary file is meant for its owner's eyes only; ours becomes an ordinary one. It is held
+/// until it is closed, so that nobody takes it for abandoned.
 fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(TEMPORARY);
@@ -119,7 +174,15 @@ fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(fs::Permissions::from_mode(0o644));
     }
-    builder.tempfile_in(folder)
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        // Where files can't be held, we go without.
+        let _ = file.as_file().lock();
+        // Another run may have swept it away before it was held.
+        if file.path().exists() {
+            return Ok(file);
+        }
+    }
 }
 
 /// Makes a file that is not there yet, with the permissions of any other.
@@ -197,6 +260,20 @@ mod tests {
         assert!(write_file(&path, b"new").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn sweeps_what_killed_runs_have_left() {
+        let folder = TempDir::new().unwrap();
+        let names = [".clustermesh-left", "east.json", ".other"];
+        for name in names {
+            File::create(folder.path().join(name)).unwrap();
+        }
+        let held = temporary_in(folder.path()).unwrap();
+        sweep(folder.path());
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [false, true, true]);
+        assert!(held.path().exists());
     }
 
     #[test]

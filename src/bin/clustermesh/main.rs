@@ -8,14 +8,26 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod commands {
+    pub(crate) mod completions;
+    pub(crate) mod config;
+    pub(crate) mod explain;
+    pub(crate) mod man;
     pub(crate) mod render;
     pub(crate) mod snapshot;
+    pub(crate) mod validate;
 }
+#[cfg(feature = "snapshot")]
+mod cluster;
+mod clock;
 mod disk;
+mod evidence;
+mod files;
 mod input;
+mod judgement;
 mod output;
 mod settings;
 
@@ -40,18 +52,23 @@ writes to one.";
 const EXIT_CODES: &str = "\
 Exit codes:
   0  nothing to act on
-  1  something to act on: mistakes, Peers that would be lost, differences with --check,
+  1  something to act on: mistakes, Peers or nodes that would be lost, differences with --check,
      warnings with --strict
-  2  could not do it: wrong usage, unreadable or unparsable input";
+  2  could not do it: wrong usage, unreadable or unparsable input, a cluster that could not be read";
 
 #[derive(Subcommand)]
 enum Command {
     Snapshot(commands::snapshot::Args),
     Render(commands::render::Args),
+    Validate(commands::validate::Args),
+    Explain(commands::explain::Args),
+    Config(commands::config::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
 }
 
 /// What a command has to say to whoever called it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Outcome {
     /// Nothing to act on: exit code 0.
     Clean,
@@ -62,13 +79,22 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let color = cli.options.color();
     let mut talk = output::Talk::new(color);
     let mut result = io::stdout().lock();
     let outcome = cli.options.enter().and_then(|()| match &cli.command {
-        Command::Snapshot(args) => commands::snapshot::run(args, &cli.options, &mut talk),
+        Command::Snapshot(args) => {
+            commands::snapshot::run(args, &cli.options, &mut talk, &mut result)
+        }
         Command::Render(args) => commands::render::run(args, &cli.options, &mut talk, &mut result),
+        Command::Validate(args) => {
+            commands::validate::run(args, &cli.options, &mut talk, &mut result)
+        }
+        Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
+        Command::Explain(args) => commands::explain::run(args, &mut result),
+        Command::Completions(args) => commands::completions::run(args, &mut result),
+        Command::Man(args) => commands::man::run(args, &mut result),
     });
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
@@ -80,6 +106,27 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Returns the command line that is understood.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let names = command.get_subcommands().map(|it| it.get_name().to_owned());
+    let names = PossibleValuesParser::new(names.collect::<Vec<_>>());
+    command.mut_subcommand("man", |man| {
+        man.mut_arg(commands::man::COMMAND, |arg| arg.value_parser(names))
+    })
+}
+
+/// Prints a result. Whoever closes it early has read enough, and what was found stays found.
+fn print(result: &mut impl io::Write, text: &str) -> io::Result<()> {
+    let printed = result
+        .write_all(text.as_bytes())
+        .and_then(|()| result.flush());
+    printed.or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// `clustermesh … | head` is not an error.

@@ -1,197 +1,156 @@
-//! Settings: which files a run is about, from flags, variables, the config and what is there.
+//! Settings: what a run goes by, and who said so: flags over variables over the config over defaults.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::env;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ColorChoice};
-use clustermesh::config::{self, Config};
+use clustermesh::config;
+use clustermesh::name::ClusterName;
 
-use crate::input;
 use crate::input::Unreadable;
 
-/// The config's name, looked for from the working folder upwards.
-const CONFIG: &str = "clustermesh.yaml";
+mod config_file;
+mod mesh_files;
+mod options;
+mod setting;
 
-/// The largest config that is read, in bytes.
-const CONFIG_LIMIT: u64 = 1 << 20;
+pub(crate) use config_file::ConfigFile;
+pub(crate) use options::Options;
+pub(crate) use setting::{Origin, Setting};
 
-/// Options of every command.
-#[derive(Args)]
-#[command(next_help_heading = "Options of every command")]
-pub(crate) struct Options {
-    /// Run as if started in this folder
-    #[arg(short = 'C', long, value_name = "DIR", global = true)]
-    directory: Option<PathBuf>,
+/// The variable from which `kubectl` takes its kubeconfig.
+const KUBECONFIG: &str = "KUBECONFIG";
 
-    /// Config file [default: clustermesh.yaml here or above, within the repository]
-    #[arg(long, value_name = "FILE", env = "CLUSTERMESH_CONFIG", global = true, value_parser = path())]
-    config: Option<PathBuf>,
-
-    /// File or folder with `ClusterMesh` documents; repeatable [default: mesh.yaml, meshes/]
-    #[arg(
-        long = "mesh",
-        value_name = "PATH",
-        env = "CLUSTERMESH_MESHES",
-        value_delimiter = ',',
-        value_parser = path(),
-        global = true
-    )]
-    meshes: Vec<PathBuf>,
-
-    /// Folder of the snapshots [default: snapshots]
-    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_SNAPSHOTS", global = true, value_parser = path())]
-    snapshots: Option<PathBuf>,
-
-    /// Folder of the rendered manifests [default: rendered]
-    #[arg(long, value_name = "DIR", env = "CLUSTERMESH_RENDERED", global = true, value_parser = path())]
-    rendered: Option<PathBuf>,
-
-    /// When to use colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    color: ColorChoice,
-}
-
-/// Takes an empty path, too: a variable that is set to nothing says nothing.
-fn path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(PathBuf::from)
-}
-
-/// Returns a path that says something.
-fn given(path: Option<&PathBuf>) -> Option<PathBuf> {
-    path.filter(|path| !path.as_os_str().is_empty()).cloned()
-}
-
-/// What a run is about.
+/// What a run goes by.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Files with meshes, in order.
-    pub(crate) meshes: Vec<PathBuf>,
+    /// The config, with what it says about limits and clusters.
+    pub(crate) config: ConfigFile,
+    /// Files of meshes and folders of them, in order; none if nobody names one and none is there.
+    pub(crate) meshes: Setting<Vec<PathBuf>>,
     /// The folder of the snapshots.
-    pub(crate) snapshots: PathBuf,
+    pub(crate) snapshots: Setting<PathBuf>,
     /// The folder of the rendered manifests.
-    pub(crate) rendered: PathBuf,
+    pub(crate) rendered: Setting<PathBuf>,
+    /// The kubeconfig of every cluster for which the config names none: files that are merged, as
+    /// `kubectl` does.
+    pub(crate) kubeconfig: Setting<Vec<PathBuf>>,
+}
+
+/// How a cluster is reached, with everything that the config leaves open.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// With the service account of the pod we run in.
+    InCluster,
+    /// With a kubeconfig.
+    Kubeconfig {
+        /// Its files, merged.
+        files: Setting<Vec<PathBuf>>,
+        /// The context in it; none for the only one there is.
+        context: Setting<Option<String>>,
+    },
 }
 
 impl Options {
-    /// Returns when to use colour.
-    pub(crate) fn color(&self) -> ColorChoice {
-        self.color
-    }
-
-    /// Goes to the folder that was asked for.
-    pub(crate) fn enter(&self) -> anyhow::Result<()> {
-        if let Some(directory) = &self.directory {
-            env::set_current_dir(directory)
-                .with_context(|| format!("cannot go to `{}`", directory.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Settles every path, flags over variables over the config over defaults.
+    /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
+    /// asked for later.
     pub(crate) fn settle(&self) -> Result<Settings, Unreadable> {
-        let (base, config) = self.config()?;
-        let from_config =
-            |path: Option<&String>, default: &str| base.join(path.map_or(default, String::as_str));
-        let named = self.meshes.iter().filter_map(|path| given(Some(path)));
-        let named: Vec<PathBuf> = named.collect();
-        let meshes = if !named.is_empty() {
-            named
-        } else if config.meshes.is_empty() {
-            default_meshes(&base)
-        } else {
-            config.meshes.iter().map(|path| base.join(path)).collect()
+        let config = ConfigFile::read(self.config.clone())?;
+        let said = config.content.meshes.iter();
+        let meshes = match &self.meshes {
+            Some(given) => given.clone(),
+            None if config.content.meshes.is_empty() => Setting {
+                value: mesh_files::default(&config),
+                origin: Origin::Default,
+            },
+            None => Setting {
+                value: said.map(|path| config.join(path)).collect(),
+                origin: config.origin(&["meshes"]),
+            },
+        };
+        let folder = |given: &Option<Setting<PathBuf>>, said: Option<&String>, name: &str| {
+            given.clone().unwrap_or_else(|| Setting {
+                value: config.join(said.map_or(name, String::as_str)),
+                origin: config.origin(&[name]),
+            })
         };
         Ok(Settings {
-            meshes: mesh_files(&meshes)?,
-            snapshots: given(self.snapshots.as_ref())
-                .unwrap_or_else(|| from_config(config.snapshots.as_ref(), "snapshots")),
-            rendered: given(self.rendered.as_ref())
-                .unwrap_or_else(|| from_config(config.rendered.as_ref(), "rendered")),
+            snapshots: folder(
+                &self.snapshots,
+                config.content.snapshots.as_ref(),
+                "snapshots",
+            ),
+            rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
+            kubeconfig: kubeconfig(),
+            meshes,
+            config,
         })
     }
+}
 
-    /// Settles the folder of the snapshots alone: a mesh need not be there yet.
-    pub(crate) fn settle_snapshots(&self) -> Result<PathBuf, Unreadable> {
-        if let Some(folder) = given(self.snapshots.as_ref()) {
-            return Ok(folder);
+impl Settings {
+    /// Returns the settings of a command with a flag for the kubeconfig.
+    #[cfg(feature = "snapshot")]
+    #[must_use]
+    pub(crate) fn with_kubeconfig(mut self, flag: &'static str, file: Option<&PathBuf>) -> Self {
+        if let Some(value) = file.filter(|file| !file.as_os_str().is_empty()) {
+            self.kubeconfig = Setting {
+                value: vec![value.clone()],
+                origin: Origin::Flag(flag),
+            };
         }
-        let (base, config) = self.config()?;
-        Ok(base.join(config.snapshots.as_deref().unwrap_or("snapshots")))
+        self
     }
 
-    /// Returns the config, and the folder to which its paths are relative.
-    fn config(&self) -> Result<(PathBuf, Config), Unreadable> {
-        let Some(path) = given(self.config.as_ref()).or_else(find_config) else {
-            return Ok((PathBuf::new(), Config::default()));
+    /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
+    pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        mesh_files::all(&self.meshes.value)
+    }
+
+    /// Returns the files with meshes, in order, or none if there is no mesh yet.
+    pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<PathBuf>> {
+        mesh_files::any(&self.meshes.value)
+    }
+
+    /// Returns how a cluster is reached, whether the config knows it or not.
+    pub(crate) fn access(&self, cluster: &ClusterName) -> Access {
+        let origin = |field| self.config.origin(&["clusters", cluster.as_str(), field]);
+        let (path, context) = match self.config.content.clusters.get(cluster) {
+            Some(config::Access::InCluster) => return Access::InCluster,
+            Some(config::Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_ref()),
+            None => (None, None),
         };
-        let source = input::source(&path, CONFIG_LIMIT)?;
-        let config = config::read(&source).map_err(|problems| Unreadable::Wrong {
-            sources: vec![source],
-            problems,
-        })?;
-        let base = path.parent().map(Path::to_owned).unwrap_or_default();
-        Ok((base, config))
+        let files = path.map(|path| Setting {
+            value: vec![self.config.join(path)],
+            origin: origin("kubeconfig"),
+        });
+        let default_context = path.is_none().then(|| cluster.to_string());
+        Access::Kubeconfig {
+            files: files.unwrap_or_else(|| self.kubeconfig.clone()),
+            context: Setting {
+                value: context.cloned().or(default_context),
+                origin: origin("context"),
+            },
+        }
     }
 }
 
-/// Looks for the config here and above, no further than the repository's root.
-fn find_config() -> Option<PathBuf> {
-    let here = env::current_dir().ok()?;
-    let mut relative = PathBuf::new();
-    for folder in here.ancestors() {
-        let candidate = relative.join(CONFIG);
-        if candidate.is_file() {
-            return Some(candidate);
-        }
-        if folder.join(".git").exists() {
-            return None;
-        }
-        relative.push("..");
+/// Returns the kubeconfig that `kubectl` would read without being told.
+fn kubeconfig() -> Setting<Vec<PathBuf>> {
+    let listed = env::var_os(KUBECONFIG).unwrap_or_default();
+    let is_path = |path: &PathBuf| !path.as_os_str().is_empty();
+    let files: Vec<PathBuf> = env::split_paths(&listed).filter(is_path).collect();
+    if !files.is_empty() {
+        return Setting {
+            value: files,
+            origin: Origin::Variable(KUBECONFIG),
+        };
     }
-    None
-}
-
-fn default_meshes(base: &Path) -> Vec<PathBuf> {
-    ["mesh.yaml", "meshes"]
-        .into_iter()
-        .map(|name| base.join(name))
-        .filter(|path| path.exists())
-        .collect()
-}
-
-/// A folder means the YAML files in it, by name.
-fn mesh_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let mut found = Vec::new();
-        for entry in
-            fs::read_dir(path).with_context(|| format!("cannot list `{}`", path.display()))?
-        {
-            let file = entry?.path();
-            let is_yaml = file
-                .extension()
-                .is_some_and(|it| it == "yaml" || it == "yml");
-            if is_yaml && file.is_file() {
-                found.push(file);
-            }
-        }
-        if found.is_empty() {
-            bail!("`{}` has no *.yaml or *.yml file", path.display());
-        }
-        found.sort();
-        files.extend(found);
+    let home = env::home_dir().filter(is_path);
+    Setting {
+        value: home
+            .map(|home| home.join(".kube/config"))
+            .into_iter()
+            .collect(),
+        origin: Origin::Default,
     }
-    if files.is_empty() {
-        bail!(
-            "there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder \
-             with -C, or write a {CONFIG}"
-        );
-    }
-    Ok(files)
 }

@@ -1,27 +1,25 @@
 //! `clustermesh render`
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
 use clustermesh::change::{self, Loss, Stale};
-use clustermesh::diagnostic::{Diagnostic, Quoted, Severity};
-use clustermesh::fleet::{Candidate, Fleet, MissingSnapshot};
+use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
-use clustermesh::plan::{self, Plan};
-use clustermesh::rules::{self, Finding};
+use clustermesh::plan::Plan;
+use clustermesh::rules::{Finding, Purpose};
 use rayon::prelude::*;
 
 use crate::disk::tree::{Survey, survey};
 use crate::disk::{self, swap};
-use crate::input::Input;
 use crate::output::Talk;
 use crate::settings::{Options, Settings};
-use crate::{Outcome, input};
+use crate::{Outcome, evidence, input, judgement};
 
 /// The largest rendered file that is read back, in bytes.
 const MANIFEST_LIMIT: u64 = 256 << 20;
@@ -47,7 +45,7 @@ pub(crate) struct Args {
     stdout: bool,
 
     /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
     strict: bool,
 
     /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
@@ -68,74 +66,40 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let input = match input::read(options) {
+    let evidence = match evidence::gather(options) {
         // The process ends with the command, and everything is freed then at once.
-        Ok(input) => ManuallyDrop::new(input),
+        Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    talk.diagnostics(&input.sources, &input.remarks);
-    if input.meshes.is_empty() && !is_allowed(args, None, None) {
-        let files = names(input.sources.iter().map(|source| source.name.to_string()));
-        talk.wrong(&format!(
-            "no ClusterMesh in {files}, so every Peer would be deleted; if that is meant, render \
-             with --allow-empty '*'"
-        ));
-        return Ok(Outcome::Findings);
+    let mut judgement = ManuallyDrop::new(judgement::judge(&evidence, Purpose::Render)?);
+    if is_allowed(args, None, None) {
+        judgement.findings.retain(|it| it.rule.name != "no-mesh");
     }
-    let candidates = match Candidate::all(&input.meshes, &input.snapshots) {
-        Ok(candidates) => candidates,
-        Err(missing) => {
-            let problems = missing_snapshots(&missing, &input.settings);
-            talk.diagnostics(&input.sources, &problems);
-            return Ok(Outcome::Findings);
-        }
-    };
-    let members = candidates.into_par_iter().map(Candidate::member).collect();
-    let fleet = ManuallyDrop::new(Fleet::assemble(members, &input.snapshots));
-    let plan = ManuallyDrop::new(plan::plan(&fleet)?);
-    let findings = rules::findings(&fleet, &plan);
-    talk.findings(&input.sources, &findings);
-    if fails(args, &input, &findings) {
+    talk.findings(&evidence.files.of_people(), &judgement.findings);
+    let planned = judgement.planned.as_ref();
+    let Some((fleet, plan)) = planned.filter(|_| !fails(args, &judgement.findings)) else {
+        talk.counts(&judgement.findings);
         if !args.check && !args.stdout {
             talk.line("nothing was written");
         }
-        return Ok(Outcome::Findings);
-    }
+        return Ok(evidence.failure());
+    };
     if let Some(target) = &args.target {
-        return print(args, &plan, target, talk, result);
+        return print(args, plan, target, talk, result);
     }
     let rosters = fleet.members().iter().map(|member| &member.roster);
     let left_out = rosters.map(|roster| roster.left_out.len()).sum();
-    write(args, &input.settings, (&plan, left_out), talk, result)
+    write(args, &evidence.settings, (plan, left_out), talk, result)
 }
 
 /// Returns whether what was found is bad enough to stop.
-fn fails(args: &Args, input: &Input, findings: &[Finding]) -> bool {
+fn fails(args: &Args, findings: &[Finding]) -> bool {
     let limit = if args.strict {
         Severity::Warning
     } else {
         Severity::Error
     };
-    let remarks = input.remarks.iter().map(|remark| remark.severity);
-    let mut severities = findings.iter().map(|it| it.rule.severity).chain(remarks);
-    severities.any(|severity| limit <= severity)
-}
-
-fn missing_snapshots(missing: &[MissingSnapshot], settings: &Settings) -> Vec<Diagnostic> {
-    missing
-        .iter()
-        .map(|MissingSnapshot { cluster, place }| {
-            let path = settings.snapshots.join(format!("{cluster}.json"));
-            let path = input::name(&path);
-            let message = format!("cluster `{cluster}` has no snapshot: there is no `{path}`");
-            let help = format!(
-                "kubectl --context {cluster} get nodes -o json | clustermesh snapshot {cluster} --from -"
-            );
-            Diagnostic::error("missing-snapshot", message)
-                .at(place.clone(), "named here")
-                .help(help)
-        })
-        .collect()
+    findings.iter().any(|finding| limit <= finding.severity)
 }
 
 /// Prints one target's manifests.
@@ -176,7 +140,7 @@ fn write(
 ) -> anyhow::Result<Outcome> {
     let texts: Vec<_> = plan.blocks.par_iter().map(manifest::text).collect();
     let tree = manifest::tree_of(plan, &texts)?;
-    let rendered = &settings.rendered;
+    let rendered = &settings.rendered.value;
     let survey = survey(rendered, &tree)?;
     if args.check {
         return check(&survey, rendered, result);
@@ -224,14 +188,7 @@ fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::R
         let path = input::name(&rendered.join(path));
         format!("{what}: {path}\n")
     });
-    let printed = result
-        .write_all(list.collect::<String>().as_bytes())
-        .and_then(|()| result.flush());
-    // Whoever closes the list early knows that it is not empty; that stays so.
-    printed.or_else(|error| match error.kind() {
-        ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    })?;
+    crate::print(result, &list.collect::<String>())?;
     if lines.is_empty() {
         Ok(Outcome::Clean)
     } else {

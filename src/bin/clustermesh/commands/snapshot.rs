@@ -1,91 +1,194 @@
 //! `clustermesh snapshot`
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use clap::ValueHint;
+use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::{Quoted, escaped};
-use clustermesh::kilo::node::annotation;
 use clustermesh::name::ClusterName;
-use clustermesh::snapshot::{Node, SIZE_LIMIT, dump};
+use clustermesh::rules::{Finding, Purpose};
+use clustermesh::snapshot::dump;
 
+use self::keep::Keeper;
+use crate::files::Files;
 use crate::output::Talk;
-use crate::settings::Options;
-use crate::{Outcome, disk, input};
+use crate::settings::{ConfigFile, Options, Settings};
+use crate::{Outcome, clock, disk, input};
+
+mod keep;
+#[cfg(feature = "snapshot")]
+mod live;
+#[cfg(feature = "snapshot")]
+mod routes;
 
 /// The largest dump that is read, in bytes: 25,000 nodes of 18 KB, with room.
 const DUMP_LIMIT: u64 = 512 << 20;
 
-/// Keep a cluster's nodes as JSON in git
+/// Keep each cluster's nodes as JSON in git
 ///
-/// Reads what `kubectl get nodes` prints and writes what a mesh needs of it to
-/// `snapshots/CLUSTER.json`: names, labels, Kilo's annotations, pod CIDRs and addresses.
+/// Lists the nodes of every cluster that a mesh names, or of those given, and writes what a mesh
+/// needs of them to `snapshots/CLUSTER.json`: names, labels, Kilo's annotations, pod CIDRs and
+/// addresses. A cluster that cannot be read, or that seems to have lost its nodes, keeps its old
+/// snapshot; the others are written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The cluster, as the mesh calls it
+    /// The clusters, as the mesh calls them [default: all]
     #[arg(value_name = "CLUSTER", value_parser = cluster)]
-    cluster: ClusterName,
+    clusters: Vec<ClusterName>,
 
-    /// A dump of the nodes, JSON or YAML; `-` for standard input
-    #[arg(long, value_name = "FILE", required = true)]
-    from: PathBuf,
+    /// Read a dump of one cluster's nodes, JSON or YAML, instead; `-` for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    from: Option<PathBuf>,
+
+    /// Compare instead of writing; exits with 1 and a list if anything differs
+    #[arg(long)]
+    check: bool,
+
+    /// Take a cluster that keeps its old snapshot for a warning, not for a failure
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Write a snapshot although it lost usable nodes, or has too many; repeatable
+    #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
+    accept: Vec<ClusterName>,
+
+    /// Let nodes lose what their Kilo agent wrote, as when Kilo is removed; repeatable
+    #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
+    no_carry_over: Vec<ClusterName>,
+
+    /// Let warnings fail too
+    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    strict: bool,
+
+    #[cfg(feature = "snapshot")]
+    #[command(flatten)]
+    reach: Reach,
 }
 
+/// How clusters are reached.
+#[cfg(feature = "snapshot")]
+#[derive(clap::Args)]
+#[command(next_help_heading = "Reaching clusters")]
+struct Reach {
+    /// Kubeconfig with a context for each cluster [default: $KUBECONFIG, ~/.kube/config]
+    #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
+    kubeconfig: Option<PathBuf>,
+
+    /// Read the Secrets that the mesh refers to (`kubeconfigSecretRef`) from this context's cluster
+    #[arg(long, value_name = "CONTEXT", conflicts_with = "from")]
+    secrets_from: Option<String>,
+
+    /// How many seconds an answer, or a login plugin, may take
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=3600),
+        conflicts_with = "from"
+    )]
+    timeout: u64,
+}
+
+#[cfg(feature = "snapshot")]
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh snapshot                        all clusters, each by the context of its name
+  clustermesh snapshot --check                has anything changed since?
+  clustermesh snapshot east --accept east     east has really shrunk
+  clustermesh snapshot --secrets-from hub     with the kubeconfigs of the ClusterMesh operator
+  kubectl get nodes -o json | clustermesh snapshot east --from -";
+
+#[cfg(not(feature = "snapshot"))]
 const EXAMPLES: &str = "\
 Examples:
   kubectl --context east get nodes -o json | clustermesh snapshot east --from -
-  clustermesh snapshot west --from west-nodes.yaml";
+  clustermesh snapshot west --from west-nodes.yaml --check
 
-pub(crate) fn run(args: &Args, options: &Options, talk: &mut Talk) -> anyhow::Result<Outcome> {
-    let folder = match options.settle_snapshots() {
-        Ok(folder) => folder,
+This build was made without a client for clusters: it needs --from.";
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let settings = match options.settle() {
+        Ok(settings) => settings,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let text = disk::read_text(&args.from, DUMP_LIMIT)?;
-    let name = match args.from.to_str() {
+    let files = settings.mesh_files_if_any()?;
+    let meshes = match input::meshes(&files) {
+        Ok(meshes) => meshes,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let Some(dump) = &args.from else {
+        #[cfg(feature = "snapshot")]
+        return live::run(args, settings, &meshes, (talk, result));
+        #[cfg(not(feature = "snapshot"))]
+        bail!("this build has no client for clusters; name a dump of nodes with --from");
+    };
+    let [cluster] = args.clusters.as_slice() else {
+        bail!("--from reads the nodes of one cluster; name it");
+    };
+    check_named(args, &[cluster].into())?;
+    let text = disk::read_text(dump, DUMP_LIMIT)?;
+    let name = match dump.to_str() {
         Some("-") => "the standard input".to_owned(),
-        _ => format!("`{}`", input::name(&args.from)),
+        _ => format!("`{}`", input::name(dump)),
     };
     if text.trim().is_empty() {
         bail!("{name} is empty; did the command that lists the nodes fail?");
     }
-    let snapshot = dump::snapshot(args.cluster.clone(), &text).map_err(|error| {
-        anyhow::anyhow!(
-            "{name} makes no snapshot: {}",
-            escaped(&error.to_string(), 400)
-        )
-    })?;
+    let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
     drop(text);
-    let json = snapshot.to_json()?;
-    if SIZE_LIMIT < json.len() as u64 {
-        bail!(
-            "the snapshot would have {} bytes, more than the {SIZE_LIMIT} that are read back",
-            json.len()
-        );
-    }
-    let path = folder.join(format!("{}.json", args.cluster));
-    let written = disk::write_file(&path, json.as_bytes())?;
-    let nodes = described(&snapshot.nodes);
-    let done = if written { "written" } else { "unchanged" };
-    talk.line(&format!("{}: {nodes}, {done}", input::name(&path)));
-    Ok(Outcome::Clean)
+    let keeper = Keeper::new(args, &settings, &meshes);
+    let kept = keeper.keep(cluster, listing);
+    let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
+    let outcome = keeper.tell(kept, talk, result)?;
+    Ok(outcome.max(tell_of_config(args, &settings, Vec::new(), talk)))
 }
 
-/// Says how many nodes there are, and what is odd about them.
-fn described(nodes: &[Node]) -> String {
-    let total = match nodes.len() {
-        1 => "1 node".to_owned(),
-        total => format!("{total} nodes"),
-    };
-    let stale = nodes.iter().filter(|node| node.stale).count();
-    let has_key = |node: &Node| node.annotations.contains_key(annotation::KEY);
-    if !nodes.iter().any(has_key) {
-        return format!("{total}, none with a key of Kilo's (does Kilo run there?)");
+/// Tells what there is to tell of the config: these findings, and what in it has had its time.
+fn tell_of_config(
+    args: &Args,
+    settings: &Settings,
+    mut findings: Vec<Finding>,
+    talk: &mut Talk,
+) -> Outcome {
+    let ConfigFile { source, levels, .. } = &settings.config;
+    let (today, purpose) = (clock::today(), Purpose::Snapshot);
+    findings.extend(levels.expired(today, purpose));
+    let findings = levels.apply(findings, today, purpose);
+    talk.findings(&Files::new(source.iter().cloned().collect()), &findings);
+    keep::outcome(&findings, args.strict)
+}
+
+fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
+    let error = escaped(&error.to_string(), 400);
+    anyhow::anyhow!("{name} makes no snapshot: {error}")
+}
+
+/// A flag for a cluster that is not looked at is a slip, and would not do what it was meant for.
+fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
+    let flags = [
+        ("--accept", &args.accept),
+        ("--no-carry-over", &args.no_carry_over),
+    ];
+    for (flag, named) in flags {
+        if let Some(other) = named.iter().find(|it| !clusters.contains(it)) {
+            let clusters: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
+            bail!(
+                "{flag} names `{other}`, but this is about {}",
+                clusters.join(", ")
+            );
+        }
     }
-    match stale {
-        0 => total,
-        stale => format!("{total}, {stale} of them stale"),
-    }
+    Ok(())
 }
 
 fn cluster(text: &str) -> Result<ClusterName, String> {

@@ -5,17 +5,28 @@ use std::path::Path;
 
 use anyhow::bail;
 
+/// A folder that is locked.
+#[derive(Debug)]
+pub(super) struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing it is not enough while a child process, on its way to start, has a copy.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Keeps other runs away until the result is dropped, or the process ends in whatever way.
 ///
 /// Where a folder can't be locked, as on some network file systems, we go without.
-pub(super) fn hold(root: &Path) -> anyhow::Result<Option<File>> {
+pub(super) fn hold(root: &Path) -> anyhow::Result<Option<Held>> {
     let Ok(folder) = File::open(root) else {
         return Ok(None);
     };
     match folder.try_lock() {
         Err(TryLockError::WouldBlock) => bail!("another run is writing it"),
         Err(TryLockError::Error(_)) => Ok(None),
-        Ok(()) => Ok(Some(folder)),
+        Ok(()) => Ok(Some(Held(folder))),
     }
 }
 

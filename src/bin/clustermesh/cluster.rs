@@ -1,0 +1,202 @@
+//! Clusters: API servers, reached with kube and asked for their nodes.
+//!
+//! The only module that opens a socket.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clustermesh::name::ClusterName;
+use clustermesh::rules::clusters::{Fault, Weakness};
+use clustermesh::snapshot::listing::Listing;
+use tokio::runtime;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time;
+
+use self::connection::Connection;
+pub(crate) use self::hidden::Hidden;
+pub(crate) use self::kubeconfig::{Kubeconfigs, Selected};
+pub(crate) use self::secret::{Key, Store};
+
+mod answer;
+mod aside;
+mod connection;
+mod credentials;
+mod exemption;
+mod failure;
+mod hidden;
+mod kubeconfig;
+mod login;
+mod nodes;
+mod program;
+mod proxy;
+mod scrub;
+mod secret;
+
+/// How many clusters are opened at once: programs run, and may wait for the network.
+const OPENED_AT_ONCE: usize = 16;
+
+/// How many clusters are listed at once: all nodes of each are in memory, and a page of answer.
+const LISTED_AT_ONCE: usize = 3;
+
+/// How many times as long as an answer everything about a cluster may take.
+const ANSWERS: u32 = 10;
+
+/// How a cluster is reached.
+pub(crate) enum Route {
+    /// With the service account of the pod we run in.
+    InCluster,
+    /// As a context of a kubeconfig says.
+    Context(Box<Selected>),
+    /// It is the cluster that holds the Secrets.
+    Store(Arc<Store>),
+    /// As a kubeconfig in a Secret says.
+    Secret(Arc<Store>, Key),
+}
+
+/// What came of a cluster.
+pub(crate) struct Arrival {
+    /// The cluster.
+    pub(crate) cluster: ClusterName,
+    /// Its nodes, or why there are none.
+    pub(crate) answer: Result<Answer, Fault>,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+/// The nodes of a cluster.
+pub(crate) struct Answer {
+    /// The nodes.
+    pub(crate) listing: Listing,
+    /// In how many pages they came.
+    pub(crate) pages: usize,
+    /// Why it may not have been the cluster that answered.
+    pub(crate) weaknesses: Vec<Weakness>,
+    /// What no message about them may show.
+    pub(crate) hidden: Hidden,
+}
+
+/// How many may do something at once.
+struct Turns {
+    opening: Semaphore,
+    listing: Arc<Semaphore>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            opening: Semaphore::new(OPENED_AT_ONCE),
+            listing: Arc::new(Semaphore::new(LISTED_AT_ONCE)),
+        }
+    }
+}
+
+/// The time of a cluster, without what it waits for its turn.
+struct Time {
+    limit: Duration,
+    taken: Duration,
+}
+
+impl Time {
+    fn new(limit: Duration) -> Self {
+        let taken = Duration::ZERO;
+        Self { limit, taken }
+    }
+
+    /// Whoever answers in time, but again and again, would keep the others waiting.
+    async fn limit<T>(&mut self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let started = Instant::now();
+        let left = self.limit.saturating_sub(self.taken);
+        let done = time::timeout(left, work).await;
+        self.taken += started.elapsed();
+        let seconds = self.limit.as_secs();
+        done.unwrap_or(Err(Fault::Endless { seconds }))
+    }
+}
+
+/// Lists the nodes of clusters, several at once, and hands each over as it arrives.
+///
+/// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
+pub(crate) fn ask(
+    routes: BTreeMap<ClusterName, Route>,
+    patience: Duration,
+    mut arrived: impl FnMut(Arrival),
+) -> io::Result<()> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let turns = Arc::new(Turns::default());
+        let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
+        for (cluster, route) in routes {
+            let task = tasks.spawn(turn(Arc::clone(&turns), route, patience));
+            clusters.insert(task.id(), cluster);
+        }
+        while let Some(joined) = tasks.join_next_with_id().await {
+            let (id, answer, took) = match joined {
+                // Its turn ends when the answer is taken, so that answers don't pile up.
+                Ok((id, (answer, took, _turn))) => (id, answer, took),
+                Err(panicked) => {
+                    let problem = "a mistake in this program".to_owned();
+                    (
+                        panicked.id(),
+                        Err(Fault::Unreadable { problem }),
+                        Duration::ZERO,
+                    )
+                }
+            };
+            if let Some(cluster) = clusters.remove(&id) {
+                arrived(Arrival {
+                    cluster,
+                    answer,
+                    took,
+                });
+            }
+        }
+    });
+    // A plugin that hangs is no reason to.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Waits for the turn of a cluster, and asks it.
+async fn turn(
+    turns: Arc<Turns>,
+    route: Route,
+    patience: Duration,
+) -> (
+    Result<Answer, Fault>,
+    Duration,
+    Result<OwnedSemaphorePermit, AcquireError>,
+) {
+    // Kept while it waits to be listed, as open connections take memory too.
+    let opening = turns.opening.acquire().await;
+    let mut time = Time::new(patience * ANSWERS);
+    let opened = time.limit(open(route, patience)).await;
+    let listing = Arc::clone(&turns.listing).acquire_owned().await;
+    drop(opening);
+    let answer = match opened {
+        Ok(connection) => time.limit(list(connection)).await,
+        Err(fault) => Err(fault),
+    };
+    (answer, time.taken, listing)
+}
+
+async fn open(route: Route, patience: Duration) -> Result<Connection, Fault> {
+    match route {
+        Route::InCluster => Connection::in_cluster(patience).await,
+        Route::Context(selected) => Connection::open(*selected, patience).await,
+        Route::Store(store) => store.connection(patience).await,
+        Route::Secret(store, key) => store.another(&key, patience).await,
+    }
+}
+
+async fn list(connection: Connection) -> Result<Answer, Fault> {
+    let (listing, pages) = nodes::list(&connection).await?;
+    Ok(Answer {
+        listing,
+        pages,
+        weaknesses: connection.weaknesses,
+        hidden: connection.hidden,
+    })
+}

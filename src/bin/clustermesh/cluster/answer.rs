@@ -1,0 +1,229 @@
+//! Answers: one request, asked again where that may help, and read no further than is believed.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clustermesh::rules::clusters::{Fault, Right};
+use http::header::{LOCATION, RETRY_AFTER};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time;
+
+use super::connection::Connection;
+use super::failure::{self, Failure};
+
+/// For the logs of who runs the server.
+const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
+
+/// The largest page of nodes that is believed, in bytes: 250 nodes of 130 KB.
+const PAGE: usize = 32 << 20;
+
+/// The largest Secret that is believed, in bytes; it has at most 1 MiB, a third more in base64.
+const SECRET: usize = 4 << 20;
+
+/// The largest error that is read, in bytes.
+const ERROR: usize = 64 << 10;
+
+/// How often a question is asked.
+const ATTEMPTS: u32 = 5;
+
+/// How long it takes to the second time; it doubles.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What is asked, and what it needs.
+pub(super) struct Question {
+    /// The path, with its query.
+    pub(super) path: String,
+    /// The right.
+    pub(super) right: Right,
+}
+
+/// What came of a question.
+pub(super) enum Answered<T> {
+    /// This.
+    With(T),
+    /// It is no longer there: the page of a list whose token has expired, or a Secret.
+    Missing(StatusCode),
+}
+
+/// What an API server says about an error.
+#[derive(Deserialize)]
+struct Status {
+    kind: String,
+    message: Option<String>,
+}
+
+/// Asks, and again after what may pass: too many requests, errors of the server, an answer that
+/// breaks off. That it does may only show when it is read.
+pub(super) async fn answer<T>(
+    connection: &Connection,
+    question: &Question,
+    mut read: impl FnMut(&[u8]) -> Result<T, Failure>,
+) -> Result<Answered<T>, Fault> {
+    let mut attempt = 1;
+    loop {
+        let patience = connection.patience;
+        let asked = time::timeout(patience, ask(connection, question)).await;
+        let failure = match asked {
+            Ok(Ok(Answered::Missing(status))) => return Ok(Answered::Missing(status)),
+            Ok(Ok(Answered::With(bytes))) => match read(&bytes) {
+                Ok(answer) => return Ok(Answered::With(answer)),
+                Err(failure) => failure,
+            },
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                return Err(Fault::Slow {
+                    server: connection.way(),
+                    seconds: patience.as_secs(),
+                });
+            }
+        };
+        let pause = PAUSE * 2_u32.pow(attempt - 1);
+        let pause = match failure {
+            Failure::Final(fault) => return Err(fault),
+            Failure::Passing(fault, _) if attempt == ATTEMPTS => return Err(tried(fault, attempt)),
+            Failure::Passing(fault, Some(wanted)) if patience < wanted => {
+                return Err(tried(fault, attempt));
+            }
+            Failure::Passing(_, wanted) => wanted.unwrap_or(pause),
+        };
+        time::sleep(pause).await;
+        attempt += 1;
+    }
+}
+
+/// Returns a text as a part of a path or query.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+/// Says how often it was tried.
+fn tried(fault: Fault, times: u32) -> Fault {
+    match fault {
+        Fault::Refused { status, says, .. } => Fault::Refused {
+            status,
+            says,
+            attempts: times,
+        },
+        Fault::Cut { problem, .. } => Fault::Cut {
+            problem,
+            attempts: times,
+        },
+        other => other,
+    }
+}
+
+async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Vec<u8>>, Failure> {
+    let Question { path, right } = question;
+    let request = Request::get(path)
+        .header(http::header::ACCEPT, "application/json")
+        .header(http::header::USER_AGENT, AGENT)
+        .body(Body::empty())
+        .map_err(|error| {
+            Failure::Final(Fault::Unreadable {
+                problem: error.to_string(),
+            })
+        })?;
+    let response = connection.client.send(request).await;
+    let response = response.map_err(|error| failure::of_request(&error, connection))?;
+    let status = response.status();
+    if status.is_success() {
+        let limit = match right {
+            Right::ListNodes => PAGE,
+            Right::GetSecret { .. } => SECRET,
+        };
+        let bytes = body(response, limit, connection).await?;
+        return Ok(Answered::With(bytes));
+    }
+    if matches!(status, StatusCode::GONE | StatusCode::NOT_FOUND) {
+        return Ok(Answered::Missing(status));
+    }
+    let (location, wanted) = headers(response.headers());
+    if status.is_redirection() {
+        // What comes after the host may be meant for its eyes only.
+        let elsewhere = location.parse::<Uri>().ok();
+        let host = elsewhere.as_ref().and_then(Uri::host).map(str::to_owned);
+        let to = host.unwrap_or_else(|| "another path".to_owned());
+        let to = connection.hidden.hide(&to);
+        return Err(Failure::Final(Fault::Redirected { to }));
+    }
+    let says = match body(response, ERROR, connection).await {
+        Ok(bytes) => connection.hidden.hide(&said(&bytes)),
+        // The status says enough.
+        Err(_) => String::new(),
+    };
+    Err(refusal(status, says, right, wanted))
+}
+
+fn refusal(status: StatusCode, says: String, right: &Right, wanted: Option<Duration>) -> Failure {
+    match status {
+        StatusCode::UNAUTHORIZED => Failure::Final(Fault::Unauthorized { says }),
+        StatusCode::FORBIDDEN => Failure::Final(Fault::Forbidden {
+            right: right.clone(),
+            says,
+        }),
+        status => {
+            let fault = Fault::Refused {
+                status: status.as_u16(),
+                says,
+                attempts: 1,
+            };
+            if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+                Failure::Passing(fault, wanted)
+            } else {
+                Failure::Final(fault)
+            }
+        }
+    }
+}
+
+/// Returns where we are sent, and when we are to come again.
+fn headers(headers: &HeaderMap) -> (String, Option<Duration>) {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let wanted = text(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
+    let location = text(LOCATION).unwrap_or_default().to_owned();
+    (location, wanted.map(Duration::from_secs))
+}
+
+/// Reads a body of at most `limit` bytes; what is compressed counts unpacked.
+async fn body(
+    response: Response<Body>,
+    limit: usize,
+    connection: &Connection,
+) -> Result<Vec<u8>, Failure> {
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| failure::of_body(&error, connection))?;
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        if limit - bytes.len() < data.len() {
+            let problem = format!("it has more than {} MiB", limit >> 20);
+            return Err(Failure::Final(Fault::Oversized { problem }));
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
+}
+
+/// Returns what an error says, if it is one of Kubernetes. Whatever else answers may say what is not
+/// for those who read our logs, and a kubeconfig from a Secret may lead anywhere.
+fn said(bytes: &[u8]) -> String {
+    let status = serde_json::from_slice(bytes).ok();
+    let status = status.filter(|it: &Status| it.kind == "Status");
+    status.and_then(|it| it.message).unwrap_or_default()
+}

@@ -1,0 +1,179 @@
+//! Failures: what it means when a request comes to nothing.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use clustermesh::rules::clusters::{CertificateProblem, Fault};
+use hyper_util::client::legacy;
+use rustls::{AlertDescription, CertificateError};
+
+use super::connection::Connection;
+use super::proxy::Proxy;
+
+/// Why there is no answer.
+pub(super) enum Failure {
+    /// It stays so.
+    Final(Fault),
+    /// It may pass, perhaps after the time that the server wants.
+    Passing(Fault, Option<Duration>),
+}
+
+/// Returns what an error before the answer means.
+pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> Failure {
+    let is_connect = chain(error).any(|it| {
+        let error = it.downcast_ref::<legacy::Error>();
+        error.is_some_and(legacy::Error::is_connect)
+    });
+    let waited = if is_connect {
+        connection.connect
+    } else {
+        connection.patience
+    };
+    let known = chain(error).find_map(|cause| known(cause, connection, waited));
+    match (known, &connection.proxy) {
+        (Some(Failure::Passing(Fault::Cut { problem, .. }, pause)), Some(proxy)) if is_connect => {
+            Failure::Passing(unusable(proxy, connection, problem), pause)
+        }
+        (Some(failure), _) => failure,
+        (None, proxy) => {
+            let problem = connection.hidden.hide(&innermost(error));
+            match proxy {
+                Some(proxy) if is_connect => Failure::Final(unusable(proxy, connection, problem)),
+                None if is_connect => Failure::Final(unreachable(connection, problem)),
+                _ => cut(problem),
+            }
+        }
+    }
+}
+
+/// Returns what an error in the middle of an answer means.
+pub(super) fn of_body(error: &kube::Error, connection: &Connection) -> Failure {
+    let known = chain(error).find_map(|cause| known(cause, connection, connection.patience));
+    known.unwrap_or_else(|| cut(connection.hidden.hide(&innermost(error))))
+}
+
+/// Returns what a cause means, if it is one that means something by itself.
+fn known(
+    cause: &(dyn Error + 'static),
+    connection: &Connection,
+    waited: Duration,
+) -> Option<Failure> {
+    let tls = cause.downcast_ref::<rustls::Error>();
+    if let Some(problem) = tls.and_then(certificate) {
+        return Some(Failure::Final(Fault::Certificate {
+            server: connection.server.clone(),
+            problem,
+        }));
+    }
+    if cause.to_string().starts_with("dns error") {
+        // The name of a server behind a proxy is the proxy's business.
+        let fault = match &connection.proxy {
+            Some(proxy) => unusable(proxy, connection, "its name does not resolve".to_owned()),
+            None => Fault::Host {
+                host: host(&connection.server),
+            },
+        };
+        return Some(Failure::Final(fault));
+    }
+    let error = cause.downcast_ref::<io::Error>()?;
+    match error.kind() {
+        ErrorKind::TimedOut => Some(Failure::Final(Fault::Slow {
+            server: connection.way(),
+            seconds: waited.as_secs(),
+        })),
+        ErrorKind::ConnectionRefused
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::AddrNotAvailable => {
+            Some(Failure::Final(unreachable(connection, error.to_string())))
+        }
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => Some(cut(error.to_string())),
+        _ => None,
+    }
+}
+
+fn certificate(error: &rustls::Error) -> Option<CertificateProblem> {
+    use CertificateProblem::{Client, Other, OtherHost, Time, UnknownIssuer};
+    match error {
+        rustls::Error::InvalidCertificate(problem) => Some(match problem {
+            CertificateError::UnknownIssuer => UnknownIssuer,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                OtherHost
+            }
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => Time,
+            other => Other(other.to_string()),
+        }),
+        rustls::Error::AlertReceived(
+            AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRequired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::AccessDenied
+            | AlertDescription::UnknownCA,
+        ) => Some(Client),
+        rustls::Error::InvalidMessage(_) => Some(Other("the server does not speak TLS".to_owned())),
+        _ => None,
+    }
+}
+
+fn unreachable(connection: &Connection, problem: String) -> Fault {
+    match &connection.proxy {
+        Some(proxy) => unusable(proxy, connection, problem),
+        None => Fault::Unreachable {
+            server: connection.server.clone(),
+            problem,
+        },
+    }
+}
+
+fn unusable(proxy: &Proxy, connection: &Connection, problem: String) -> Fault {
+    Fault::Proxy {
+        proxy: proxy.address(),
+        origin: proxy.origin,
+        server: connection.server.clone(),
+        problem,
+    }
+}
+
+fn host(server: &str) -> String {
+    let host = server.rsplit_once(':').map_or("", |it| it.0);
+    host.to_owned()
+}
+
+/// Returns what an answer means that ends in the middle, although the connection ended well.
+pub(super) fn of_half() -> Failure {
+    cut("it ends in the middle".to_owned())
+}
+
+fn cut(problem: String) -> Failure {
+    let fault = Fault::Cut {
+        problem,
+        attempts: 1,
+    };
+    Failure::Passing(fault, None)
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        // An error within an I/O error is not among its sources; only what caused it is.
+        let within = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        within.map_or_else(|| error.source(), |within| Some(within))
+    })
+}
+
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    chain(error)
+        .last()
+        .map(ToString::to_string)
+        .unwrap_or_default()
+}

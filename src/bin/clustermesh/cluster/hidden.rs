@@ -1,0 +1,215 @@
+//! Hidden texts: secrets that no message may show, whoever brings them up.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{AuthInfo, ExecConfig};
+use serde_json::Value;
+
+use super::proxy::Proxy;
+use super::scrub::scrubbed;
+
+/// The shortest text that counts as a secret; shorter ones are in every message.
+const SHORTEST: usize = 6;
+
+/// The shortest value of a plugin's variable that may be a secret, whatever the variable is called.
+const SHORTEST_VALUE: usize = 8;
+
+/// The shortest secret that nothing but a secret has in it.
+const UNMISTAKABLE: usize = 12;
+
+/// What the name of a secret has in it.
+const NAMES: [&str; 11] = [
+    "auth", "bearer", "cookie", "cred", "jwt", "key", "pass", "pwd", "secret", "session", "token",
+];
+
+/// What stands around the words of a command line.
+const QUOTES: [char; 4] = ['\'', '"', ',', ';'];
+
+/// Texts that no message may show.
+#[derive(Clone, Default)]
+pub(crate) struct Hidden {
+    /// The longest first: a text in another may not split it.
+    texts: Vec<String>,
+    /// Those of them that are credentials for certain, and can be nothing else.
+    credentials: Vec<String>,
+}
+
+impl Hidden {
+    /// Returns what is secret of a user. Its own way to be written is the only one that shows it.
+    pub(super) fn of(user: &AuthInfo) -> Self {
+        let mut hidden = Self::default();
+        let written = serde_json::to_value(user).unwrap_or_default();
+        let text = |field: &str| written.get(field).and_then(Value::as_str);
+        for field in ["token", "password", "client-key-data"] {
+            hidden.add(text(field).unwrap_or_default());
+        }
+        if let (Some(name), Some(password)) = (text("username"), text("password")) {
+            hidden.add(&STANDARD.encode(format!("{name}:{password}")));
+        }
+        if let Some(provider) = &user.auth_provider {
+            for (name, value) in &provider.config {
+                if is_secret(name) {
+                    hidden.add(value);
+                }
+            }
+        }
+        if let Some(plugin) = &user.exec {
+            hidden.suspect_plugin(plugin);
+        }
+        hidden
+    }
+
+    /// Hides a credential.
+    pub(super) fn add(&mut self, credential: &str) {
+        let credential = credential.trim();
+        self.suspect(credential);
+        if UNMISTAKABLE <= credential.len() {
+            self.credentials.push(credential.to_owned());
+            // As it stands in JSON.
+            let written = Value::from(credential).to_string();
+            let written = written.trim_matches('"');
+            if written != credential {
+                self.credentials.push(written.to_owned());
+            }
+        }
+    }
+
+    /// Hides what lets us in to a proxy.
+    pub(super) fn add_proxy(&mut self, proxy: Option<&Proxy>) {
+        let userinfo = proxy.and_then(Proxy::userinfo).unwrap_or_default();
+        self.add(userinfo);
+        if let Some((_, password)) = userinfo.split_once(':') {
+            self.add(password);
+        }
+    }
+
+    /// Returns whether credentials are in a text that has no use for them.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        self.credentials.iter().any(|it| text.contains(it))
+    }
+
+    /// Returns `text` without them, and without what looks as if it were one.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let hide = |text: String, secret: &String| text.replace(secret.as_str(), "[hidden]");
+        scrubbed(&self.texts.iter().fold(text.to_owned(), hide))
+    }
+
+    /// Hides what may be a secret.
+    fn suspect(&mut self, text: &str) {
+        let text = text.trim();
+        if SHORTEST <= text.len() {
+            self.texts.push(text.to_owned());
+            self.texts.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        }
+    }
+
+    /// Hides what a plugin is given that may be a secret.
+    fn suspect_plugin(&mut self, plugin: &ExecConfig) {
+        for variable in plugin.env.iter().flatten() {
+            if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value"))
+                && (is_secret(name) || (SHORTEST_VALUE <= value.len() && !is_plain(value)))
+            {
+                self.suspect(value);
+            }
+        }
+        let arguments = || plugin.args.iter().flatten().map(String::as_str);
+        self.suspect_named(arguments());
+        // `-H "Authorization: Bearer …"`, and what a shell is given.
+        self.suspect_named(arguments().flat_map(str::split_whitespace));
+    }
+
+    /// Hides what comes with a name that says so: `--token=…`, `--token …`, `Authorization: …`.
+    fn suspect_named<'a>(&mut self, arguments: impl Iterator<Item = &'a str>) {
+        let mut follows = false;
+        for argument in arguments {
+            let argument = argument.trim_matches(QUOTES);
+            let named = argument
+                .split_once(['=', ':'])
+                .filter(|(name, _)| is_secret(name));
+            follows = match named {
+                Some((_, value)) => {
+                    self.suspect(value.trim_matches(QUOTES));
+                    value.is_empty()
+                }
+                None if follows && is_scheme(argument) => true,
+                None if follows => {
+                    self.suspect(argument);
+                    false
+                }
+                None => argument.starts_with('-') && is_secret(argument),
+            };
+        }
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    NAMES.iter().any(|it| name.contains(it))
+}
+
+/// Returns whether a value is words or a path, which messages may need.
+fn is_plain(value: &str) -> bool {
+    let is_path = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|it| value.starts_with(it));
+    let is_word = |it: u8| it.is_ascii_alphabetic() || b"-_. ".contains(&it);
+    (is_path && !value.contains(['+', '='])) || value.bytes().all(is_word)
+}
+
+/// Returns whether a word comes before the secret in an `Authorization`.
+fn is_scheme(word: &str) -> bool {
+    ["basic", "bearer", "token"].contains(&word.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_secret_is_shown() {
+        let user: AuthInfo = serde_json::from_value(serde_json::json!({
+            "username": "bob",
+            "password": "hunter22",
+            "token": "eyJhbGciOi",
+            "exec": {
+                "args": ["get-token", "--oidc-client-secret=s3cr3ts", "--token", "abcdefg", "plain"],
+                "env": [{ "name": "CLIENT_KEY", "value": "zyxwvu" }, { "name": "HOME", "value": "/home/bob" }],
+            },
+        }))
+        .unwrap();
+        let text = "hunter22 eyJhbGciOi s3cr3ts abcdefg plain zyxwvu /home/bob Ym9iOmh1bnRlcjIy";
+        insta::assert_snapshot!(Hidden::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] plain [hidden] /home/bob [hidden]");
+    }
+
+    #[test]
+    fn no_secret_of_a_plugin_is_shown() {
+        let user: AuthInfo = serde_json::from_value(serde_json::json!({
+            "exec": {
+                "args": [
+                    "-H", "Authorization: Bearer sesame1", "-H", "Cookie: sesame2",
+                    "-c", "export PGPASS=sesame3; login --pwd 'sesame4' --region eu-west-1",
+                    "--credentials", "sesame5 with spaces",
+                ],
+                "env": [
+                    { "name": "X", "value": "sesame-6" },
+                    { "name": "PROFILE", "value": "production" },
+                    { "name": "FILE", "value": "/home/bob/7" },
+                ],
+            },
+        }))
+        .unwrap();
+        let text = "sesame1 sesame2 sesame3 sesame4 eu-west-1 sesame5 with spaces sesame-6 production /home/bob/7";
+        insta::assert_snapshot!(Hidden::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] eu-west-1 [hidden] [hidden] production /home/bob/7");
+    }
+
+    #[test]
+    fn credentials_are_known_again() {
+        let mut hidden = Hidden::default();
+        hidden.add("short");
+        hidden.add("sesame-sesame");
+        hidden.add("sesame\"sesame");
+        assert!(hidden.are_in("a sesame-sesame b"));
+        assert!(hidden.are_in(r#"{"a":"sesame\"sesame"}"#));
+        assert!(!hidden.are_in("short sesame"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Kubeconfigs: who is reached by which context, and as whom.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clustermesh::document::nearest;
+use clustermesh::rules::clusters::Fault;
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
+
+mod source;
+
+/// A context, looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    /// Where it was found, for messages.
+    pub(super) origin: String,
+    /// The server.
+    pub(super) cluster: Cluster,
+    /// Who asks it.
+    pub(super) user: AuthInfo,
+}
+
+/// Kubeconfigs that were read, each once.
+pub(crate) struct Kubeconfigs {
+    /// How long a pipe may take.
+    patience: Duration,
+    read: BTreeMap<Vec<PathBuf>, Result<Arc<Loaded>, Fault>>,
+}
+
+/// A kubeconfig, and what it is called.
+pub(super) struct Loaded {
+    kubeconfig: Kubeconfig,
+    origin: String,
+}
+
+impl Kubeconfigs {
+    /// Returns none yet; each may take `patience` to be read.
+    pub(crate) fn new(patience: Duration) -> Self {
+        Self {
+            patience,
+            read: BTreeMap::new(),
+        }
+    }
+
+    /// Looks up a context in files that are merged as kubectl merges them.
+    pub(crate) fn context(&mut self, files: &[PathBuf], context: &str) -> Result<Selected, Fault> {
+        self.load(files)?.context(context)
+    }
+
+    /// Looks up a context, or takes the only one there is.
+    pub(crate) fn context_or_only(
+        &mut self,
+        files: &[PathBuf],
+        context: &str,
+    ) -> Result<Selected, Fault> {
+        let loaded = self.load(files)?;
+        match loaded.kubeconfig.contexts.as_slice() {
+            [only] => loaded.context(&only.name),
+            _ => loaded.context(context),
+        }
+    }
+
+    fn load(&mut self, files: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
+        let read = self.read.entry(files.to_vec());
+        read.or_insert_with(|| load(files, self.patience)).clone()
+    }
+}
+
+fn load(files: &[PathBuf], patience: Duration) -> Result<Arc<Loaded>, Fault> {
+    let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+    let origin = names.join(", ");
+    let wrong = |problem: String| Fault::Kubeconfig {
+        origin: origin.clone(),
+        problem,
+    };
+    let mut merged: Option<Kubeconfig> = None;
+    for file in files {
+        // Of a list kubectl skips the files that are not there.
+        if 1 < files.len() && !file.exists() {
+            continue;
+        }
+        let next = source::from_file(file, patience).map_err(wrong)?;
+        merged = Some(match merged {
+            Some(before) => before
+                .merge(next)
+                .map_err(|error| wrong(source::problem(&error)))?,
+            None => next,
+        });
+    }
+    let kubeconfig = merged.ok_or_else(|| wrong("there is no kubeconfig".to_owned()))?;
+    Ok(Arc::new(Loaded { kubeconfig, origin }))
+}
+
+impl Loaded {
+    /// Reads a kubeconfig that came as text.
+    pub(super) fn from_text(text: &str, origin: String) -> Result<Self, Fault> {
+        match source::from_text(text) {
+            Ok(kubeconfig) => Ok(Self { kubeconfig, origin }),
+            Err(problem) => Err(Fault::Kubeconfig { origin, problem }),
+        }
+    }
+
+    /// Looks up the context that the kubeconfig itself chooses.
+    pub(super) fn current(&self) -> Result<Selected, Fault> {
+        match self.kubeconfig.current_context.as_deref() {
+            Some(name) if !name.is_empty() => self.context(name),
+            _ => Err(self.wrong("it has no `current-context`".to_owned())),
+        }
+    }
+
+    fn context(&self, name: &str) -> Result<Selected, Fault> {
+        let contexts = &self.kubeconfig.contexts;
+        let named = contexts.iter().find(|it| it.name == name);
+        let Some(named) = named else {
+            let candidates = contexts.iter().map(|it| it.name.as_str());
+            return Err(Fault::Context {
+                origin: self.origin.clone(),
+                wanted: name.to_owned(),
+                nearest: nearest(name, candidates).map(str::to_owned),
+                known: contexts.iter().map(|it| it.name.clone()).collect(),
+            });
+        };
+        let context = named.context.as_ref();
+        let context = context.ok_or_else(|| self.wrong(format!("context `{name}` is empty")))?;
+        let clusters = &self.kubeconfig.clusters;
+        let cluster = clusters.iter().find(|it| it.name == context.cluster);
+        let cluster = cluster
+            .and_then(|it| it.cluster.clone())
+            .ok_or_else(|| self.wrong(format!("the cluster of context `{name}` is missing")))?;
+        let user = match context.user.as_deref() {
+            None | Some("") => AuthInfo::default(),
+            Some(user) => {
+                let users = &self.kubeconfig.auth_infos;
+                let found = users.iter().find(|it| it.name == user);
+                let missing = || self.wrong(format!("the user of context `{name}` is missing"));
+                let found = found.ok_or_else(missing)?;
+                found.auth_info.clone().unwrap_or_default()
+            }
+        };
+        Ok(Selected {
+            origin: self.origin.clone(),
+            cluster,
+            user,
+        })
+    }
+
+    fn wrong(&self, problem: String) -> Fault {
+        Fault::Kubeconfig {
+            origin: self.origin.clone(),
+            problem,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Sources: the texts of kubeconfigs, and what they mean where they stand.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{MAIN_SEPARATOR, Path};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use clustermesh::diagnostic::escaped;
+use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use serde_json::Value;
+
+/// The largest kubeconfig that is read, in bytes.
+const KUBECONFIG: u64 = 16 << 20;
+
+/// Reads a file, or a pipe that comes to an end within `patience`.
+pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, String> {
+    let (sender, receiver) = channel();
+    let file = path.to_owned();
+    // A pipe to which nobody writes is not even opened; then the thread is left behind.
+    thread::spawn(move || sender.send(bytes(&file)));
+    let Ok(bytes) = receiver.recv_timeout(patience) else {
+        let seconds = patience.as_secs();
+        return Err(format!(
+            "{} was not read within {seconds} s",
+            path.display()
+        ));
+    };
+    let text = bytes.and_then(text).map_err(|error| match error.kind() {
+        // The file is named already, unless it is one of several.
+        ErrorKind::NotFound => "it is not there".to_owned(),
+        _ => format!("cannot read {}: {error}", path.display()),
+    })?;
+    let mut kubeconfig = from_text(&text)?;
+    if let Some(folder) = path.parent() {
+        resolve(&mut kubeconfig, folder);
+    }
+    Ok(kubeconfig)
+}
+
+/// Reads a text.
+pub(super) fn from_text(text: &str) -> Result<Kubeconfig, String> {
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| problem(&error))?;
+    normalise(&mut kubeconfig)?;
+    Ok(kubeconfig)
+}
+
+/// Says what is wrong with a kubeconfig, and nothing of what stands in it.
+pub(super) fn problem(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(place) if 0 < place.line() => format!(
+                "it is no kubeconfig, see line {}, column {}",
+                place.line(),
+                place.column()
+            ),
+            _ => "it is no kubeconfig".to_owned(),
+        },
+        KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch => {
+            "its files are of different kinds or versions".to_owned()
+        }
+        other => escaped(&other.to_string(), 200),
+    }
+}
+
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = KUBECONFIG + 1;
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    if KUBECONFIG < bytes.len() as u64 {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}
+
+/// Decodes as kube does: PowerShell writes UTF-16.
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = bytes.chunks_exact(2).map(|it| unit([it[0], it[1]]));
+        char::decode_utf16(units).collect::<Result<String, _>>()
+    };
+    let decoded = match bytes.as_slice() {
+        [0xFF, 0xFE, rest @ ..] => wide(rest, u16::from_le_bytes).ok(),
+        [0xFE, 0xFF, rest @ ..] => wide(rest, u16::from_be_bytes).ok(),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),
+        _ => String::from_utf8(bytes).ok(),
+    };
+    decoded.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "it is no text"))
+}
+
+/// Takes out what is empty: to kubectl, that is as if it were not there.
+fn normalise(kubeconfig: &mut Kubeconfig) -> Result<(), String> {
+    let clusters = kubeconfig.clusters.iter_mut();
+    for cluster in clusters.filter_map(|it| it.cluster.as_mut()) {
+        let Cluster {
+            server,
+            certificate_authority,
+            certificate_authority_data,
+            proxy_url,
+            tls_server_name,
+            ..
+        } = cluster;
+        for field in [
+            server,
+            certificate_authority,
+            certificate_authority_data,
+            proxy_url,
+            tls_server_name,
+        ] {
+            field.take_if(|text| text.is_empty());
+        }
+    }
+    let users = kubeconfig.auth_infos.iter_mut();
+    for user in users.filter_map(|it| it.auth_info.as_mut()) {
+        // Only its own way to be written shows its secrets.
+        let normalised = serde_json::to_value(&*user).and_then(|mut written| {
+            if let Value::Object(fields) = &mut written {
+                fields.retain(|_, value| value != "");
+            }
+            serde_json::from_value(written)
+        });
+        *user = normalised.map_err(|_| "it has a user that is none".to_owned())?;
+    }
+    Ok(())
+}
+
+/// Resolves paths that are meant as seen from the kubeconfig.
+fn resolve(kubeconfig: &mut Kubeconfig, folder: &Path) {
+    let clusters = kubeconfig.clusters.iter_mut();
+    for cluster in clusters.filter_map(|it| it.cluster.as_mut()) {
+        resolve_path(&mut cluster.certificate_authority, folder);
+    }
+    let users = kubeconfig.auth_infos.iter_mut();
+    for user in users.filter_map(|it| it.auth_info.as_mut()) {
+        let AuthInfo {
+            client_certificate,
+            client_key,
+            token_file,
+            exec,
+            ..
+        } = user;
+        for path in [client_certificate, client_key, token_file] {
+            resolve_path(path, folder);
+        }
+        // A command without a separator is looked for in the PATH.
+        if let Some(plugin) = exec
+            && let Some(command) = &plugin.command
+            && command.contains(MAIN_SEPARATOR)
+        {
+            resolve_path(&mut plugin.command, folder);
+        }
+    }
+}
+
+fn resolve_path(path: &mut Option<String>, folder: &Path) {
+    let relative = path.as_ref().filter(|path| Path::new(path).is_relative());
+    let resolved = relative.map(|path| folder.join(path));
+    if let Some(resolved) = resolved.and_then(|path| path.into_os_string().into_string().ok()) {
+        *path = Some(resolved);
+    }
+}

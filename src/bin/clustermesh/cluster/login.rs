@@ -1,0 +1,123 @@
+//! Logins: the plugins that a kubeconfig names, run once, without a terminal, and not for ever.
+//!
+//! kube would run them too, but three times for a connection, with our terminal, for as long as
+//! they like, and with their output in its errors.
+
+use std::process::Command;
+use std::time::Duration;
+
+use clustermesh::rules::clusters::{Fault, LoginProblem};
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::hidden::Hidden;
+use super::program;
+
+/// Who a plugin says that we are.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Credentials {
+    /// A bearer token.
+    pub(super) token: Option<String>,
+    /// A client certificate, as PEM.
+    pub(super) client_certificate_data: Option<String>,
+    /// Its key, as PEM.
+    pub(super) client_key_data: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ExecCredential {
+    kind: Option<String>,
+    status: Option<Credentials>,
+}
+
+/// Runs a plugin, blocking, for at most `patience`.
+pub(super) fn login(
+    plugin: &ExecConfig,
+    hidden: &Hidden,
+    patience: Duration,
+) -> Result<Credentials, Fault> {
+    let command = plugin.command.clone().unwrap_or_default();
+    run(plugin, patience)
+        .and_then(|printed| credentials(&printed))
+        .map_err(|problem| Fault::Login {
+            command,
+            problem: match problem {
+                LoginProblem::Failed { status, stderr } => {
+                    let stderr = hidden.hide(&stderr);
+                    let lines = stderr.lines().map(str::trim).filter(|it| !it.is_empty());
+                    let stderr = lines.collect::<Vec<_>>().join(" | ");
+                    LoginProblem::Failed { status, stderr }
+                }
+                other => other,
+            },
+        })
+}
+
+/// Returns what a plugin prints.
+fn run(plugin: &ExecConfig, patience: Duration) -> Result<String, LoginProblem> {
+    if plugin.interactive_mode == Some(ExecInteractiveMode::Always) {
+        return Err(LoginProblem::Interactive);
+    }
+    let ended = program::run(&mut command(plugin)?, patience)
+        .map_err(|error| LoginProblem::Start(error.to_string()))?
+        .ok_or(LoginProblem::Slow(patience.as_secs()))?;
+    if !ended.status.success() {
+        return Err(LoginProblem::Failed {
+            status: ended.status.to_string(),
+            stderr: ended.stderr,
+        });
+    }
+    Ok(ended.stdout)
+}
+
+fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
+    let name = plugin.command.as_deref().filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| LoginProblem::Start("it has no `command`".to_owned()))?;
+    let mut command = Command::new(name);
+    command.args(plugin.args.iter().flatten());
+    for variable in plugin.env.iter().flatten() {
+        if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(LoginProblem::Start(
+                    "a variable of its `env` is none".to_owned(),
+                ));
+            }
+            command.env(name, value);
+        }
+    }
+    let mut spec = json!({ "interactive": false });
+    if plugin.provide_cluster_info
+        && let Some(cluster) = &plugin.cluster
+    {
+        spec["cluster"] = json!(cluster);
+    }
+    let asked = json!({ "apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec });
+    command.env("KUBERNETES_EXEC_INFO", asked.to_string());
+    Ok(command)
+}
+
+/// Reads an `ExecCredential`, JSON or YAML, without a word about what stands in it.
+fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
+    if printed.trim().is_empty() {
+        return Err(LoginProblem::Unreadable("it printed nothing"));
+    }
+    let options = serde_saphyr::options! { with_snippet: false };
+    let read: ExecCredential = serde_saphyr::from_str_with_options(printed, options)
+        .map_err(|_| LoginProblem::Unreadable("it is no ExecCredential"))?;
+    if read.kind.is_some_and(|kind| kind != "ExecCredential") {
+        return Err(LoginProblem::Unreadable("it is no ExecCredential"));
+    }
+    let status = read
+        .status
+        .ok_or(LoginProblem::Unreadable("it has no `status`"))?;
+    let has_certificate =
+        status.client_certificate_data.is_some() && status.client_key_data.is_some();
+    if status.token.is_none() && !has_certificate {
+        return Err(LoginProblem::Unreadable(
+            "it has neither a token nor a certificate with its key",
+        ));
+    }
+    Ok(status)
+}

@@ -1,0 +1,109 @@
+//! Programs: run without a terminal and not for ever, with what they print.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The most that is kept of what a program prints, in bytes.
+const OUTPUT: usize = 1 << 20;
+
+/// How often a program is looked at.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// How long it may take for the last of its output to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A program that has ended.
+pub(super) struct Ended {
+    /// How it ended.
+    pub(super) status: ExitStatus,
+    /// What it printed.
+    pub(super) stdout: String,
+    /// What it complained about.
+    pub(super) stderr: String,
+}
+
+/// What a program prints, as far as it has come.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Ends with the output.
+    end: Receiver<()>,
+}
+
+/// Runs a program. If it takes longer than `patience` it is ended, with all that it started, and
+/// nothing is returned.
+pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Option<Ended>> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        command.process_group(0);
+    }
+    let deadline = Instant::now() + patience;
+    let mut child = command.spawn()?;
+    let stdout = child.stdout.take().map(Output::read_aside);
+    let stderr = child.stderr.take().map(Output::read_aside);
+    while deadline.checked_duration_since(Instant::now()).is_some() {
+        if let Some(status) = child.try_wait()? {
+            // What it leaves behind may hold its output, and has nothing to add.
+            let until = Instant::now() + LAST_WORDS;
+            let text = |output: Option<Output>| output.map(|it| it.text(until));
+            return Ok(Some(Ended {
+                status,
+                stdout: text(stdout).unwrap_or_default(),
+                stderr: text(stderr).unwrap_or_default(),
+            }));
+        }
+        thread::sleep(GLANCE);
+    }
+    end(&mut child)?;
+    Ok(None)
+}
+
+/// Ends a program and all that it started.
+fn end(child: &mut Child) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // It is no group of its own if it has just ended.
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(())
+}
+
+impl Output {
+    /// Reads on a thread of its own, so that nobody waits for who waits for us.
+    fn read_aside(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (sender, end) = channel();
+        let read = Arc::clone(&bytes);
+        thread::spawn(move || {
+            let mut block = [0; 4096];
+            // What was read before an error is all there is.
+            while let Ok(length @ 1..) = pipe.read(&mut block) {
+                let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = OUTPUT - read.len();
+                read.extend(block.iter().take(length.min(room)));
+            }
+            drop(sender);
+        });
+        Self { bytes, end }
+    }
+
+    /// Returns what has come by then, or by the end.
+    fn text(self, until: Instant) -> String {
+        let left = until.saturating_duration_since(Instant::now());
+        // Either it has ended, or we no longer wait.
+        let _ = self.end.recv_timeout(left);
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -1,0 +1,103 @@
+//! Proxies: by whom a server is reached, and who says so.
+
+use std::env;
+use std::net::IpAddr;
+
+use http::Uri;
+
+use super::exemption::is_exempt;
+
+/// The schemes of proxies, and their ports.
+const SCHEMES: [(&str, u16); 3] = [("http", 80), ("https", 443), ("socks5", 1080)];
+
+/// A proxy on the way to a server.
+#[derive(Clone)]
+pub(super) struct Proxy {
+    /// Where it is, and who we are to it.
+    pub(super) url: Uri,
+    /// Who says so: a field of the kubeconfig, or a variable.
+    pub(super) origin: &'static str,
+}
+
+impl Proxy {
+    /// Returns the proxy on the way: the kubeconfig's, else the environment's, as kubectl takes it.
+    pub(super) fn before(server: &Uri, configured: Option<&str>) -> Result<Option<Self>, String> {
+        let configured = configured.map(|proxy| ("proxy-url", proxy.to_owned()));
+        let Some((origin, text)) = configured.or_else(|| environment_proxy(server)) else {
+            return Ok(None);
+        };
+        match url(&text) {
+            Some(url) => Ok(Some(Self { url, origin })),
+            None => Err(format!(
+                "`{origin}` is no URL of a http, https or socks5 proxy"
+            )),
+        }
+    }
+
+    /// Returns where it is, as `host:port`, without anything that may be a secret.
+    pub(super) fn address(&self) -> String {
+        host_and_port(&self.url)
+    }
+
+    /// Returns what it is told to let us in, if anything.
+    pub(super) fn userinfo(&self) -> Option<&str> {
+        let authority = self.url.authority()?.as_str();
+        Some(authority.split_once('@')?.0)
+    }
+}
+
+/// Returns whether a server is this machine.
+pub(super) fn is_local(server: &Uri) -> bool {
+    let host = server.host().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host == "localhost" || address.is_ok_and(|it: IpAddr| it.is_loopback())
+}
+
+/// Returns a server or proxy as `host:port`, without anything that may be a secret.
+pub(super) fn host_and_port(url: &Uri) -> String {
+    let host = url.host().unwrap_or_default();
+    let port = match (url.port_u16(), url.scheme_str()) {
+        (Some(port), _) => port,
+        (None, Some("http")) => 80,
+        (None, _) => 443,
+    };
+    format!("{host}:{port}")
+}
+
+/// Reads a URL, which may lack scheme and port.
+fn url(text: &str) -> Option<Uri> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    // A name that the proxy resolves is one that we don't look at either way.
+    let scheme = if scheme == "socks5h" {
+        "socks5"
+    } else {
+        scheme
+    };
+    let (_, port) = SCHEMES.into_iter().find(|(it, _)| *it == scheme)?;
+    let url: Uri = format!("{scheme}://{rest}").parse().ok()?;
+    url.host().filter(|host| !host.is_empty())?;
+    if url.port().is_some() {
+        return Some(url);
+    }
+    format!("{scheme}://{}:{port}", url.authority()?)
+        .parse()
+        .ok()
+}
+
+/// Returns the proxy that the environment wants for a server, and the variable. As in Go, none for
+/// this machine.
+fn environment_proxy(server: &Uri) -> Option<(&'static str, String)> {
+    let variable = |names: [&'static str; 2]| {
+        let values = names.into_iter();
+        let mut values = values.filter_map(|name| Some((name, env::var(name).ok()?)));
+        values.find(|(_, value)| !value.is_empty())
+    };
+    let proxy = if server.scheme_str() == Some("https") {
+        variable(["HTTPS_PROXY", "https_proxy"])
+    } else {
+        variable(["HTTP_PROXY", "http_proxy"])
+    };
+    let exempt = variable(["NO_PROXY", "no_proxy"]);
+    let exempt = exempt.map(|(_, value)| value).unwrap_or_default();
+    proxy.filter(|_| !is_local(server) && !is_exempt(server, &exempt))
+}

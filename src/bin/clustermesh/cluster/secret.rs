@@ -1,0 +1,200 @@
+//! Secrets: the kubeconfigs that the operator's mesh refers to, read from its own cluster.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clustermesh::mesh::SecretKeyRef;
+use clustermesh::rules::clusters::{Fault, Right, Weakness};
+use kube::config::{AuthInfo, Cluster};
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+use super::answer::{Answered, Question, answer, encoded};
+use super::connection::Connection;
+use super::failure::{self, Failure};
+use super::kubeconfig::{Loaded, Selected};
+
+/// The cluster that holds the Secrets.
+pub(crate) struct Store {
+    selected: Result<Selected, Fault>,
+    opened: OnceCell<Result<Connection, Fault>>,
+}
+
+/// A key of a Secret.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    namespace: String,
+    secret: SecretKeyRef,
+}
+
+/// As much of a Secret as is needed.
+#[derive(Deserialize)]
+struct Secret {
+    kind: Option<String>,
+    #[serde(default)]
+    data: Option<BTreeMap<String, String>>,
+}
+
+impl Key {
+    /// Returns what a mesh names in its namespace. The names are no others than Kubernetes allows:
+    /// in a path, `..` would lead elsewhere.
+    pub(crate) fn new(namespace: &str, secret: &SecretKeyRef) -> Result<Self, Fault> {
+        let problem = if !is_label(namespace) {
+            "its namespace is no DNS-1123 label"
+        } else if !is_subdomain(&secret.name) {
+            "its name is no DNS-1123 subdomain"
+        } else {
+            return Ok(Self {
+                namespace: namespace.to_owned(),
+                secret: secret.clone(),
+            });
+        };
+        Err(Fault::Secret {
+            origin: format!("Secret {namespace}/{}", secret.name),
+            problem: problem.to_owned(),
+        })
+    }
+}
+
+impl Store {
+    /// Returns the cluster of a context.
+    pub(crate) fn new(selected: Result<Selected, Fault>) -> Self {
+        Self {
+            selected,
+            opened: OnceCell::new(),
+        }
+    }
+
+    /// Opens the cluster, once for all who ask.
+    pub(super) async fn connection(&self, patience: Duration) -> Result<Connection, Fault> {
+        let open = || async { Connection::open(self.selected.clone()?, patience).await };
+        self.opened.get_or_init(open).await.clone()
+    }
+
+    /// Opens another cluster, of which the kubeconfig is in a Secret.
+    pub(super) async fn another(&self, key: &Key, patience: Duration) -> Result<Connection, Fault> {
+        let store = self.connection(patience).await?;
+        let selected = kubeconfig(&store, key).await?;
+        let mut connection = Connection::open(selected, patience).await?;
+        let weaknesses = store.weaknesses.iter().map(|weakness| match weakness {
+            Weakness::UncheckedCertificate | Weakness::UncheckedStore => Weakness::UncheckedStore,
+            Weakness::Unencrypted | Weakness::UnencryptedStore => Weakness::UnencryptedStore,
+        });
+        connection.weaknesses.extend(weaknesses);
+        Ok(connection)
+    }
+}
+
+/// Reads a kubeconfig.
+async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Fault> {
+    let Key { namespace, secret } = key;
+    let SecretKeyRef { name, key } = secret;
+    let origin = format!("Secret {namespace}/{name}");
+    let wrong = |problem: String| Fault::Secret {
+        origin: origin.clone(),
+        problem,
+    };
+    let question = Question {
+        path: format!(
+            "/api/v1/namespaces/{}/secrets/{}",
+            encoded(namespace),
+            encoded(name)
+        ),
+        right: Right::GetSecret {
+            namespace: namespace.clone(),
+            name: name.clone(),
+        },
+    };
+    let read = |bytes: &[u8]| {
+        serde_json::from_slice(bytes).map_err(|error| {
+            if error.is_eof() {
+                return failure::of_half();
+            }
+            // What stands in it is nobody's business, not even in an error.
+            Failure::Final(wrong("it is no Secret".to_owned()))
+        })
+    };
+    let secret: Secret = match answer(connection, &question, read).await? {
+        Answered::With(secret) => secret,
+        Answered::Missing(_) => return Err(wrong("there is none of that name".to_owned())),
+    };
+    if secret.kind.as_deref() != Some("Secret") {
+        return Err(wrong("it is no Secret".to_owned()));
+    }
+    let data = secret.data.unwrap_or_default();
+    let Some(value) = data.get(key) else {
+        let known: Vec<&str> = data.keys().map(String::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "it is empty".to_owned(),
+            known => format!("it has {}", known.join(", ")),
+        };
+        return Err(wrong(format!("it has no key `{key}`; {known}")));
+    };
+    let text = STANDARD.decode(value.trim()).ok();
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or_else(|| wrong(format!("its key `{key}` is no text")))?;
+    let loaded = Loaded::from_text(&text, format!("{origin}, key {key}"))?;
+    harmless(loaded.current()?)
+}
+
+fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_part(text)
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+/// Returns whether a text is what DNS-1123 has between two dots.
+fn is_part(text: &str) -> bool {
+    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    let is_outer = |it: Option<&u8>| it.is_some_and(|it| *it != b'-');
+    let bytes = text.as_bytes();
+    bytes.iter().copied().all(is_inner) && is_outer(bytes.first()) && is_outer(bytes.last())
+}
+
+/// Refuses what would make whoever writes the Secret run programs or read files here.
+fn harmless(selected: Selected) -> Result<Selected, Fault> {
+    let Selected {
+        origin,
+        cluster,
+        user,
+    } = &selected;
+    let Cluster {
+        certificate_authority,
+        ..
+    } = cluster;
+    let AuthInfo {
+        token_file,
+        client_certificate,
+        client_key,
+        auth_provider,
+        exec,
+        ..
+    } = user;
+    let fields = [
+        ("exec", exec.is_some()),
+        ("auth-provider", auth_provider.is_some()),
+        ("tokenFile", token_file.is_some()),
+        ("client-certificate", client_certificate.is_some()),
+        ("client-key", client_key.is_some()),
+        ("certificate-authority", certificate_authority.is_some()),
+    ];
+    // A cluster has none of them; they would make our request one to something else.
+    let server = cluster.server.as_deref().unwrap_or_default();
+    if server.contains(['?', '#']) {
+        return Err(Fault::Kubeconfig {
+            origin: origin.clone(),
+            problem: "`server` has a query or fragment".to_owned(),
+        });
+    }
+    match fields.into_iter().find(|(_, is_there)| *is_there) {
+        None => Ok(selected),
+        Some((field, _)) => Err(Fault::Unsafe {
+            origin: origin.clone(),
+            field,
+        }),
+    }
+}

@@ -1,0 +1,215 @@
+//! `clustermesh config`
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use clustermesh::config::{Ignore, Limits, RuleLevel};
+use clustermesh::name::ClusterName;
+use clustermesh::place::Place;
+
+use crate::Outcome;
+use crate::input::{self, Unreadable};
+use crate::output::Talk;
+use crate::settings::{Access, Options, Origin, Setting, Settings};
+
+mod shown;
+
+use shown::{Shown, Value};
+
+/// Print every setting and where it came from
+///
+/// Flags go over `CLUSTERMESH_*` variables, these over the config, and that over defaults. The
+/// clusters are those of the config and of the meshes.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// How to print them
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh config
+  clustermesh config --output json | jq '.settings[] | select(.origin.kind == \"variable\")'";
+
+/// How the settings are printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A table for people
+    Text,
+    /// An object for programs
+    Json,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let settings = match options.settle() {
+        Ok(settings) => settings,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let mut clusters: BTreeSet<ClusterName> =
+        settings.config.content.clusters.keys().cloned().collect();
+    match clusters_of_meshes(&settings) {
+        Ok(found) => clusters.extend(found),
+        Err(unreadable) => talk.note(&format!(
+            "the clusters of the meshes are not among these: {unreadable}"
+        )),
+    }
+    let shown = all(&settings, &clusters);
+    let text = match args.output {
+        Format::Text => shown::table(&shown),
+        Format::Json => shown::json(&shown)?,
+    };
+    result.write_all(text.as_bytes())?;
+    result.flush()?;
+    Ok(Outcome::Clean)
+}
+
+fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadable> {
+    let read = input::meshes(&settings.mesh_files()?)?;
+    let entries = read.into_iter().flat_map(|mesh| mesh.entries);
+    Ok(entries.map(|entry| entry.name).collect())
+}
+
+/// Returns everything there is to show, in the order in which a config says it.
+fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
+    let config = &settings.config;
+    let shown = |name: &str, value: Value, origin: &Origin| Shown::new(name, value, origin, config);
+    let paths = |name: &str, setting: &Setting<Vec<PathBuf>>| {
+        shown(name, Value::paths(&setting.value), &setting.origin)
+    };
+    let path = |name: &str, setting: &Setting<PathBuf>| {
+        shown(name, Value::path(&setting.value), &setting.origin)
+    };
+    let file = config.path.value.as_ref();
+    let file = file.map_or(Value::Nothing("none"), |path| Value::path(path));
+    // A folder that cannot be listed has no files, and the note says why.
+    let meshes = settings.mesh_files_if_any().unwrap_or_default();
+    let mut all = vec![
+        shown("config", file, &config.path.origin),
+        shown("meshes", Value::paths(&meshes), &settings.meshes.origin),
+        path("snapshots", &settings.snapshots),
+        path("rendered", &settings.rendered),
+        paths("kubeconfig", &settings.kubeconfig),
+    ];
+    for cluster in clusters {
+        let name = |field: &str| format!("clusters.{cluster}.{field}");
+        let access = settings.access(cluster);
+        let is_in_cluster = Value::Boolean(matches!(access, Access::InCluster));
+        if let Access::Kubeconfig { files, context } = access {
+            let value = context.value.map(Value::Text);
+            let value = value.unwrap_or(Value::Nothing("the only one"));
+            all.push(paths(&name("kubeconfig"), &files));
+            all.push(shown(&name("context"), value, &context.origin));
+        }
+        let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
+        all.push(shown(&name("inCluster"), is_in_cluster, &origin));
+    }
+    all.extend(limits(settings));
+    all.extend(rules(settings));
+    all.extend(ignores(settings));
+    all
+}
+
+fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
+    // Named one by one, so that one more is not forgotten here.
+    let Limits {
+        nodes,
+        lost_nodes,
+        lost_percent,
+        gone_percent,
+        stale_after_seconds,
+    } = settings.config.content.limits;
+    let limits = [
+        ("nodes", nodes as u64),
+        ("lostNodes", lost_nodes as u64),
+        ("lostPercent", lost_percent as u64),
+        ("gonePercent", gone_percent as u64),
+        ("staleAfterSeconds", u64::from(stale_after_seconds)),
+    ];
+    limits.into_iter().map(|(field, number)| {
+        let config = &settings.config;
+        let origin = config.origin(&["limits", field]);
+        let name = format!("limits.{field}");
+        Shown::new(&name, Value::Number(number), &origin, config)
+    })
+}
+
+fn rules(settings: &Settings) -> Vec<Shown> {
+    let mut all = Vec::new();
+    for said in &settings.config.content.rules {
+        let RuleLevel {
+            rule,
+            level,
+            reason,
+            until,
+            place,
+        } = said;
+        let fields = [
+            ("level", Some(level.to_string())),
+            ("reason", reason.clone()),
+            ("until", until.map(|it| it.to_string())),
+        ];
+        all.extend(shown_fields(
+            settings,
+            &format!("rules.{rule}"),
+            place,
+            fields,
+        ));
+    }
+    all
+}
+
+fn ignores(settings: &Settings) -> Vec<Shown> {
+    let mut all = Vec::new();
+    for (index, said) in settings.config.content.ignore.iter().enumerate() {
+        let Ignore {
+            rule,
+            cluster,
+            node,
+            reason,
+            until,
+            place,
+        } = said;
+        let fields = [
+            ("rule", Some(rule.clone())),
+            ("cluster", cluster.as_ref().map(ToString::to_string)),
+            ("node", node.clone()),
+            ("reason", Some(reason.clone())),
+            ("until", until.map(|it| it.to_string())),
+        ];
+        all.extend(shown_fields(
+            settings,
+            &format!("ignore.{index}"),
+            place,
+            fields,
+        ));
+    }
+    all
+}
+
+/// Returns those of the fields at a place of the config that it says.
+fn shown_fields<const N: usize>(
+    settings: &Settings,
+    name: &str,
+    place: &Place,
+    fields: [(&str, Option<String>); N],
+) -> impl Iterator<Item = Shown> {
+    fields.into_iter().filter_map(move |(field, said)| {
+        let origin = Origin::File(place.key(field));
+        let name = format!("{name}.{field}");
+        Some(Shown::new(
+            &name,
+            Value::Text(said?),
+            &origin,
+            &settings.config,
+        ))
+    })
+}

@@ -1,0 +1,177 @@
+//! Settings as they are printed: a table for people, an object for programs.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clustermesh::diagnostic::{escaped, is_deceptive};
+use serde::{Serialize, Serializer};
+
+use crate::settings::{ConfigFile, Origin};
+
+/// The longest name and the longest value that are shown, in characters.
+const SHOWN: usize = 400;
+
+/// A setting.
+#[derive(Serialize)]
+pub(super) struct Shown {
+    name: String,
+    value: Value,
+    origin: ShownOrigin,
+}
+
+/// What a setting says.
+pub(super) enum Value {
+    /// A text.
+    Text(String),
+    /// Several of them.
+    List(Vec<String>),
+    /// A number.
+    Number(u64),
+    /// Yes or no.
+    Boolean(bool),
+    /// No value, and what that means.
+    Nothing(&'static str),
+}
+
+/// Who said so.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+enum ShownOrigin {
+    Flag {
+        flag: &'static str,
+    },
+    Variable {
+        variable: &'static str,
+    },
+    File {
+        file: String,
+        line: usize,
+        column: usize,
+    },
+    Default,
+}
+
+/// Everything at once.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    settings: &'a [Shown],
+}
+
+impl Shown {
+    /// Returns a setting with the lines and columns of a config.
+    pub(super) fn new(name: &str, value: Value, origin: &Origin, config: &ConfigFile) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            origin: ShownOrigin::new(origin, config),
+        }
+    }
+
+    /// Returns a line for each value, and at least one.
+    fn lines(&self) -> Vec<[String; 3]> {
+        let values = match &self.value {
+            Value::Text(text) => vec![escaped(text, SHOWN)],
+            Value::List(texts) if texts.is_empty() => vec!["(none)".to_owned()],
+            Value::List(texts) => texts.iter().map(|text| escaped(text, SHOWN)).collect(),
+            Value::Number(number) => vec![number.to_string()],
+            Value::Boolean(is_so) => vec![is_so.to_string()],
+            Value::Nothing(meaning) => vec![format!("({meaning})")],
+        };
+        let line = |value| [self.name.clone(), value, self.origin.text()];
+        values.into_iter().map(line).collect()
+    }
+}
+
+impl Value {
+    /// Returns a path.
+    pub(super) fn path(path: &Path) -> Self {
+        Self::Text(path.to_string_lossy().into_owned())
+    }
+
+    /// Returns several paths.
+    pub(super) fn paths(paths: &[PathBuf]) -> Self {
+        let texts = paths.iter().map(|path| path.to_string_lossy().into_owned());
+        Self::List(texts.collect())
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(texts) => texts.serialize(serializer),
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Boolean(is_so) => serializer.serialize_bool(*is_so),
+            Self::Nothing(_) => serializer.serialize_unit(),
+        }
+    }
+}
+
+impl ShownOrigin {
+    fn new(origin: &Origin, config: &ConfigFile) -> Self {
+        match origin {
+            Origin::Flag(flag) => Self::Flag { flag },
+            Origin::Variable(variable) => Self::Variable { variable },
+            Origin::Default => Self::Default,
+            Origin::File(place) => {
+                let source = config.source.as_ref();
+                let offset = source.and_then(|it| Some(it.position(it.locate(place)?.start)));
+                let (line, column) = offset.map_or((1, 1), |it| (it.line, it.column));
+                Self::File {
+                    file: place.source.to_string(),
+                    line,
+                    column,
+                }
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Flag { flag } => (*flag).to_owned(),
+            Self::Variable { variable } => (*variable).to_owned(),
+            Self::File { file, line, column } => format!("{file}:{line}:{column}"),
+            Self::Default => "default".to_owned(),
+        }
+    }
+}
+
+/// Returns a line for every value, in columns.
+pub(super) fn table(settings: &[Shown]) -> String {
+    let mut lines = vec![["SETTING", "VALUE", "ORIGIN"].map(str::to_owned)];
+    lines.extend(settings.iter().flat_map(Shown::lines));
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let (first, second) = (width(0), width(1));
+    let text = lines
+        .iter()
+        .map(|[name, value, origin]| format!("{name:first$}  {value:second$}  {origin}\n"));
+    text.collect()
+}
+
+/// Returns JSON, in which everything that could steer a terminal is escaped.
+pub(super) fn json(settings: &[Shown]) -> anyhow::Result<String> {
+    let document = Document {
+        api_version: "kilo-clustermesh.io/v1",
+        kind: "Settings",
+        settings,
+    };
+    let mut text = String::new();
+    for character in serde_json::to_string_pretty(&document)?.chars() {
+        // Deceptive ones stand in texts only, where an escape means the same.
+        if character != '\n' && is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(text, "\\u{unit:04x}")?;
+            }
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,76 @@
+//! `clustermesh explain`
+
+use std::fmt::Write as _;
+use std::io;
+
+use anyhow::bail;
+use clustermesh::document::nearest;
+use clustermesh::rules::{self, QUESTIONS, Rule};
+
+use crate::Outcome;
+
+/// Say what a rule finds, why it matters, and what to do
+///
+/// Without RULE it lists every rule by the question that it answers.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The rule, by its name or the operator's reason code
+    #[arg(value_name = "RULE")]
+    rule: Option<String>,
+
+    /// Every rule, as one page of Markdown
+    #[arg(long, conflicts_with = "rule")]
+    all: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh explain
+  clustermesh explain missing-endpoint
+  clustermesh explain NodeNoEndpoint";
+
+pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+    let text = match &args.rule {
+        _ if args.all => rules::manual(),
+        None => list(),
+        Some(name) => explained(name)?,
+    };
+    crate::print(result, &text)?;
+    Ok(Outcome::Clean)
+}
+
+/// Returns the pages of the rules of a name.
+fn explained(name: &str) -> anyhow::Result<String> {
+    let found = rules::find(name);
+    if found.is_empty() {
+        let all = rules::all();
+        let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
+        let names = all.iter().map(|rule| rule.name).chain(aliases);
+        match nearest(name, names) {
+            Some(meant) => bail!("there is no rule `{name}`; did you mean `{meant}`?"),
+            None => bail!("there is no rule `{name}`; `clustermesh explain` lists all"),
+        }
+    }
+    let pages: Vec<String> = found.iter().map(|rule| rules::page_of(rule, 1)).collect();
+    Ok(pages.join("\n"))
+}
+
+/// Returns every rule with what it finds, in a sentence.
+fn list() -> String {
+    let mut text = String::new();
+    for question in QUESTIONS {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(question.title);
+        text.push('\n');
+        let mut rules: Vec<&Rule> = question.rules.to_vec();
+        rules.sort_by_key(|rule| rule.name);
+        for rule in rules {
+            let summary = rule.page().summary().replace('\n', " ");
+            let _ = writeln!(text, "  {:<28} {summary}", rule.name);
+        }
+    }
+    text
+}

@@ -1,0 +1,65 @@
+//! `clustermesh man`
+
+use std::io::{self, Write};
+
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::Outcome;
+
+/// Print a manual page
+///
+/// Without COMMAND it is the page of the program, which names the others.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The command
+    // What it can be is set where the commands are known.
+    #[arg(value_name = "COMMAND", id = COMMAND)]
+    command: Option<String>,
+}
+
+/// What clap calls the argument.
+pub(crate) const COMMAND: &str = "command";
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh man render | man -l -
+  clustermesh man > /usr/local/share/man/man1/clustermesh.1";
+
+pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
+    // There is no page for `help`.
+    let mut program = crate::command().disable_help_subcommand(true);
+    // So that commands know the options of every command, and their full names.
+    program.build();
+    let wanted = args.command.as_deref();
+    let command = wanted.and_then(|name| program.find_subcommand(name).cloned());
+    result.write_all(&page(command.unwrap_or(program))?)?;
+    result.flush()?;
+    Ok(Outcome::Clean)
+}
+
+/// Returns the page of a command. What stands at the end of its help is set as it is written, for
+/// it has columns and commands.
+fn page(command: Command) -> io::Result<Vec<u8>> {
+    let end = command.get_after_long_help().or(command.get_after_help());
+    let end = end.map(ToString::to_string).unwrap_or_default();
+    let command = command
+        .after_help(None::<&str>)
+        .after_long_help(None::<&str>);
+    let mut page = Vec::new();
+    let source = format!("clustermesh {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(source).render(&mut page)?;
+    if let Some((heading, lines)) = end.split_once('\n') {
+        let mut section = Roff::new();
+        let heading = heading.trim_end_matches(':').to_uppercase();
+        section.control("SH", [heading.as_str()]).control("nf", []);
+        for line in lines.lines() {
+            section.text([roman(line)]);
+        }
+        section.control("fi", []);
+        page.extend(section.to_roff().into_bytes());
+    }
+    Ok(page)
+}

@@ -1,0 +1,381 @@
+//! Keeping: nodes that were listed become the snapshot of their cluster, or are compared with it.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clustermesh::config::{Date, Limits};
+use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::document::nearest;
+use clustermesh::kilo::carry_over::carry_over;
+use clustermesh::kilo::node::annotation;
+use clustermesh::mesh::{Entry, Mesh};
+use clustermesh::name::ClusterName;
+use clustermesh::renewal::{Candidate, Owners, Refusal, renewal};
+#[cfg(feature = "snapshot")]
+use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
+use clustermesh::snapshot::difference::differences;
+use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
+
+use super::Args;
+use crate::files::Files;
+use crate::output::Talk;
+use crate::settings::Settings;
+use crate::{Outcome, clock, disk, input};
+
+/// Whoever keeps snapshots.
+pub(super) struct Keeper<'a> {
+    args: &'a Args,
+    limits: Limits,
+    levels: &'a Levels,
+    today: Date,
+    folder: PathBuf,
+    meshes: &'a [Mesh],
+    /// Whose nodes are known, from the snapshots that are there.
+    owners: RefCell<Owners>,
+    /// The time in Unix seconds.
+    now: i64,
+}
+
+/// What became of a snapshot.
+pub(super) struct Kept {
+    /// A line for it, if it was looked at.
+    pub(super) line: Option<String>,
+    /// What there is to tell.
+    pub(super) findings: Vec<Finding>,
+    /// What differs, a line each.
+    differences: String,
+    /// Why it could not be kept.
+    error: Option<anyhow::Error>,
+    /// What to make of it.
+    outcome: Outcome,
+}
+
+/// The snapshot that is there.
+enum Old {
+    None,
+    Read(Snapshot),
+    /// Something is there that is no snapshot.
+    Unreadable(String),
+}
+
+impl<'a> Keeper<'a> {
+    /// Returns a keeper of the snapshots that `settings` name, for clusters of `meshes`.
+    pub(super) fn new(args: &'a Args, settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
+        let entries = meshes.iter().flat_map(|mesh| {
+            let by_trust = |it: &&Entry| !mesh.topology.is_hub(&it.name);
+            let mut entries: Vec<&Entry> = mesh.entries.iter().collect();
+            entries.sort_by_key(by_trust);
+            entries
+        });
+        let mut order: Vec<ClusterName> = Vec::new();
+        for entry in entries {
+            if !order.contains(&entry.name) {
+                order.push(entry.name.clone());
+            }
+        }
+        let keeper = Self {
+            args,
+            limits: settings.config.content.limits,
+            levels: &settings.config.levels,
+            today: clock::today(),
+            folder: settings.snapshots.value.clone(),
+            meshes,
+            owners: RefCell::new(Owners::new(order.clone())),
+            now: clock::now(),
+        };
+        if !args.check {
+            disk::sweep(&keeper.folder);
+        }
+        for cluster in &order {
+            // What is no snapshot is told when its own turn comes.
+            if let Ok(text) = disk::read_text(&keeper.path(cluster), SIZE_LIMIT) {
+                let uids = Snapshot::uids(&text);
+                keeper.owners.borrow_mut().add(cluster, uids);
+            }
+        }
+        keeper
+    }
+
+    /// Makes a listing a snapshot of its cluster, and writes or compares it.
+    ///
+    /// # Errors
+    /// A listing that makes no snapshot.
+    pub(super) fn keep(
+        &self,
+        cluster: &ClusterName,
+        listing: Listing,
+    ) -> Result<Kept, SnapshotError> {
+        let stale_after = self.limits.stale_after_seconds;
+        let (new, stale) = listing.snapshot(cluster.clone(), stale_after, Some(self.now))?;
+        let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
+        Ok(kept.unwrap_or_else(Kept::failed))
+    }
+
+    /// Keeps the snapshots that are there, for there is nothing else.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn keep_old(&self, faults: &[(ClusterName, Fault)]) -> Kept {
+        let (mut findings, mut outcome) = (Vec::new(), Outcome::Clean);
+        for (cluster, fault) in faults {
+            let file = self.file(cluster);
+            let finding = clusters::fault(cluster, fault, file.as_deref());
+            // Where nothing was compared, nothing is up to date.
+            let is_bearable = !self.args.check && self.has_snapshot(cluster);
+            let told = self.settled(vec![finding], is_bearable);
+            if told.iter().any(|it| it.severity == Severity::Error) {
+                outcome = Outcome::Unreadable;
+            }
+            findings.extend(told);
+        }
+        Kept {
+            line: None,
+            findings,
+            differences: String::new(),
+            error: None,
+            outcome,
+        }
+    }
+
+    /// Puts a new snapshot in the place of the old one, if it may be believed.
+    fn renew(
+        &self,
+        cluster: &ClusterName,
+        mut new: Snapshot,
+        mut findings: Vec<Finding>,
+    ) -> anyhow::Result<Kept> {
+        let path = self.path(cluster);
+        let old = self.old(cluster)?;
+        let before = match &old {
+            Old::Read(snapshot) => Some(snapshot),
+            Old::None | Old::Unreadable(_) => None,
+        };
+        if let Some(before) = before.filter(|_| !self.args.no_carry_over.contains(cluster)) {
+            let carried = carry_over(before, &mut new);
+            findings.extend(snapshots::carried_over(cluster, &carried));
+        }
+        let memberships = self.memberships(cluster);
+        if memberships.is_empty() && !self.meshes.is_empty() {
+            let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
+            let names = entries.map(|entry| entry.name.as_str());
+            let nearest = nearest(cluster.as_str(), names);
+            findings.push(snapshots::unknown(cluster, nearest));
+        }
+        let renewal = {
+            let owners = &self.owners.borrow();
+            let memberships = &memberships;
+            let candidate = Candidate {
+                old: before,
+                new: &new,
+                memberships,
+                owners,
+            };
+            renewal(candidate, &self.limits)
+        };
+        findings.extend(snapshots::losses(cluster, &renewal.losses));
+        let twin = renewal.twin.iter();
+        findings.extend(twin.map(|twin| snapshots::twin(cluster, twin)));
+        let json = new.to_json()?;
+        let is_same = matches!(old, Old::Read(_)) && disk::has(&path, json.as_bytes())?;
+        let refusals = match &old {
+            // It was accepted before.
+            Old::Read(_) if is_same => Vec::new(),
+            _ => self.refusals(cluster, &old, &renewal.refusals),
+        };
+        // However much it matters: what is refused is not written.
+        let is_refused = !refusals.is_empty();
+        let refusals = self.settled(refusals, matches!(old, Old::Read(..)));
+        if SIZE_LIMIT < json.len() as u64 {
+            bail!(
+                "the snapshot would have {} bytes, more than the {SIZE_LIMIT} that are read back",
+                json.len()
+            );
+        }
+        let uids = new.nodes.iter().map(|node| node.uid.clone());
+        let uids = uids.filter(|uid| !uid.is_empty()).collect();
+        let name = input::name(&path);
+        let (done, differences) = if self.args.check && is_same {
+            ("up to date", String::new())
+        } else if self.args.check {
+            ("differs", compared(&name, &old, &new))
+        } else if is_refused {
+            ("not written", String::new())
+        } else if disk::write_file(&path, json.as_bytes())? {
+            ("written", String::new())
+        } else {
+            ("unchanged", String::new())
+        };
+        let outcome = if differences.is_empty() {
+            Outcome::Clean
+        } else {
+            Outcome::Findings
+        };
+        if !is_refused {
+            self.owners.borrow_mut().add(cluster, uids);
+        }
+        findings.extend(refusals);
+        let nodes = described(&new.nodes, renewal.usable);
+        Ok(Kept {
+            line: Some(format!("{name}: {nodes}, {done}")),
+            findings,
+            differences,
+            error: None,
+            outcome,
+        })
+    }
+
+    /// Returns what a person must be asked about, unless one has answered.
+    fn refusals(&self, cluster: &ClusterName, old: &Old, refusals: &[Refusal]) -> Vec<Finding> {
+        if self.args.accept.contains(cluster) {
+            return Vec::new();
+        }
+        let kept = self.file(cluster);
+        let mut findings = snapshots::refusals(cluster, refusals, kept.as_deref());
+        if let (Old::Unreadable(problem), Some(file)) = (old, kept) {
+            findings.push(snapshots::unreadable(cluster, &file, problem));
+        }
+        findings
+    }
+
+    /// Says for good how much it matters that an old snapshot stays. Where there is none that can be
+    /// used, nobody can make little of it.
+    fn settled(&self, mut findings: Vec<Finding>, is_bearable: bool) -> Vec<Finding> {
+        if is_bearable {
+            findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
+        }
+        for finding in &mut findings {
+            if is_bearable && self.args.keep_going {
+                finding.severity = finding.severity.min(Severity::Warning);
+            }
+            finding.is_final = true;
+        }
+        findings
+    }
+
+    /// Tells what became of a snapshot: what differs as a result, all else to the person.
+    pub(super) fn tell(
+        &self,
+        kept: Kept,
+        talk: &mut Talk,
+        result: &mut impl Write,
+    ) -> anyhow::Result<Outcome> {
+        if let Some(line) = &kept.line {
+            talk.line(line);
+        }
+        if let Some(error) = &kept.error {
+            talk.error(error);
+        }
+        let purpose = Purpose::Snapshot;
+        let mut findings = self.levels.apply(kept.findings, self.today, purpose);
+        findings.sort_by_key(|it| Reverse(it.severity));
+        talk.findings(&Files::new(Vec::new()), &findings);
+        crate::print(result, &kept.differences)?;
+        Ok(kept.outcome.max(outcome(&findings, self.args.strict)))
+    }
+
+    /// Returns the file of a cluster, if there is one.
+    fn file(&self, cluster: &ClusterName) -> Option<String> {
+        let path = self.path(cluster);
+        path.symlink_metadata().is_ok().then(|| input::name(&path))
+    }
+
+    /// Returns whether a cluster has a snapshot that can be used.
+    #[cfg(feature = "snapshot")]
+    fn has_snapshot(&self, cluster: &ClusterName) -> bool {
+        matches!(self.old(cluster), Ok(Old::Read(..)))
+    }
+
+    fn path(&self, cluster: &ClusterName) -> PathBuf {
+        self.folder.join(format!("{cluster}.json"))
+    }
+
+    fn memberships(&self, cluster: &ClusterName) -> Vec<(&'a Mesh, &'a Entry)> {
+        let entries = self.meshes.iter().flat_map(|mesh| {
+            let named = mesh.entries.iter().filter(|entry| entry.name == *cluster);
+            named.map(move |entry| (mesh, entry))
+        });
+        entries.collect()
+    }
+
+    fn old(&self, cluster: &ClusterName) -> anyhow::Result<Old> {
+        if self.file(cluster).is_none() {
+            return Ok(Old::None);
+        }
+        let text = disk::read_text(&self.path(cluster), SIZE_LIMIT)?;
+        Ok(match Snapshot::read(cluster, &text) {
+            Ok(snapshot) => Old::Read(snapshot),
+            Err(error) => Old::Unreadable(escaped(&error.to_string(), 400)),
+        })
+    }
+}
+
+impl Kept {
+    fn failed(error: anyhow::Error) -> Self {
+        Self {
+            line: None,
+            findings: Vec::new(),
+            differences: String::new(),
+            error: Some(error),
+            outcome: Outcome::Unreadable,
+        }
+    }
+}
+
+/// Returns what to make of findings.
+pub(super) fn outcome(findings: &[Finding], is_strict: bool) -> Outcome {
+    let limit = if is_strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    if findings.iter().any(|it| limit <= it.severity) {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    }
+}
+
+/// Says what differs in the snapshot of `file`, a line each.
+fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
+    match old {
+        Old::None => format!("{file}: is missing\n"),
+        Old::Unreadable(problem) => format!("{file}: is no snapshot: {problem}\n"),
+        Old::Read(old) => {
+            let told: Vec<String> = differences(old, new)
+                .iter()
+                .map(|difference| format!("{file}: {difference}\n"))
+                .collect();
+            if told.is_empty() {
+                return format!("{file}: is not written as `clustermesh snapshot` would\n");
+            }
+            told.concat()
+        }
+    }
+}
+
+/// Says how many nodes there are, and what is odd about them.
+fn described(nodes: &[Node], usable: Option<usize>) -> String {
+    let mut parts = vec![match nodes.len() {
+        1 => "1 node".to_owned(),
+        total => format!("{total} nodes"),
+    }];
+    let has_key = |node: &Node| node.annotations.contains_key(annotation::KEY);
+    if !nodes.is_empty() && !nodes.iter().any(has_key) {
+        parts.push("none with a key of Kilo's (does Kilo run there?)".to_owned());
+    } else if let Some(usable) = usable {
+        parts.push(format!("{usable} usable"));
+    }
+    let counts = [
+        (nodes.iter().filter(|it| it.stale).count(), "stale"),
+        (
+            nodes.iter().filter(|it| it.carried_over).count(),
+            "carried over",
+        ),
+    ];
+    let there = counts.into_iter().filter(|(count, _)| 0 < *count);
+    parts.extend(there.map(|(count, what)| format!("{count} {what}")));
+    parts.join(", ")
+}

@@ -1,0 +1,197 @@
+//! Live clusters: all are asked at once, and each is kept as it answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::bail;
+use clustermesh::diagnostic::Diagnostic;
+use clustermesh::document::nearest;
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::Finding;
+use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::mesh::finding;
+
+use super::keep::{Keeper, Kept};
+use super::routes::routes;
+use super::{Args, Reach, check_named, tell_of_config};
+use crate::Outcome;
+use crate::cluster::{self, Arrival};
+use crate::output::Talk;
+use crate::settings::Settings;
+
+/// Asks clusters, and keeps what they answer.
+pub(super) fn run(
+    args: &Args,
+    settings: Settings,
+    meshes: &[Mesh],
+    (talk, result): (&mut Talk, &mut impl Write),
+) -> anyhow::Result<Outcome> {
+    let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
+    let mut outcome = tell_of_config(args, &settings, unknown(&settings, meshes), talk);
+    let clusters = clusters(args, &settings, meshes)?;
+    check_named(args, &clusters)?;
+    check_secrets(args, &clusters, meshes)?;
+    let keeper = Keeper::new(args, &settings, meshes);
+    let (routes, lost) = routes(&clusters, &settings, meshes, &args.reach);
+    let asked = routes.keys().cloned().collect();
+    outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), talk, result)?);
+    // At a terminal somebody waits; elsewhere a run says the same as the last.
+    let mut queue = Queue::new(asked, !talk.is_terminal());
+    let mut failure = None;
+    cluster::ask(routes, args.reach.patience(), |arrival| {
+        let cluster = arrival.cluster.clone();
+        queue.arrived(cluster, kept(&keeper, arrival, talk.is_terminal()));
+        while let Some(kept) = queue.next() {
+            match keeper.tell(kept, talk, result) {
+                Ok(told) => outcome = outcome.max(told),
+                Err(error) => failure = Some(error),
+            }
+        }
+    })?;
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(outcome),
+    }
+}
+
+/// A flag for Secrets that no mesh names is a slip, and would not do what it was meant for.
+fn check_secrets(
+    args: &Args,
+    clusters: &BTreeSet<&ClusterName>,
+    meshes: &[Mesh],
+) -> anyhow::Result<()> {
+    let mut entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    let has_any = entries
+        .any(|entry| clusters.contains(&entry.name) && (entry.local || entry.kubeconfig.is_some()));
+    if args.reach.secrets_from.is_some() && !has_any {
+        bail!(
+            "--secrets-from has nothing to read: no mesh says of these clusters in which Secret \
+             their kubeconfig is (`kubeconfigSecretRef: {{ name: …, key: … }}`)"
+        );
+    }
+    Ok(())
+}
+
+impl Reach {
+    /// How long an answer, or a login plugin, may take.
+    pub(super) fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
+
+/// Returns the clusters that were asked for, else all that a mesh names.
+fn clusters<'a>(
+    args: &'a Args,
+    settings: &'a Settings,
+    meshes: &'a [Mesh],
+) -> anyhow::Result<BTreeSet<&'a ClusterName>> {
+    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    if args.clusters.is_empty() {
+        if named.is_empty() {
+            // Says which files it has looked for.
+            settings.mesh_files()?;
+            bail!("no mesh names a cluster; name the clusters to read");
+        }
+        return Ok(named);
+    }
+    let configured = settings.config.content.clusters.keys();
+    let known: BTreeSet<&ClusterName> = named.into_iter().chain(configured).collect();
+    if let Some(unknown) = args.clusters.iter().find(|it| !known.contains(it))
+        && !known.is_empty()
+    {
+        let candidates = known.iter().map(|it| it.as_str());
+        let meant = match nearest(unknown.as_str(), candidates) {
+            Some(name) => format!("; did you mean `{name}`?"),
+            None => String::new(),
+        };
+        bail!("no mesh names a cluster `{unknown}`{meant}");
+    }
+    Ok(args.clusters.iter().collect())
+}
+
+/// Keeps what a cluster answered, or says why it did not.
+fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
+    let Arrival {
+        cluster,
+        answer,
+        took,
+    } = arrival;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(fault) => return keeper.keep_old(&[(cluster, fault)]),
+    };
+    let mut kept = match keeper.keep(&cluster, answer.listing) {
+        Ok(kept) => kept,
+        Err(error) => {
+            let problem = answer.hidden.hide(&error.to_string());
+            return keeper.keep_old(&[(cluster, Fault::Unreadable { problem })]);
+        }
+    };
+    let weaknesses = answer.weaknesses.into_iter();
+    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it));
+    kept.findings.extend(weaknesses);
+    if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
+        let pages = match answer.pages {
+            1 => "1 page".to_owned(),
+            pages => format!("{pages} pages"),
+        };
+        let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());
+    }
+    kept
+}
+
+/// Finds clusters in the config that are in no mesh: their names are slips, or leftovers.
+fn unknown(settings: &Settings, meshes: &[Mesh]) -> Vec<Finding> {
+    let config = &settings.config;
+    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let unknown = config.content.clusters.keys();
+    let unknown = unknown.filter(|cluster| !named.is_empty() && !named.contains(cluster));
+    let told: Vec<Diagnostic> = unknown
+        .filter_map(|cluster| {
+            let place = config.place(&["clusters", cluster.as_str()])?;
+            let message = format!("no mesh names a cluster `{cluster}`");
+            let told = Diagnostic::warning("unnamed-cluster", message).at(place.named(), "");
+            let candidates = named.iter().map(|it| it.as_str());
+            Some(match nearest(cluster.as_str(), candidates) {
+                Some(name) => told.help(format!("did you mean `{name}`?")),
+                None => told,
+            })
+        })
+        .collect();
+    told.iter().map(finding).collect()
+}
+
+/// Reports on their way to whoever listens.
+struct Queue {
+    waiting: BTreeMap<ClusterName, Kept>,
+    /// Whose turn it is, if they are told in order.
+    order: Option<BTreeSet<ClusterName>>,
+}
+
+impl Queue {
+    fn new(clusters: BTreeSet<ClusterName>, is_ordered: bool) -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            order: is_ordered.then_some(clusters),
+        }
+    }
+
+    fn arrived(&mut self, cluster: ClusterName, kept: Kept) {
+        self.waiting.insert(cluster, kept);
+    }
+
+    /// Returns what can be told now.
+    fn next(&mut self) -> Option<Kept> {
+        let Some(order) = &mut self.order else {
+            return self.waiting.pop_first().map(|(_, kept)| kept);
+        };
+        let kept = self.waiting.remove(order.first()?)?;
+        order.pop_first();
+        Some(kept)
+    }
+}

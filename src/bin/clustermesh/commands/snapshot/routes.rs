@@ -1,0 +1,130 @@
+//! Routes: how each cluster of a run is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::clusters::Fault;
+
+use super::Reach;
+use crate::cluster::{Key, Kubeconfigs, Route, Store};
+use crate::settings::{Access, Settings};
+
+/// How clusters are reached, and which are not.
+type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
+
+/// Returns how clusters are reached: as the config says, else with a Secret of the operator's if
+/// `--secrets-from` names the context of its cluster, else with the context of the cluster's name.
+pub(super) fn routes(
+    clusters: &BTreeSet<&ClusterName>,
+    settings: &Settings,
+    meshes: &[Mesh],
+    reach: &Reach,
+) -> Routes {
+    let mut kubeconfigs = Kubeconfigs::new(reach.patience());
+    let store = reach.secrets_from.as_deref().map(|context| {
+        let files = &settings.kubeconfig.value;
+        let selected = kubeconfigs.context(files, context).map_err(of_the_flag);
+        Arc::new(Store::new(selected))
+    });
+    let mut route = |cluster: &ClusterName| {
+        let is_configured = settings.config.content.clusters.contains_key(cluster);
+        if let Some(store) = store.as_ref().filter(|_| !is_configured)
+            && let Some(route) = operator_route(cluster, meshes, store)
+        {
+            return route;
+        }
+        let selected = match settings.access(cluster) {
+            Access::InCluster => return Ok(Route::InCluster),
+            Access::Kubeconfig { files, context } => match &context.value {
+                Some(context) => kubeconfigs.context(&files.value, context),
+                None => kubeconfigs.context_or_only(&files.value, cluster.as_str()),
+            },
+        };
+        selected.map(|selected| Route::Context(Box::new(selected)))
+    };
+    let (mut routes, mut lost) = (BTreeMap::new(), Vec::new());
+    for &cluster in clusters {
+        match route(cluster) {
+            Ok(route) => drop(routes.insert(cluster.clone(), route)),
+            Err(fault) => lost.push((cluster.clone(), fault)),
+        }
+    }
+    (routes, lost)
+}
+
+/// Says that it is the flag that names a context which is not there.
+fn of_the_flag(fault: Fault) -> Fault {
+    let Fault::Context {
+        origin,
+        wanted,
+        nearest,
+        ..
+    } = fault
+    else {
+        return fault;
+    };
+    let meant = nearest.map(|name| format!("; did you mean `{name}`?"));
+    let problem = format!(
+        "it has no context `{wanted}`, which --secrets-from names{}",
+        meant.unwrap_or_default()
+    );
+    Fault::Kubeconfig { origin, problem }
+}
+
+/// Returns how the operator reaches a cluster, if a mesh says.
+fn operator_route(
+    cluster: &ClusterName,
+    meshes: &[Mesh],
+    store: &Arc<Store>,
+) -> Option<Result<Route, Fault>> {
+    let entries = || {
+        meshes.iter().flat_map(|mesh| {
+            let named = mesh.entries.iter().filter(|entry| entry.name == *cluster);
+            named.map(move |entry| (mesh, entry))
+        })
+    };
+    if entries().any(|(_, entry)| entry.local) {
+        return Some(local_route(meshes, store));
+    }
+    let mut secrets =
+        entries().filter_map(|(mesh, entry)| Some((mesh, entry.kubeconfig.as_ref()?)));
+    let (mesh, secret) = secrets.next()?;
+    let other = secrets.find(|(other, it)| (&other.namespace, *it) != (&mesh.namespace, secret));
+    if let Some((other, _)) = other {
+        let problem = format!(
+            "meshes {} and {} keep its kubeconfig in different Secrets",
+            mesh.name, other.name
+        );
+        return Some(Err(Fault::Ambiguous { problem }));
+    }
+    let Some(namespace) = &mesh.namespace else {
+        return Some(Err(Fault::Secret {
+            origin: format!("Secret {}", secret.name),
+            problem: format!(
+                "mesh {} has no `metadata.namespace` that would say where it is",
+                mesh.name
+            ),
+        }));
+    };
+    let key = Key::new(namespace, secret);
+    Some(key.map(|key| Route::Secret(Arc::clone(store), key)))
+}
+
+/// Returns how a cluster is reached in which an operator runs: only one can be the store's.
+fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<Route, Fault> {
+    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    let local = entries.filter(|entry| entry.local);
+    let local: BTreeSet<&str> = local.map(|entry| entry.name.as_str()).collect();
+    if local.len() == 1 {
+        return Ok(Route::Store(Arc::clone(store)));
+    }
+    let local: Vec<&str> = local.into_iter().collect();
+    Err(Fault::Ambiguous {
+        problem: format!(
+            "several clusters are `local` in a mesh, and only one can be that of --secrets-from: {}",
+            local.join(", ")
+        ),
+    })
+}

@@ -1,0 +1,161 @@
+//! Evidence: everything that is judged, read as far as it can be, and what is wrong with it in
+//! itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use clustermesh::document::Source;
+use clustermesh::fleet::SnapshotFile;
+use clustermesh::mesh::{self, Mesh};
+use clustermesh::name::ClusterName;
+use clustermesh::place::Place;
+use clustermesh::rules::Finding;
+use clustermesh::rules::mesh::{finding, invalid_snapshot};
+use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
+use rayon::prelude::*;
+
+use crate::files::Files;
+use crate::input::{self, MESH_LIMIT, Unreadable};
+use crate::settings::{Options, Settings};
+use crate::{Outcome, disk};
+
+/// Everything that a render is made from.
+pub(crate) struct Evidence {
+    /// Which files it is about.
+    pub(crate) settings: Settings,
+    /// The files, for excerpts.
+    pub(crate) files: Files,
+    /// The meshes that are right in themselves.
+    pub(crate) meshes: Vec<Mesh>,
+    /// The snapshots of their clusters, as far as there are any.
+    pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    /// What is wrong with files in themselves.
+    pub(crate) findings: Vec<Finding>,
+    /// Whether these are all meshes and all snapshots that are there.
+    pub(crate) is_whole: bool,
+    /// Whether a file is no YAML, or no JSON, at all.
+    pub(crate) is_unparsable: bool,
+}
+
+/// A snapshot file that was read.
+enum ReadSnapshot {
+    Missing,
+    Read(SnapshotFile),
+    Wrong(Source, SnapshotError),
+}
+
+/// Reads the meshes and the snapshots of every cluster that they name.
+pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
+    let settings = options.settle()?;
+    let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+    for path in settings.mesh_files()? {
+        match input::source(&path, MESH_LIMIT) {
+            Ok(source) => sources.push(source),
+            Err(Unreadable::Syntax(it)) => {
+                findings.extend(it.problems.iter().map(finding));
+                broken.push(it.source);
+            }
+            Err(unreadable) => return Err(unreadable),
+        }
+    }
+    let reading = mesh::read(&sources);
+    findings.extend(reading.diagnostics.iter().map(finding));
+    let is_unparsable = !broken.is_empty();
+    let is_whole = !is_unparsable && reading.is_usable();
+    sources.extend(broken);
+    sources.extend(settings.config.source.clone());
+    let mut evidence = Evidence {
+        files: Files::new(sources),
+        settings,
+        meshes: reading.meshes,
+        snapshots: BTreeMap::new(),
+        findings,
+        is_whole,
+        is_unparsable,
+    };
+    evidence.read_snapshots()?;
+    Ok(evidence)
+}
+
+impl Evidence {
+    /// Returns what to make of it where nothing comes of it.
+    pub(crate) fn failure(&self) -> Outcome {
+        if self.is_unparsable {
+            Outcome::Unreadable
+        } else {
+            Outcome::Findings
+        }
+    }
+
+    /// Reads the snapshots of every cluster that a mesh names; a missing one is left to the fleet.
+    fn read_snapshots(&mut self) -> anyhow::Result<()> {
+        let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
+        let clusters: BTreeSet<ClusterName> = entries.map(|entry| entry.name.clone()).collect();
+        let clusters: Vec<ClusterName> = clusters.into_iter().collect();
+        let folder = &self.settings.snapshots.value;
+        let read: Vec<_> = clusters
+            .par_iter()
+            .map(|cluster| read_snapshot(folder, cluster))
+            .collect();
+        for (cluster, read) in clusters.into_iter().zip(read) {
+            match read? {
+                ReadSnapshot::Missing => {}
+                ReadSnapshot::Read(file) => {
+                    let path = folder.join(format!("{cluster}.json"));
+                    self.files.add_later(Arc::clone(&file.source), path);
+                    self.snapshots.insert(cluster, file);
+                }
+                ReadSnapshot::Wrong(source, error) => {
+                    self.is_whole = false;
+                    self.is_unparsable |= error.is_syntax();
+                    let place = place(&source, &error);
+                    self.findings
+                        .push(invalid_snapshot(&cluster, place, &error));
+                    self.files.add(source);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the snapshot of one cluster, if there is a file.
+fn read_snapshot(folder: &Path, cluster: &ClusterName) -> anyhow::Result<ReadSnapshot> {
+    let path = folder.join(format!("{cluster}.json"));
+    if path.symlink_metadata().is_err() {
+        return Ok(ReadSnapshot::Missing);
+    }
+    let text = disk::read_text(&path, SIZE_LIMIT)?;
+    let name = input::name(&path);
+    Ok(match Snapshot::read(cluster, &text) {
+        Ok(snapshot) => ReadSnapshot::Read(SnapshotFile {
+            snapshot,
+            source: Arc::from(name),
+        }),
+        Err(error) => ReadSnapshot::Wrong(Source::unread(name, text), error),
+    })
+}
+
+/// Returns where in a snapshot file an error is.
+fn place(source: &Source, error: &SnapshotError) -> Place {
+    let whole = Place::document(&source.name, 0);
+    let SnapshotError::Json(json) = error else {
+        return match error {
+            SnapshotError::Version(_) => whole.key("apiVersion"),
+            SnapshotError::Kind(_) => whole.key("kind"),
+            SnapshotError::Cluster { .. } => whole.key("cluster"),
+            _ => whole.key("nodes"),
+        };
+    };
+    let lines = source.text.split_inclusive('\n');
+    let before: usize = lines
+        .take(json.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let mut start = (before + json.column().saturating_sub(1)).min(source.text.len());
+    while !source.text.is_char_boundary(start) {
+        start -= 1;
+    }
+    whole.bytes(&(start..start))
+}

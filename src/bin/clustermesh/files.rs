@@ -1,0 +1,76 @@
+//! Files: the texts that findings point into.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clustermesh::document::{Position, Source};
+use clustermesh::place::Place;
+use clustermesh::snapshot::SIZE_LIMIT;
+
+use crate::disk;
+
+/// Texts by what their files are called.
+pub(crate) struct Files {
+    read: Vec<Source>,
+    /// Files that are read when somebody wants to see them.
+    later: BTreeMap<Arc<str>, Later>,
+}
+
+struct Later {
+    path: PathBuf,
+    source: OnceCell<Option<Source>>,
+}
+
+impl Files {
+    /// Returns files that were read.
+    pub(crate) fn new(read: Vec<Source>) -> Self {
+        Self {
+            read,
+            later: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a file that was read.
+    pub(crate) fn add(&mut self, source: Source) {
+        self.read.push(source);
+    }
+
+    /// Adds a JSON file that is read when somebody wants to see it.
+    pub(crate) fn add_later(&mut self, name: Arc<str>, path: PathBuf) {
+        let source = OnceCell::new();
+        self.later.insert(name, Later { path, source });
+    }
+
+    /// Returns the files that were read from the start.
+    pub(crate) fn read(&self) -> &[Source] {
+        &self.read
+    }
+
+    /// Returns only the files that people wrote: a node is told by its name.
+    pub(crate) fn of_people(&self) -> Self {
+        Self::new(self.read.clone())
+    }
+
+    /// Returns the file of a name; what can't be read any more is not shown.
+    pub(crate) fn get(&self, name: &str) -> Option<&Source> {
+        if let Some(source) = self.read.iter().find(|it| &*it.name == name) {
+            return Some(source);
+        }
+        let later = self.later.get(name)?;
+        let read = || {
+            let text = disk::read_text(&later.path, SIZE_LIMIT).ok()?;
+            Some(Source::unread(name, text))
+        };
+        later.source.get_or_init(read).as_ref()
+    }
+
+    /// Returns from where to where a place reaches, the end being the first character after.
+    pub(crate) fn positions(&self, place: &Place) -> Option<Range<Position>> {
+        let source = self.get(&place.source)?;
+        let span = source.locate(place)?;
+        Some(source.position(span.start)..source.position(span.end))
+    }
+}

@@ -1,0 +1,56 @@
+//! Findings as workflow commands, which a GitHub job shows beside the lines.
+
+use std::fmt::Write as _;
+
+use clustermesh::rules::Finding;
+
+use super::site::{Site, Sites};
+use super::{Report, wording};
+
+/// The longest text of an annotation, in characters.
+const SHOWN: usize = 2000;
+
+/// Returns a command for each finding, the gravest first: of each severity a job shows only ten.
+pub(super) fn text(report: &Report) -> String {
+    let sites = Sites::new(report.files);
+    let findings = report.gravest_first().into_iter();
+    findings
+        .map(|finding| command(finding, &sites.first(finding)))
+        .collect()
+}
+
+fn command(finding: &Finding, site: &Site) -> String {
+    // GitHub has the same words for severities.
+    let mut command = format!("::{} file={}", finding.severity, property(&site.path));
+    if let Some(positions) = &site.positions {
+        let (start, end) = (positions.start, positions.end);
+        let _ = write!(command, ",line={},endLine={}", start.line, end.line);
+        if start.line == end.line {
+            // GitHub drops columns that are not of one line.
+            let _ = write!(command, ",col={},endColumn={}", start.column, end.column);
+        }
+    }
+    let title = property(finding.rule.name);
+    let message = data(&wording::text(finding, SHOWN));
+    command + &format!(",title={title}::{message}\n")
+}
+
+fn data(text: &str) -> String {
+    let text = text.replace('%', "%25");
+    text.replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_a_property_or_a_command() {
+        assert_eq!(property("a%:,\r\n::b"), "a%25%3A%2C%0D%0A%3A%3Ab");
+        assert_eq!(data("50%0A\n::error::b"), "50%250A%0A::error::b");
+    }
+}

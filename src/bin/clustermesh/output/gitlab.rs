@@ -1,0 +1,66 @@
+//! Findings as a Code Quality report, which GitLab shows in merge requests.
+
+use clustermesh::diagnostic::Severity;
+use clustermesh::rules::Finding;
+use serde::Serialize;
+
+use super::fingerprint::Fingerprints;
+use super::site::Sites;
+use super::{Report, wording};
+
+/// The longest text of a finding, in characters.
+const SHOWN: usize = 2000;
+
+#[derive(Serialize)]
+struct Issue {
+    description: String,
+    check_name: &'static str,
+    fingerprint: String,
+    severity: &'static str,
+    location: Location,
+}
+
+#[derive(Serialize)]
+struct Location {
+    path: String,
+    lines: Lines,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    begin: usize,
+}
+
+/// Returns the array.
+pub(super) fn text(report: &Report) -> serde_json::Result<String> {
+    let sites = Sites::new(report.files);
+    let mut fingerprints = Fingerprints::default();
+    let findings = report.findings.iter();
+    let issues: Vec<Issue> = findings
+        .map(|finding| issue(finding, &sites, &mut fingerprints))
+        .collect();
+    let mut text = serde_json::to_string_pretty(&issues)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn issue(finding: &Finding, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue {
+    let site = sites.first(finding);
+    Issue {
+        description: wording::text(finding, SHOWN),
+        check_name: finding.rule.name,
+        fingerprint: fingerprints.next(finding, &site),
+        severity: match finding.severity {
+            Severity::Error => "critical",
+            Severity::Warning => "major",
+            Severity::Notice => "info",
+        },
+        location: Location {
+            path: site.path,
+            lines: Lines {
+                // A report without a line is refused as a whole.
+                begin: site.positions.map_or(1, |positions| positions.start.line),
+            },
+        },
+    }
+}

@@ -1,0 +1,259 @@
+//! Findings as SARIF 2.1.0, which code scanning reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
+
+use super::fingerprint::Fingerprints;
+use super::site::{Site, Sites};
+use super::{Report, wording};
+
+mod log;
+
+use log::{
+    ArtifactLocation, AutomationDetails, Configuration, Descriptor, Driver, Help, Invocation,
+    Location, Log, Message, Notification, PartialFingerprints, PhysicalLocation, Properties,
+    Region, Run, SarifResult, Tool,
+};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// What the runs of one analysis have in common, by which GitHub tells ours from others'.
+const CATEGORY: &str = "clustermesh/validate/";
+
+/// The most results that GitHub takes; of a file with more it takes none.
+const RESULTS: usize = 25_000;
+
+/// The most further places of a result: GitHub shows no more.
+const PLACES: usize = 100;
+
+/// The longest text of a result, in characters.
+const SHOWN: usize = 2000;
+
+/// Returns the log, with the gravest findings if there are too many.
+pub(super) fn text(report: &Report) -> serde_json::Result<String> {
+    let findings = report.gravest_first();
+    let more = findings.len().saturating_sub(RESULTS);
+    let sites = Sites::new(report.files);
+    let mut fingerprints = Fingerprints::default();
+    let mut rules = Rules::default();
+    let told = findings.into_iter().take(RESULTS);
+    let results: Vec<SarifResult> = told
+        .map(|finding| {
+            let site = sites.first(finding);
+            SarifResult {
+                rule_id: finding.rule.name,
+                rule_index: rules.index(finding.rule),
+                level: level(finding.severity),
+                message: message(&wording::text(finding, SHOWN)),
+                partial_fingerprints: PartialFingerprints {
+                    primary_location_line_hash: fingerprints.next(finding, &site),
+                },
+                locations: [location(site, None)],
+                related_locations: related(finding, &sites),
+            }
+        })
+        .collect();
+    let log = Log {
+        schema: SCHEMA,
+        version: "2.1.0",
+        runs: [Run {
+            tool: Tool {
+                driver: driver(rules),
+            },
+            automation_details: AutomationDetails { id: CATEGORY },
+            column_kind: "unicodeCodePoints",
+            invocations: [invocation(more)],
+            results,
+        }],
+    };
+    let mut text = serde_json::to_string_pretty(&log)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The rules that occur, in the order in which they do: a log speaks of what was found, and the
+/// others would only make each upload longer.
+#[derive(Default)]
+struct Rules {
+    indices: BTreeMap<&'static str, usize>,
+    descriptors: Vec<Descriptor>,
+}
+
+impl Rules {
+    fn index(&mut self, rule: &'static Rule) -> usize {
+        *self.indices.entry(rule.name).or_insert_with(|| {
+            self.descriptors.push(descriptor(rule));
+            self.descriptors.len() - 1
+        })
+    }
+}
+
+fn driver(rules: Rules) -> Driver {
+    let addresses = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")];
+    Driver {
+        name: "clustermesh",
+        semantic_version: env!("CARGO_PKG_VERSION"),
+        information_uri: addresses.into_iter().find(|address| !address.is_empty()),
+        rules: rules.descriptors,
+    }
+}
+
+fn descriptor(rule: &'static Rule) -> Descriptor {
+    let is_its = |rules: &[&Rule]| rules.iter().any(|it| it.name == rule.name);
+    let mut questions = QUESTIONS.iter();
+    let question = questions.find(|question| is_its(question.rules));
+    let tags = question.map(|question| question.title).into_iter();
+    Descriptor {
+        id: rule.name,
+        name: name(rule),
+        short_description: message(&wording::description(rule)),
+        help: Help {
+            text: page_of(rule, 1),
+            markdown: page_of(rule, 1),
+        },
+        default_configuration: Configuration {
+            level: level(rule.severity),
+        },
+        properties: Properties {
+            tags: tags.chain(rule.aliases.iter().copied()).collect(),
+        },
+    }
+}
+
+/// Returns a rule's name as SARIF writes names: `MissingPodCidr`.
+fn name(rule: &Rule) -> String {
+    let words = rule.name.split('-').map(|word| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_ascii_uppercase() + rest
+    });
+    words.collect()
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Notice => "note",
+    }
+}
+
+fn message(text: &str) -> Message {
+    // Even in plain messages `[…](…)` is a link, and not every reader knows the escape for it.
+    let text = text.replace("](", "] (");
+    Message { text }
+}
+
+fn invocation(more: usize) -> Invocation {
+    let text = format!("{more} more findings are left out: a log takes {RESULTS}");
+    let notification = Notification {
+        level: "note",
+        message: message(&text),
+    };
+    Invocation {
+        execution_successful: true,
+        tool_execution_notifications: Some(notification)
+            .filter(|_| 0 < more)
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn related(finding: &Finding, sites: &Sites) -> Vec<Location> {
+    let further = sites.further(finding).take(PLACES).enumerate();
+    further
+        .map(|(index, site)| location(site, Some(index)))
+        .collect()
+}
+
+fn location(site: Site, id: Option<usize>) -> Location {
+    let label = Some(site.label).filter(|label| !label.is_empty());
+    Location {
+        id,
+        physical_location: PhysicalLocation {
+            artifact_location: ArtifactLocation {
+                uri: uri(&site.path),
+            },
+            region: site.positions.map(|positions| Region {
+                start_line: positions.start.line,
+                start_column: positions.start.column,
+                end_line: positions.end.line,
+                end_column: positions.end.column,
+            }),
+        },
+        message: label.map(|label| message(&escaped(label, SHOWN))),
+    }
+}
+
+/// Returns a path as a URI reference.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use clustermesh::rules;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::files::Files;
+
+    fn finding(number: usize, rule: &'static Rule) -> Finding {
+        Finding {
+            rule,
+            severity: rule.severity,
+            is_final: false,
+            cluster: Some("east".to_owned()),
+            node: Some(format!("n{number}")),
+            group: "east".to_owned(),
+            message: "left out".to_owned(),
+            labels: Vec::new(),
+            help: None,
+        }
+    }
+
+    #[test]
+    fn a_log_holds_no_more_than_is_taken_and_the_gravest() {
+        let warning = rules::find("missing-endpoint")[0];
+        let error = rules::find("unknown-field")[0];
+        let mut findings: Vec<Finding> = (0..=RESULTS).map(|it| finding(it, warning)).collect();
+        findings.push(finding(0, error));
+        let files = Files::new(Vec::new());
+        let report = Report {
+            files: &files,
+            findings: &findings,
+        };
+        let log: Value = serde_json::from_str(&text(&report).unwrap()).unwrap();
+        let run = &log["runs"][0];
+        assert_eq!(run["results"].as_array().unwrap().len(), RESULTS);
+        assert_eq!(run["results"][0]["ruleId"], "unknown-field");
+        let notes = &run["invocations"][0]["toolExecutionNotifications"];
+        insta::assert_snapshot!(notes[0]["message"]["text"].as_str().unwrap(), @"2 more findings are left out: a log takes 25000");
+    }
+
+    #[test]
+    fn paths_become_uris() {
+        assert_eq!(
+            uri("a b/100%/ü:#?.yaml"),
+            "a%20b/100%25/%C3%BC%3A%23%3F.yaml"
+        );
+    }
+
+    #[test]
+    fn no_message_holds_a_link() {
+        assert_eq!(message("[a](https://b)").text, "[a] (https://b)");
+    }
+}

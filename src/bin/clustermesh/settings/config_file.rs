@@ -1,0 +1,115 @@
+//! The config file: where it is, what it says, and where it says so.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use clustermesh::config::{self, Config};
+use clustermesh::document::Source;
+use clustermesh::place::Place;
+use clustermesh::rules::Levels;
+
+use super::setting::{Origin, Setting};
+use crate::input::{self, Unreadable};
+
+/// The config's name, looked for from the working folder upwards.
+pub(super) const NAME: &str = "clustermesh.yaml";
+
+/// The largest config that is read, in bytes.
+const LIMIT: u64 = 1 << 20;
+
+/// The config of a run, which need not be there.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    /// The file, if there is one.
+    pub(crate) path: Setting<Option<PathBuf>>,
+    /// Its text and trees, for excerpts and positions.
+    pub(crate) source: Option<Source>,
+    /// What it says; without a file nothing.
+    pub(crate) content: Config,
+    /// What that means for findings.
+    pub(crate) levels: Levels,
+}
+
+impl ConfigFile {
+    /// Reads the file that was named, or for want of that the nearest one, here or above.
+    pub(super) fn read(named: Option<Setting<PathBuf>>) -> Result<Self, Unreadable> {
+        let path = match named {
+            Some(Setting { value, origin }) => Setting {
+                value: Some(value),
+                origin,
+            },
+            None => Setting {
+                value: nearest(),
+                origin: Origin::Default,
+            },
+        };
+        let Some(file) = &path.value else {
+            return Ok(Self {
+                path,
+                source: None,
+                content: Config::default(),
+                levels: Levels::default(),
+            });
+        };
+        let source = input::source(file, LIMIT)?;
+        let read = config::read(&source).and_then(|content| {
+            let levels = Levels::new(&content)?;
+            Ok((content, levels))
+        });
+        match read {
+            Ok((content, levels)) => Ok(Self {
+                path,
+                source: Some(source),
+                content,
+                levels,
+            }),
+            Err(problems) => Err(Unreadable::Wrong {
+                sources: vec![source],
+                problems,
+            }),
+        }
+    }
+
+    /// Returns a path of the config as seen from the working folder.
+    pub(crate) fn join(&self, path: &str) -> PathBuf {
+        let file = self.path.value.as_deref();
+        file.and_then(Path::parent)
+            .unwrap_or(Path::new(""))
+            .join(path)
+    }
+
+    /// Returns who says what stands under these keys: the config, or else nobody.
+    pub(crate) fn origin(&self, keys: &[&str]) -> Origin {
+        self.place(keys).map_or(Origin::Default, Origin::File)
+    }
+
+    /// Returns the place of what stands under these keys.
+    pub(crate) fn place(&self, keys: &[&str]) -> Option<Place> {
+        let source = self.source.as_ref()?;
+        let mut documents = source.documents.iter().enumerate();
+        let (index, mut node) = documents.find(|(_, document)| !document.is_null())?;
+        let mut place = Place::document(&source.name, index);
+        for key in keys {
+            node = node.get(key)?;
+            place = place.key(key);
+        }
+        (!node.is_null()).then_some(place)
+    }
+}
+
+/// Looks for the config here and above, no further than the repository's root.
+fn nearest() -> Option<PathBuf> {
+    let here = env::current_dir().ok()?;
+    let mut relative = PathBuf::new();
+    for folder in here.ancestors() {
+        let candidate = relative.join(NAME);
+        if candidate.is_file() {
+            return Some(candidate);
+        }
+        if folder.join(".git").exists() {
+            return None;
+        }
+        relative.push("..");
+    }
+    None
+}

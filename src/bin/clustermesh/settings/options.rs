@@ -1,0 +1,191 @@
+//! Options: what can be said of the settings on the command line and in variables.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
+
+use super::setting::{Origin, Setting};
+
+/// Options of every command.
+pub(crate) struct Options {
+    directory: Option<PathBuf>,
+    color: ColorChoice,
+    pub(super) config: Option<Setting<PathBuf>>,
+    pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
+    pub(super) snapshots: Option<Setting<PathBuf>>,
+    pub(super) rendered: Option<Setting<PathBuf>>,
+}
+
+/// The same, as clap reads them.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of every command")]
+struct Arguments {
+    /// Run as if started in this folder
+    #[arg(short = 'C', long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
+    directory: Option<PathBuf>,
+
+    /// Config file [default: clustermesh.yaml here or above, within the repository]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = CONFIG.variable,
+        hide_env_values = true,
+        global = true,
+        value_parser = path(),
+        value_hint = ValueHint::FilePath
+    )]
+    config: Option<PathBuf>,
+
+    /// File or folder with `ClusterMesh` documents; repeatable [default: mesh.yaml, meshes/]
+    #[arg(
+        long = "mesh",
+        value_name = "PATH",
+        env = MESHES.variable,
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_parser = path(),
+        value_hint = ValueHint::AnyPath,
+        global = true
+    )]
+    meshes: Vec<PathBuf>,
+
+    /// Folder of the snapshots [default: snapshots]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = SNAPSHOTS.variable,
+        hide_env_values = true,
+        global = true,
+        value_parser = path(),
+        value_hint = ValueHint::DirPath
+    )]
+    snapshots: Option<PathBuf>,
+
+    /// Folder of the rendered manifests [default: rendered]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = RENDERED.variable,
+        hide_env_values = true,
+        global = true,
+        value_parser = path(),
+        value_hint = ValueHint::DirPath
+    )]
+    rendered: Option<PathBuf>,
+
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    color: ColorChoice,
+}
+
+/// What an option is called.
+struct Names {
+    /// By clap.
+    id: &'static str,
+    /// On the command line.
+    flag: &'static str,
+    /// In the environment.
+    variable: &'static str,
+}
+
+const CONFIG: Names = Names {
+    id: "config",
+    flag: "--config",
+    variable: "CLUSTERMESH_CONFIG",
+};
+
+const MESHES: Names = Names {
+    id: "meshes",
+    flag: "--mesh",
+    variable: "CLUSTERMESH_MESHES",
+};
+
+const SNAPSHOTS: Names = Names {
+    id: "snapshots",
+    flag: "--snapshots",
+    variable: "CLUSTERMESH_SNAPSHOTS",
+};
+
+const RENDERED: Names = Names {
+    id: "rendered",
+    flag: "--rendered",
+    variable: "CLUSTERMESH_RENDERED",
+};
+
+impl Options {
+    /// Returns when to use colour.
+    pub(crate) fn color(&self) -> ColorChoice {
+        self.color
+    }
+
+    /// Goes to the folder that was asked for.
+    pub(crate) fn enter(&self) -> anyhow::Result<()> {
+        if let Some(directory) = &self.directory {
+            env::set_current_dir(directory)
+                .with_context(|| format!("cannot go to `{}`", directory.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// By hand, because a derived one does not know who gave a value.
+impl FromArgMatches for Options {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let one = |names: &Names, path: Option<PathBuf>| {
+            let value = path.filter(|path| says_something(path))?;
+            let origin = names.origin(matches);
+            Some(Setting { value, origin })
+        };
+        let meshes = arguments.meshes.into_iter();
+        let meshes: Vec<PathBuf> = meshes.filter(|path| says_something(path)).collect();
+        Ok(Self {
+            directory: arguments.directory,
+            color: arguments.color,
+            config: one(&CONFIG, arguments.config),
+            meshes: (!meshes.is_empty()).then(|| Setting {
+                value: meshes,
+                origin: MESHES.origin(matches),
+            }),
+            snapshots: one(&SNAPSHOTS, arguments.snapshots),
+            rendered: one(&RENDERED, arguments.rendered),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Options {
+    fn augment_args(command: Command) -> Command {
+        Arguments::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Arguments::augment_args_for_update(command)
+    }
+}
+
+impl Names {
+    fn origin(&self, matches: &ArgMatches) -> Origin {
+        match matches.value_source(self.id) {
+            Some(ValueSource::EnvVariable) => Origin::Variable(self.variable),
+            _ => Origin::Flag(self.flag),
+        }
+    }
+}
+
+/// Takes an empty path, too: a variable that is set to nothing says nothing.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+fn says_something(path: &Path) -> bool {
+    !path.as_os_str().is_empty()
+}

@@ -1,0 +1,25 @@
+//! A setting: a value, and who said so.
+
+use clustermesh::place::Place;
+
+/// A value, and who said so.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<T> {
+    /// What is so.
+    pub(crate) value: T,
+    /// Who said so.
+    pub(crate) origin: Origin,
+}
+
+/// Who said something.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// A flag, with its dashes.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// The config, at this place.
+    File(Place),
+    /// Nobody.
+    Default,
+}

@@ -1,0 +1,279 @@
+//! What a config may say, and what is told about one that says more.
+
+use super::*;
+
+fn told(text: &str) -> String {
+    let source = Source::parse("clustermesh.yaml", text).unwrap();
+    match read(&source) {
+        Ok(config) => format!("{config:?}"),
+        Err(diagnostics) => crate::document::tests::told(&source, &diagnostics),
+    }
+}
+
+#[test]
+fn reads_what_is_said() {
+    insta::assert_snapshot!(told("
+---
+apiVersion: kilo-clustermesh.io/v1
+kind: Config
+meshes: [mesh.yaml, meshes]
+rendered: ../flux/peers
+---
+"), @r#"Config { meshes: ["mesh.yaml", "meshes"], snapshots: None, rendered: Some("../flux/peers"), clusters: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300 }, rules: [], ignore: [] }"#);
+}
+
+#[test]
+fn tells_all_mistakes_at_once() {
+    insta::assert_snapshot!(told("
+apiVersion: kilo-clustermesh.io/v2
+kind: config
+mesh: x
+snapshots: ''
+rendered: [a]
+limits: {}
+meshes: ['', 7]
+---
+more: true
+"), @r#"
+    error[unknown-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+      2:13 | kilo-clustermesh.io/v2
+      help: did you mean `kilo-clustermesh.io/v1`?
+    error[unknown-value]: `kind` cannot be `config`
+      3:7 | config
+      help: did you mean `Config`?
+    error[unknown-field]: unknown field `mesh`
+      4:1 | mesh
+      help: did you mean `meshes`?
+    error[wrong-length]: `snapshots` must not be empty
+      5:12 | ''
+    error[wrong-type]: `rendered` must be text, not a list
+      6:11 | [a]
+    error[wrong-length]: an item of `meshes` must not be empty
+      8:10 | ''
+    error[wrong-type]: an item of `meshes` must be text, but YAML takes `7` for a number
+      8:14 | 7
+      help: quote it: `"7"`
+    error[second-document]: a config is one document, this is another
+      10:1 | more: true
+    "#);
+}
+
+#[test]
+fn an_empty_file_is_no_config() {
+    let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
+    let told = read(&empty).unwrap_err();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].code, "no-document");
+}
+
+/// What is told about fields of a config.
+fn told_of(fields: &str) -> String {
+    let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    told(&format!("{head}{fields}"))
+}
+
+#[test]
+fn reads_how_clusters_are_reached_and_what_is_too_much() {
+    insta::assert_snapshot!(told_of("
+clusters:
+  a: { kubeconfig: a.yaml, context: a@b, inCluster: false }
+  b: { inCluster: true }
+  c: {}
+limits: { nodes: 1, lostNodes: 1000000, lostPercent: 0, gonePercent: 100, staleAfterSeconds: 60 }
+"), @r#"Config { meshes: [], snapshots: None, rendered: None, clusters: {ClusterName("a"): Kubeconfig { path: Some("a.yaml"), context: Some("a@b") }, ClusterName("b"): InCluster, ClusterName("c"): Kubeconfig { path: None, context: None }}, limits: Limits { nodes: 1, lost_nodes: 1000000, lost_percent: 0, gone_percent: 100, stale_after_seconds: 60 }, rules: [], ignore: [] }"#);
+}
+
+#[test]
+fn nothing_is_the_default() {
+    let nothing = told_of("");
+    assert_eq!(told_of("clusters: ~\nlimits:\nmeshes:\n"), nothing);
+    assert_eq!(
+        told_of("clusters: {}\nlimits: { nodes: ~, gonePercent: }\n"),
+        nothing
+    );
+    let open = told_of("clusters: { a: {} }");
+    assert_eq!(
+        told_of("clusters: { a: { context: ~, kubeconfig:, inCluster: null } }"),
+        open
+    );
+    insta::assert_snapshot!(told_of("clusters: { a: ~ }"), @"
+    error[wrong-type]: `a` must be a mapping, not nothing
+      3:16 | ~
+    ");
+}
+
+#[test]
+fn a_cluster_has_a_name_and_one_way_to_it() {
+    insta::assert_snapshot!(told_of("
+clusters:
+  c: { kubeconfig: '' }
+  12: {}
+  d: { inCluster: yes }
+"), @r#"
+    error[wrong-length]: `kubeconfig` must not be empty
+      5:20 | ''
+    error[wrong-type]: a key must be text, but YAML takes `12` for a number
+      6:3 | 12
+      help: quote it: `"12"`
+    error[wrong-type]: `inCluster` must be `true` or `false`, not `yes`
+      7:19 | yes
+    "#);
+    insta::assert_snapshot!(told_of("
+clusters:
+  East: {}
+  \"a\\u202e\": { inCluster: true, context: x }
+  \"\": { inCluster: true, kubeconfig: x }
+  b: { inCluster: true, kubeconfig: x, context: z }
+"), @r#"
+    error[invalid-name]: `` is no cluster name: a name needs at least one character
+      7:3 | ""
+    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+      7:20 | true
+      help: keep the one that is meant
+    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      5:3 | East
+    error[invalid-name]: `a\u{202e}` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      6:3 | "a\u202e"
+    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+      6:27 | true
+      help: keep the one that is meant
+    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+      8:19 | true
+      help: keep the one that is meant
+    "#);
+}
+
+#[test]
+fn limits_have_bounds() {
+    insta::assert_snapshot!(told_of("
+limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, staleAfterSeconds: 59 }
+"), @"
+    error[out-of-bounds]: `nodes` must be from 1 to 1000000, not `0`
+      4:18 | 0
+    error[out-of-bounds]: `lostNodes` must be from 1 to 1000000, not `1000001`
+      4:32 | 1000001
+    error[out-of-bounds]: `lostPercent` must be from 0 to 100, not `101`
+      4:54 | 101
+    error[out-of-bounds]: `gonePercent` must be from 0 to 100, not `-1`
+      4:72 | -1
+    error[out-of-bounds]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
+      4:95 | 59
+    ");
+    insta::assert_snapshot!(told_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
+    error[wrong-type]: `nodes` must be an integer, not the text `500`
+      3:18 | '500'
+      help: in quotes it is a text
+    error[wrong-type]: `lostPercent` must be an integer in decimal digits, not `2.5`
+      3:38 | 2.5
+    ");
+}
+
+#[test]
+fn slips_are_told_with_what_was_meant() {
+    insta::assert_snapshot!(told_of("
+cluster: {}
+limit: {}
+clusters: { a: { kubeConfig: x, contxt: y, incluster: true } }
+limits: { node: 1, lostpercent: 2, staleAfter: 3 }
+"), @"
+    error[unknown-field]: unknown field `cluster`
+      4:1 | cluster
+      help: did you mean `clusters`?
+    error[unknown-field]: unknown field `limit`
+      5:1 | limit
+      help: did you mean `limits`?
+    error[unknown-field]: unknown field `kubeConfig`
+      6:18 | kubeConfig
+      help: did you mean `kubeconfig`?
+    error[unknown-field]: unknown field `contxt`
+      6:33 | contxt
+      help: did you mean `context`?
+    error[unknown-field]: unknown field `incluster`
+      6:44 | incluster
+      help: did you mean `inCluster`?
+    error[unknown-field]: unknown field `node`
+      7:11 | node
+      help: did you mean `nodes`?
+    error[unknown-field]: unknown field `lostpercent`
+      7:20 | lostpercent
+      help: did you mean `lostPercent`?
+    error[unknown-field]: unknown field `staleAfter`
+      7:36 | staleAfter
+      help: did you mean `staleAfterSeconds`?
+    ");
+}
+
+#[test]
+fn reads_what_is_said_of_findings() {
+    insta::assert_snapshot!(told_of("
+rules:
+  node-not-ready: { level: off, reason: sleeps, until: 2027-01-31 }
+  host-bits: { level: error, until: '2027-01-31' }
+ignore:
+  - { rule: missing-endpoint, cluster: east, node: n1, reason: lab }
+  - { rule: NodeNoEndpoint, reason: lab, until: 2027-01-31 }
+"), @r#"Config { meshes: [], snapshots: None, rendered: None, clusters: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300 }, rules: [RuleLevel { rule: "host-bits", level: Error, reason: None, until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/host-bits"), part: Value } }, RuleLevel { rule: "node-not-ready", level: Off, reason: Some("sleeps"), until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/node-not-ready"), part: Value } }], ignore: [Ignore { rule: "missing-endpoint", cluster: Some(ClusterName("east")), node: Some("n1"), reason: "lab", until: None, place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/0"), part: Value } }, Ignore { rule: "NodeNoEndpoint", cluster: None, node: None, reason: "lab", until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/1"), part: Value } }] }"#);
+}
+
+#[test]
+fn exceptions_have_reasons_and_days_that_exist() {
+    insta::assert_snapshot!(told_of("
+rules:
+  a: { level: off }
+  b: { level: none }
+  c: { until: 2027-01-31 }
+  d: { level: off, reason: '' }
+  on: { level: notice }
+ignore:
+  - { rule: '', cluster: east }
+  - {}
+  - { rule: a, reason: b, nodes: n1 }
+"), @r#"
+    error[unknown-value]: `level` cannot be `none`
+      6:15 | none
+      help: known here: `error`, `warning`, `notice`, `off`
+    error[missing-field]: `level` is missing in `c`
+      7:3 | c
+    error[wrong-length]: `reason` must not be empty
+      8:28 | ''
+    error[wrong-type]: a key must be text, but YAML takes `on` for a boolean
+      9:3 | on
+      help: quote it: `"on"`
+    error[wrong-length]: `rule` must not be empty
+      11:13 | ''
+    error[missing-field]: `reason` is missing in an item of `ignore`
+      11:5 | { rule: '', cluster: east }
+    error[missing-field]: `rule` is missing in an item of `ignore`
+      12:5 | {}
+    error[missing-field]: `reason` is missing in an item of `ignore`
+      12:5 | {}
+    error[unknown-field]: unknown field `nodes`
+      13:27 | nodes
+      help: did you mean `node`?
+    "#);
+    insta::assert_snapshot!(told_of("
+rules:
+  a: { level: off, until: 2027-02-29 }
+  b: { level: error, until: 20270131 }
+  c: { level: notice, until: 2027-1-31 }
+ignore:
+  - { rule: a, reason: b, cluster: East, until: tomorrow }
+  - { rule: a, reason: b, until: on }
+"), @r#"
+    error[invalid-date]: `2027-02-29` is no date: the calendar has no such day
+      5:27 | 2027-02-29
+    error[missing-field]: `a` is `off` without a `reason`
+      5:15 | off
+      help: say why: `reason: "…"`
+    error[invalid-date]: `20270131` is no date: a date is written as in `2027-01-31`
+      6:29 | 20270131
+    error[invalid-date]: `2027-1-31` is no date: a date is written as in `2027-01-31`
+      7:30 | 2027-1-31
+    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      9:36 | East
+    error[invalid-date]: `tomorrow` is no date: a date is written as in `2027-01-31`
+      9:49 | tomorrow
+    error[invalid-date]: `on` is no date: a date is written as in `2027-01-31`
+      10:34 | on
+    "#);
+}

@@ -1,0 +1,219 @@
+//! Renewals: whether a new snapshot may take the place of the old one.
+//!
+//! An empty or shrunken tree is how GitOps deletes a mesh. These guards stand against what nodes
+//! do, so that behind them only a person can make a render lose Peers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::config::Limits;
+use crate::kilo::node::annotation;
+use crate::mesh::{Entry, Mesh};
+use crate::name::MeshName;
+use crate::roster::{Reason, roster};
+use crate::snapshot::{Node, Snapshot};
+
+mod owners;
+
+pub use owners::{Owners, Twin};
+
+/// What a new snapshot means for the meshes that its cluster is in.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// How many of its nodes pass the node checks in some mesh; none if no mesh names the cluster.
+    pub usable: Option<usize>,
+    /// Why a person must be asked first.
+    pub refusals: Vec<Refusal>,
+    /// What meshes lose, though not too much.
+    pub losses: Vec<Shrinkage>,
+    /// Another cluster with the same nodes, if there is one.
+    pub twin: Option<Twin>,
+}
+
+/// A new snapshot, and what it is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What it is to replace.
+    pub old: Option<&'a Snapshot>,
+    /// The snapshot.
+    pub new: &'a Snapshot,
+    /// The meshes that name the cluster, each with the entry that does.
+    pub memberships: &'a [(&'a Mesh, &'a Entry)],
+    /// Whose nodes are known.
+    pub owners: &'a Owners,
+}
+
+/// Why a person must be asked before a snapshot is written.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// It has no node.
+    Empty,
+    /// It has more nodes than are believed.
+    TooMany {
+        /// How many.
+        nodes: usize,
+        /// How many are believed.
+        limit: usize,
+    },
+    /// A mesh loses too many of its usable nodes.
+    Shrunk(Shrinkage),
+}
+
+/// Usable nodes that a mesh loses.
+#[derive(Clone, Debug)]
+pub struct Shrinkage {
+    /// The mesh; none if no mesh names the cluster, and a node counts as usable that has a key and a
+    /// pod CIDR.
+    pub mesh: Option<MeshName>,
+    /// How many usable nodes there were.
+    pub before: usize,
+    /// Those whose object is gone from the API.
+    pub gone: Vec<String>,
+    /// Those that are there but no longer usable, with the reason.
+    pub unusable: Vec<(String, Option<Reason>)>,
+}
+
+/// Judges whether a new snapshot may take the place of the old one.
+pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
+    let Candidate {
+        old,
+        new,
+        memberships,
+        owners,
+    } = candidate;
+    let mut refusals = Vec::new();
+    if new.nodes.is_empty() {
+        // That says it all.
+        return Renewal {
+            usable: (!memberships.is_empty()).then_some(0),
+            refusals: vec![Refusal::Empty],
+            losses: Vec::new(),
+            twin: None,
+        };
+    }
+    if limits.nodes < new.nodes.len() {
+        refusals.push(Refusal::TooMany {
+            nodes: new.nodes.len(),
+            limit: limits.nodes,
+        });
+    }
+    let mut usable: BTreeSet<String> = BTreeSet::new();
+    let mut losses = Vec::new();
+    for (mesh, entry) in memberships {
+        let now = Look::by_roster(mesh, entry, new);
+        if let Some(old) = old {
+            let before = Look::by_roster(mesh, entry, old);
+            losses.push(shrinkage(Some(&mesh.name), (old, &before), (new, &now)));
+        }
+        usable.extend(now.usable);
+    }
+    if let (true, Some(old)) = (memberships.is_empty(), old) {
+        let (before, now) = (Look::without_mesh(old), Look::without_mesh(new));
+        losses.push(shrinkage(None, (old, &before), (new, &now)));
+    }
+    losses.retain(|loss| 0 < loss.nodes());
+    let (too_much, losses): (Vec<Shrinkage>, Vec<Shrinkage>) =
+        losses.into_iter().partition(|it| it.is_too_much(limits));
+    refusals.extend(too_much.into_iter().map(Refusal::Shrunk));
+    Renewal {
+        usable: (!memberships.is_empty()).then_some(usable.len()),
+        refusals,
+        losses,
+        twin: owners.twin(new),
+    }
+}
+
+/// Which nodes of a snapshot are usable, and why others are not.
+struct Look {
+    usable: BTreeSet<String>,
+    reasons: BTreeMap<String, Reason>,
+}
+
+impl Look {
+    /// Looks with the eyes of a mesh.
+    fn by_roster(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
+        // Nobody asks where the nodes stand: they are told by name.
+        let roster = roster(&mesh.name, entry, snapshot, &Arc::from(""));
+        let left_out = roster.left_out.into_iter();
+        Self {
+            usable: roster.usable,
+            reasons: left_out.map(|it| (it.node, it.reason)).collect(),
+        }
+    }
+
+    /// Looks for what every mesh asks of a node.
+    fn without_mesh(snapshot: &Snapshot) -> Self {
+        let has_both = |node: &&Node| {
+            let key = node.annotations.get(annotation::KEY);
+            key.is_some_and(|key| !key.is_empty()) && !node.pod_cidrs.is_empty()
+        };
+        let usable = snapshot.nodes.iter().filter(has_both);
+        Self {
+            usable: usable.map(|node| node.name.clone()).collect(),
+            reasons: BTreeMap::new(),
+        }
+    }
+}
+
+fn shrinkage(
+    mesh: Option<&MeshName>,
+    (old, before): (&Snapshot, &Look),
+    (new, now): (&Snapshot, &Look),
+) -> Shrinkage {
+    let there: BTreeMap<&str, &Node> = by_name(new);
+    let was: BTreeMap<&str, &Node> = by_name(old);
+    let mut loss = Shrinkage {
+        mesh: mesh.cloned(),
+        before: before.usable.len(),
+        gone: Vec::new(),
+        unusable: Vec::new(),
+    };
+    for name in &before.usable {
+        if now.usable.contains(name) {
+            continue;
+        }
+        let is_there = there
+            .get(name.as_str())
+            .zip(was.get(name.as_str()))
+            .is_some_and(|(now, before)| is_same(before, now));
+        if is_there {
+            let reason = now.reasons.get(name).cloned();
+            loss.unusable.push((name.clone(), reason));
+        } else {
+            loss.gone.push(name.clone());
+        }
+    }
+    loss
+}
+
+fn by_name(snapshot: &Snapshot) -> BTreeMap<&str, &Node> {
+    let nodes = snapshot.nodes.iter();
+    nodes.map(|node| (node.name.as_str(), node)).collect()
+}
+
+/// Returns whether two nodes of one name are one object; a dump made by hand may have no uid.
+fn is_same(before: &Node, now: &Node) -> bool {
+    before.uid == now.uid || before.uid.is_empty() || now.uid.is_empty()
+}
+
+impl Shrinkage {
+    /// Returns how many nodes are lost.
+    pub fn nodes(&self) -> usize {
+        self.gone.len() + self.unusable.len()
+    }
+
+    /// Returns whether it is all, or more than the limits allow. A node that is gone from the API
+    /// counts less than one that is there: clusters scale down.
+    fn is_too_much(&self, limits: &Limits) -> bool {
+        if self.before == 0 {
+            return false;
+        }
+        let percents = 100 * self.unusable.len() + limits.gone_percent * self.gone.len();
+        let is_share = limits.lost_percent * self.before < percents;
+        let is_many = 100 * limits.lost_nodes <= percents;
+        self.nodes() == self.before || (is_share && is_many)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Which snapshots are believed: eight nodes, of which some go and some break.
+
+use super::*;
+use crate::document::Source;
+use crate::mesh;
+use crate::testing::node;
+
+const MESH: &str = "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+  - { name: east, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24 }
+  - { name: west, allowedNetworks: [172.16.0.0/12] }
+";
+
+/// Returns a snapshot of eight nodes, less those `without` and with those `broken`.
+fn snapshot(without: &[u8], broken: &[u8]) -> Snapshot {
+    let there = (1..=8).filter(|it| !without.contains(it));
+    let nodes = there.map(|number| {
+        let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let key = key.replacen("AA", &format!("A{number}"), 1);
+        let mut node = node(&format!(
+            "n{number} pod=10.1.{number}.0/24 wg=10.101.0.{number}/24 key={key} \
+             force-endpoint=203.0.113.{number}:1 granularity=full"
+        ));
+        node.uid = number.to_string();
+        if broken.contains(&number) {
+            node.pod_cidrs.clear();
+        }
+        node
+    });
+    Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap()
+}
+
+fn judged(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> Renewal {
+    let reading = mesh::read(&[Source::parse("mesh.yaml", MESH).unwrap()]);
+    let mesh = &reading.meshes[0];
+    let candidate = Candidate {
+        old,
+        new,
+        memberships: &[(mesh, &mesh.entries[0])],
+        owners: &Owners::default(),
+    };
+    renewal(candidate, limits)
+}
+
+/// Returns how many are gone and unusable, if that is refused.
+fn loss(without: &[u8], broken: &[u8], limits: &Limits) -> Option<(usize, usize)> {
+    let renewal = judged(
+        Some(&snapshot(&[], &[])),
+        &snapshot(without, broken),
+        limits,
+    );
+    match renewal.refusals.as_slice() {
+        [] => None,
+        [Refusal::Shrunk(loss)] => Some((loss.gone.len(), loss.unusable.len())),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn more_than_a_quarter_and_at_least_two() {
+    let limits = Limits::default();
+    assert_eq!(loss(&[], &[1, 2], &limits), None);
+    assert_eq!(loss(&[], &[1, 2, 3], &limits), Some((0, 3)));
+    let all_but_one = Limits {
+        lost_nodes: 3,
+        lost_percent: 0,
+        ..limits
+    };
+    assert_eq!(loss(&[], &[1, 2], &all_but_one), None);
+    assert_eq!(loss(&[], &[1, 2, 3], &all_but_one), Some((0, 3)));
+}
+
+#[test]
+fn gone_nodes_count_half() {
+    let limits = Limits::default();
+    assert_eq!(loss(&[1, 2, 3, 4], &[], &limits), None);
+    assert_eq!(loss(&[1, 2, 3, 4, 5], &[], &limits), Some((5, 0)));
+    assert_eq!(loss(&[1, 2, 3], &[4], &limits), Some((3, 1)));
+    let whole = Limits {
+        gone_percent: 100,
+        ..limits
+    };
+    assert_eq!(loss(&[1, 2, 3], &[], &whole), Some((3, 0)));
+    let none = Limits {
+        gone_percent: 0,
+        ..limits
+    };
+    assert_eq!(loss(&[1, 2, 3, 4, 5, 6, 7], &[], &none), None);
+}
+
+#[test]
+fn all_is_too_much_whatever_it_counts() {
+    let limits = Limits {
+        lost_nodes: 100,
+        lost_percent: 100,
+        gone_percent: 0,
+        ..Limits::default()
+    };
+    let one = snapshot(&[2, 3, 4, 5, 6, 7, 8], &[]);
+    let lost = judged(Some(&one), &snapshot(&[], &[1]), &limits);
+    assert_eq!(lost.refusals.len(), 1, "others cannot stand in");
+    let emptied = judged(
+        Some(&one),
+        &snapshot(&[1, 2, 3, 4, 5, 6, 7, 8], &[]),
+        &limits,
+    );
+    assert!(matches!(emptied.refusals.as_slice(), [Refusal::Empty]));
+}
+
+#[test]
+fn a_node_that_was_not_usable_cannot_be_lost() {
+    let old = snapshot(&[], &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let new = snapshot(&[1, 2, 3], &[4, 5, 6, 7, 8]);
+    assert!(
+        judged(Some(&old), &new, &Limits::default())
+            .refusals
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_new_object_of_an_old_name_is_another_node() {
+    let old = snapshot(&[], &[]);
+    let mut new = snapshot(&[], &[1, 2, 3, 4]);
+    for node in &mut new.nodes {
+        node.uid.push('x');
+    }
+    let renewal = judged(Some(&old), &new, &Limits::default());
+    assert!(renewal.refusals.is_empty(), "four of eight, each by half");
+    assert_eq!(renewal.usable, Some(4));
+}
+
+#[test]
+fn the_first_snapshot_has_nothing_to_lose() {
+    let limits = Limits {
+        nodes: 7,
+        ..Limits::default()
+    };
+    let renewal = judged(None, &snapshot(&[], &[1]), &limits);
+    assert_eq!(renewal.usable, Some(7));
+    assert!(matches!(
+        renewal.refusals.as_slice(),
+        [Refusal::TooMany { nodes: 8, limit: 7 }]
+    ));
+}
+
+#[test]
+fn without_a_mesh_keys_and_pod_cidrs_count() {
+    let (old, new) = (snapshot(&[], &[]), snapshot(&[], &[1, 2, 3]));
+    let candidate = Candidate {
+        old: Some(&old),
+        new: &new,
+        memberships: &[],
+        owners: &Owners::default(),
+    };
+    let renewal = renewal(candidate, &Limits::default());
+    assert_eq!(renewal.usable, None);
+    assert!(matches!(
+        renewal.refusals.as_slice(),
+        [Refusal::Shrunk(Shrinkage {
+            mesh: None,
+            before: 8,
+            ..
+        })]
+    ));
+}
+
+#[test]
+fn a_node_is_of_one_cluster() {
+    let new = snapshot(&[], &[]);
+    let order = ["first", "east", "last"].map(|name| name.parse().unwrap());
+    let mut owners = Owners::new(order.to_vec());
+    owners.add(&"east".parse().unwrap(), vec!["1".to_owned()]);
+    let judged = |owners: &Owners| {
+        let candidate = Candidate {
+            old: None,
+            new: &new,
+            memberships: &[],
+            owners,
+        };
+        renewal(candidate, &Limits::default())
+    };
+    assert_eq!(judged(&owners).twin, None);
+    owners.add(&"last".parse().unwrap(), vec!["2".to_owned()]);
+    assert_eq!(judged(&owners).twin, None);
+    owners.add(&"first".parse().unwrap(), vec!["3".to_owned()]);
+    let twin = judged(&owners).twin.unwrap();
+    assert_eq!((twin.cluster.as_str(), twin.node.as_str()), ("first", "n3"));
+}

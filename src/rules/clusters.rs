@@ -1,0 +1,323 @@
+//! Why could the nodes of a cluster not be listed?
+
+use super::{Finding, Rule};
+use crate::name::ClusterName;
+
+mod words;
+
+rules! {
+    "clusters" about Snapshots;
+    INVALID_KUBECONFIG = "invalid-kubeconfig" Error;
+    UNKNOWN_CONTEXT = "unknown-context" Error;
+    UNSAFE_KUBECONFIG = "unsafe-kubeconfig" Error;
+    MISSING_SECRET = "missing-secret" Error;
+    AMBIGUOUS_ACCESS = "ambiguous-access" Error;
+    FAILED_LOGIN = "failed-login" Error;
+    UNKNOWN_HOST = "unknown-host" Error;
+    UNREACHABLE_CLUSTER = "unreachable-cluster" Error;
+    UNUSABLE_PROXY = "unusable-proxy" Error;
+    SLOW_CLUSTER = "slow-cluster" Error;
+    UNTRUSTED_CERTIFICATE = "untrusted-certificate" Error;
+    UNAUTHORIZED = "unauthorized" Error;
+    FORBIDDEN = "forbidden" Error;
+    REFUSED_REQUEST = "refused-request" Error;
+    REDIRECTED = "redirected" Error;
+    CUT_ANSWER = "cut-answer" Error;
+    UNREADABLE_ANSWER = "unreadable-answer" Error;
+    OVERSIZED_ANSWER = "oversized-answer" Error;
+    UNCHECKED_CERTIFICATE = "unchecked-certificate" Warning;
+    UNENCRYPTED_CONNECTION = "unencrypted-connection" Warning;
+}
+
+/// Why the nodes of a cluster could not be listed. No text in it may hold a secret.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Fault {
+    /// The kubeconfig is not there, is none, or lacks something.
+    Kubeconfig {
+        /// What is meant: a file, or a Secret.
+        origin: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The kubeconfig has no such context.
+    Context {
+        /// The files that were read.
+        origin: String,
+        /// The context.
+        wanted: String,
+        /// What was perhaps meant.
+        nearest: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A kubeconfig that others wrote asks for more than its own data.
+    Unsafe {
+        /// The Secret.
+        origin: String,
+        /// The field.
+        field: &'static str,
+    },
+    /// The Secret with the kubeconfig is not there, or not what the mesh says.
+    Secret {
+        /// The Secret.
+        origin: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The meshes disagree on how the cluster is reached.
+    Ambiguous {
+        /// In what.
+        problem: String,
+    },
+    /// The login plugin gave no credentials.
+    Login {
+        /// The program, without its arguments: people put secrets there.
+        command: String,
+        /// What became of it.
+        problem: LoginProblem,
+    },
+    /// The server's name does not resolve.
+    Host {
+        /// The name.
+        host: String,
+    },
+    /// Nobody answers.
+    Unreachable {
+        /// The server, as `host:port`.
+        server: String,
+        /// What the system says.
+        problem: String,
+    },
+    /// The proxy on the way leads nowhere.
+    Proxy {
+        /// The proxy, as `host:port`.
+        proxy: String,
+        /// Who says that there is one: a field of the kubeconfig, or a variable.
+        origin: &'static str,
+        /// The server, as `host:port`.
+        server: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No answer in time.
+    Slow {
+        /// The server, as `host:port`, and the proxy on the way.
+        server: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Every answer in time, and yet no end.
+    Endless {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Somebody else may have answered.
+    Certificate {
+        /// The server, as `host:port`.
+        server: String,
+        /// What is wrong with the certificate.
+        problem: CertificateProblem,
+    },
+    /// The server does not know who asks.
+    Unauthorized {
+        /// What it says.
+        says: String,
+    },
+    /// The server knows who asks, and that they may not.
+    Forbidden {
+        /// The right that is missing.
+        right: Right,
+        /// What it says.
+        says: String,
+    },
+    /// The server says no for some other reason.
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        says: String,
+        /// How many times it was asked.
+        attempts: u32,
+    },
+    /// The server sends us elsewhere.
+    Redirected {
+        /// To which host.
+        to: String,
+    },
+    /// The answer broke off.
+    Cut {
+        /// What the system says.
+        problem: String,
+        /// How many times it was asked.
+        attempts: u32,
+    },
+    /// The answer is no list of nodes.
+    Unreadable {
+        /// What it is.
+        problem: String,
+    },
+    /// The answer is more than is believed.
+    Oversized {
+        /// What is.
+        problem: String,
+    },
+}
+
+/// What became of a login plugin.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LoginProblem {
+    /// It cannot be started.
+    Start(String),
+    /// It ended badly.
+    Failed {
+        /// How it ended.
+        status: String,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// It did not end.
+    Slow(u64),
+    /// It wants to talk to a person.
+    Interactive,
+    /// What it printed are no credentials.
+    Unreadable(&'static str),
+}
+
+/// What is wrong with a certificate.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CertificateProblem {
+    /// Signed by nobody that is trusted.
+    UnknownIssuer,
+    /// For other names.
+    OtherHost,
+    /// No longer, or not yet, valid.
+    Time,
+    /// The server asks for a client certificate that it would take.
+    Client,
+    /// Something else.
+    Other(String),
+}
+
+/// A right that somebody needs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Right {
+    /// To list the nodes of the cluster.
+    ListNodes,
+    /// To read one Secret.
+    GetSecret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What weakens the trust in a cluster's answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Weakness {
+    /// Its certificate is not checked.
+    UncheckedCertificate,
+    /// The connection is not encrypted.
+    Unencrypted,
+    /// The certificate of the cluster that holds its kubeconfig is not checked.
+    UncheckedStore,
+    /// The connection to the cluster that holds its kubeconfig is not encrypted.
+    UnencryptedStore,
+}
+
+/// Returns what to tell of a cluster that could not be read; `kept` is the snapshot that stays, if
+/// there is one.
+pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Finding {
+    let kept = match kept {
+        Some(file) => format!("{file} was kept"),
+        None => "it has no snapshot yet".to_owned(),
+    };
+    let message = format!("could not be read: {fault}; {kept}");
+    let mut finding = Finding::on_cluster(rule_of(fault), cluster, message);
+    if let Fault::Kubeconfig { origin, .. } = fault {
+        // What is wrong with a kubeconfig is wrong for all who use it.
+        finding.group.clone_from(origin);
+    }
+    finding.help = words::help(cluster, fault);
+    finding
+}
+
+/// Returns what weakens the trust in a cluster's answers.
+pub fn weakness(cluster: &ClusterName, weakness: Weakness) -> Finding {
+    let (rule, message) = match weakness {
+        Weakness::UncheckedCertificate => (
+            &UNCHECKED_CERTIFICATE,
+            "its certificate is not checked (`insecure-skip-tls-verify`): whoever is between could \
+             name any nodes",
+        ),
+        Weakness::Unencrypted => (
+            &UNENCRYPTED_CONNECTION,
+            "is asked over plain HTTP: whoever is between could name any nodes",
+        ),
+        Weakness::UncheckedStore => (
+            &UNCHECKED_CERTIFICATE,
+            "the certificate of the cluster that holds its kubeconfig is not checked \
+             (`insecure-skip-tls-verify`): whoever is between could name any cluster",
+        ),
+        Weakness::UnencryptedStore => (
+            &UNENCRYPTED_CONNECTION,
+            "the cluster that holds its kubeconfig is asked over plain HTTP: whoever is between \
+             could name any cluster",
+        ),
+    };
+    Finding::on_cluster(rule, cluster, message.to_owned())
+}
+
+fn rule_of(fault: &Fault) -> &'static Rule {
+    match fault {
+        Fault::Kubeconfig { .. } => &INVALID_KUBECONFIG,
+        Fault::Context { .. } => &UNKNOWN_CONTEXT,
+        Fault::Unsafe { .. } => &UNSAFE_KUBECONFIG,
+        Fault::Secret { .. } => &MISSING_SECRET,
+        Fault::Ambiguous { .. } => &AMBIGUOUS_ACCESS,
+        Fault::Login { .. } => &FAILED_LOGIN,
+        Fault::Host { .. } => &UNKNOWN_HOST,
+        Fault::Unreachable { .. } => &UNREACHABLE_CLUSTER,
+        Fault::Proxy { .. } => &UNUSABLE_PROXY,
+        Fault::Slow { .. } | Fault::Endless { .. } => &SLOW_CLUSTER,
+        Fault::Certificate { .. } => &UNTRUSTED_CERTIFICATE,
+        Fault::Unauthorized { .. } => &UNAUTHORIZED,
+        Fault::Forbidden { .. } => &FORBIDDEN,
+        Fault::Refused { .. } => &REFUSED_REQUEST,
+        Fault::Redirected { .. } => &REDIRECTED,
+        Fault::Cut { .. } => &CUT_ANSWER,
+        Fault::Unreadable { .. } => &UNREADABLE_ANSWER,
+        Fault::Oversized { .. } => &OVERSIZED_ANSWER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_tells_cause_consequence_and_remedy() {
+        let found = fault(
+            &"east".parse().unwrap(),
+            &Fault::Forbidden {
+                right: Right::ListNodes,
+                says: "nodes is forbidden: User \"\u{1b}[2Jx\" cannot".to_owned(),
+            },
+            Some("snapshots/east.json"),
+        );
+        insta::assert_snapshot!(found.message, @r#"could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "\u{1b}[2Jx" cannot); snapshots/east.json was kept"#);
+        insta::assert_snapshot!(found.help.unwrap(), @"examples/rbac.yaml grants just that");
+        let found = fault(
+            &"east".parse().unwrap(),
+            &Fault::Login {
+                command: "aws".to_owned(),
+                problem: LoginProblem::Failed {
+                    status: "exit status: 255".to_owned(),
+                    stderr: "no such profile\n".to_owned(),
+                },
+            },
+            None,
+        );
+        insta::assert_snapshot!(found.message, @"could not be read: the login plugin `aws` failed (exit status: 255) saying: no such profile; it has no snapshot yet");
+    }
+}

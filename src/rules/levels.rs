@@ -1,0 +1,246 @@
+//! How much is a finding to matter, says the config; and is what it says still meant?
+
+use super::registry::all;
+use super::{Finding, Rule, Subject, find};
+use crate::config::{Config, Date, Ignore, RuleLevel};
+use crate::diagnostic::{Diagnostic, Label, Quoted, escaped};
+use crate::document::nearest;
+use crate::name::ClusterName;
+use crate::place::Place;
+
+rules! {
+    "levels" about Files;
+    EXPIRED_IGNORE = "expired-ignore" Warning;
+    EXPIRED_LEVEL = "expired-level" Warning;
+    UNUSED_IGNORE = "unused-ignore" Warning;
+}
+
+/// How much of a reason is told, in characters.
+const TOLD: usize = 200;
+
+/// What the config says about findings, by the rules that there are.
+#[derive(Clone, Debug, Default)]
+pub struct Levels {
+    levels: Vec<(Vec<&'static Rule>, RuleLevel)>,
+    ignores: Vec<(Vec<&'static Rule>, Ignore)>,
+}
+
+/// Why findings are looked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// To judge: what has had its time counts again.
+    Validate,
+    /// To render: a day that passes must not stop anybody.
+    Render,
+    /// To keep snapshots: neither must it here.
+    Snapshot,
+}
+
+impl Levels {
+    /// Finds the rules that a config means.
+    ///
+    /// # Errors
+    /// Every name that is no rule's, and every rule that nobody can lower.
+    pub fn new(config: &Config) -> Result<Self, Vec<Diagnostic>> {
+        let (mut said, mut problems) = (Self::default(), Vec::new());
+        for level in &config.rules {
+            match meant(&level.rule, level.place.clone().named()) {
+                Ok(rules) => {
+                    problems.extend(lowered(&rules, level));
+                    said.levels.push((rules, level.clone()));
+                }
+                Err(unknown) => problems.push(unknown),
+            }
+        }
+        for ignore in &config.ignore {
+            let place = ignore.place.key("rule");
+            match meant(&ignore.rule, place.clone()) {
+                Ok(rules) => {
+                    let last = rules.iter().find(|rule| rule.is_final());
+                    problems.extend(last.map(|rule| unlowerable(rule, "ignored", place)));
+                    said.ignores.push((rules, ignore.clone()));
+                }
+                Err(unknown) => problems.push(unknown),
+            }
+        }
+        if problems.is_empty() {
+            Ok(said)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Returns the findings as they are to be told: none that is ignored or off, each as grave as
+    /// its rule is to be. What is final stays.
+    #[must_use]
+    pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
+        let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
+        let told = findings.into_iter().filter_map(|mut finding| {
+            if finding.is_final {
+                return Some(finding);
+            }
+            let mut ignores = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
+            if ignores.any(|(rules, ignore)| matches(rules, ignore, &finding)) {
+                return None;
+            }
+            let level = self.level(finding.rule);
+            if let Some(level) = level.filter(|it| is_in_force(it.until)) {
+                finding.severity = level.level.severity()?;
+            }
+            Some(finding)
+        });
+        let mut told: Vec<Finding> = told.collect();
+        if !self.levels.is_empty() {
+            told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        }
+        told
+    }
+
+    /// Returns what has had its time, as far as it is about what is looked for.
+    pub fn expired(&self, today: Date, purpose: Purpose) -> Vec<Finding> {
+        let levels = self.levels.iter().filter_map(|(rules, level)| {
+            let until = level.until.filter(|&until| until < today)?;
+            let then = then(rules, purpose)?;
+            let (rule, meant) = (Quoted(&level.rule), level.level);
+            let message = format!("{rule} was to be {meant} until {until}; {then}");
+            let help = still_meant(level.reason.as_deref());
+            let place = level.place.key("until");
+            Some(on_config(&EXPIRED_LEVEL, message, place, help))
+        });
+        let ignores = self.ignores.iter().filter_map(|(rules, ignore)| {
+            let until = ignore.until.filter(|&until| until < today)?;
+            let then = then(rules, purpose)?;
+            let message = format!("{} was to be ignored until {until}; {then}", what(ignore));
+            let help = still_meant(Some(&ignore.reason));
+            let place = ignore.place.key("until");
+            Some(on_config(&EXPIRED_IGNORE, message, place, help))
+        });
+        levels.chain(ignores).collect()
+    }
+
+    /// Returns the ignores that match none of `findings`, which must be all that there are of a mesh.
+    /// One that is about snapshots in the making may match another day.
+    pub fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
+        let unused = self.ignores.iter().filter(|(rules, ignore)| {
+            let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
+            let is_used = findings.iter().any(|it| matches(rules, ignore, it));
+            is_of_mesh && !is_used && !is_over(ignore.until, today)
+        });
+        unused
+            .map(|(_, ignore)| {
+                let message = format!("nothing is ignored here: there is no {}", what(ignore));
+                let help = "take it out, or see whether its cluster and node are right".to_owned();
+                on_config(&UNUSED_IGNORE, message, ignore.place.key("rule"), help)
+            })
+            .collect()
+    }
+
+    /// Returns the level of a rule. Its own name goes over a code that it shares.
+    fn level(&self, rule: &'static Rule) -> Option<&RuleLevel> {
+        let of_rule = self
+            .levels
+            .iter()
+            .filter(|(rules, _)| rules.contains(&rule));
+        let of_rule = of_rule.map(|(_, level)| level);
+        of_rule.max_by_key(|level| level.rule == rule.name)
+    }
+}
+
+/// Says what is so after the last day, if these rules are looked for.
+fn then(rules: &[&'static Rule], purpose: Purpose) -> Option<&'static str> {
+    let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
+    match purpose {
+        Purpose::Snapshot if is_of_mesh => None,
+        Purpose::Validate if is_of_mesh => Some("since then it counts as usual"),
+        Purpose::Render if is_of_mesh => {
+            Some("here that still holds, but for `validate` it counts as usual")
+        }
+        // Only `snapshot` finds it, and goes on.
+        _ => Some("`snapshot` still goes by that"),
+    }
+}
+
+fn matches(rules: &[&'static Rule], ignore: &Ignore, finding: &Finding) -> bool {
+    let cluster = ignore.cluster.as_ref().map(ClusterName::as_str);
+    let node = ignore.node.as_deref();
+    rules.contains(&finding.rule)
+        && (cluster.is_none() || cluster == finding.cluster.as_deref())
+        && (node.is_none() || node == finding.node.as_deref())
+}
+
+fn is_over(until: Option<Date>, today: Date) -> bool {
+    until.is_some_and(|until| until < today)
+}
+
+/// Returns the rules of a name or code.
+fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Diagnostic> {
+    let rules = find(name);
+    if !rules.is_empty() {
+        return Ok(rules);
+    }
+    let message = format!("there is no rule {}", Quoted(name));
+    let unknown = Diagnostic::error("unknown-rule", message).at(place, "");
+    let all = all();
+    let names = all
+        .iter()
+        .flat_map(|rule| [&[rule.name], rule.aliases].concat());
+    Err(match nearest(name, names) {
+        Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
+        None => unknown,
+    })
+}
+
+/// Tells of a rule whose level is less than what is final.
+fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Diagnostic> {
+    let is_lowered =
+        |rule: &&&Rule| rule.is_final() && level.level.severity() < Some(rule.severity);
+    let rule = rules.iter().find(is_lowered)?;
+    Some(unlowerable(rule, "lowered", level.place.key("level")))
+}
+
+fn unlowerable(rule: &Rule, what: &str, place: Place) -> Diagnostic {
+    let message = format!(
+        "`{}` cannot be {what}: where it is found, nothing can be rendered",
+        rule.name
+    );
+    Diagnostic::error("lowered-error", message).at(place, "")
+}
+
+fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -> Finding {
+    Finding {
+        rule,
+        severity: rule.severity,
+        is_final: rule.is_final(),
+        cluster: None,
+        node: None,
+        group: place.source.to_string(),
+        message,
+        labels: vec![Label {
+            place,
+            text: String::new(),
+        }],
+        help: Some(help),
+    }
+}
+
+/// Says what is ignored: `missing-endpoint` of east/n1.
+fn what(ignore: &Ignore) -> String {
+    let rule = Quoted(&ignore.rule);
+    match (&ignore.cluster, &ignore.node) {
+        (None, None) => rule.to_string(),
+        (Some(cluster), None) => format!("{rule} of `{cluster}`"),
+        (None, Some(node)) => format!("{rule} of any node {}", Quoted(node)),
+        (Some(cluster), Some(node)) => format!("{rule} of {} of `{cluster}`", Quoted(node)),
+    }
+}
+
+fn still_meant(reason: Option<&str>) -> String {
+    let now = "give it a new day, or take it out";
+    match reason {
+        Some(reason) => format!("its reason was: {}; {now}", escaped(reason, TOLD)),
+        None => now.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

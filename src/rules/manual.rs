@@ -1,0 +1,36 @@
+//! The manual: the pages of all rules as one, for reading.
+
+use std::fmt::Write as _;
+
+use super::{QUESTIONS, Question, Rule};
+
+/// Returns the documentation of every rule, by question, as Markdown.
+pub fn manual() -> String {
+    let mut text = "# Rules\n\nWhat `clustermesh validate` (and `render`, and `snapshot`) finds, by \
+                    the question that it answers. `clustermesh explain RULE` shows a page of this.\n"
+        .to_owned();
+    for Question { title, rules } in QUESTIONS {
+        let _ = write!(text, "\n## {title}\n");
+        let mut rules: Vec<&Rule> = rules.to_vec();
+        rules.sort_by_key(|rule| rule.name);
+        for rule in rules {
+            text.push('\n');
+            text.push_str(&page_of(rule, 3));
+        }
+    }
+    text
+}
+
+/// Returns the page of a rule as Markdown, with its name as a heading of this level.
+pub fn page_of(rule: &Rule, level: usize) -> String {
+    let heading = "#".repeat(level);
+    let mut text = format!("{heading} {}\n\n*{}", rule.name, rule.severity);
+    for alias in rule.aliases {
+        let _ = write!(text, ", the operator's `{alias}`");
+    }
+    text.push_str("*\n");
+    for section in rule.page().sections {
+        let _ = write!(text, "\n{heading}# {}\n\n{}\n", section.title, section.text);
+    }
+    text
+}

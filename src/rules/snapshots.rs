@@ -1,0 +1,210 @@
+//! May a new snapshot be believed, and what of it is not what the API says?
+
+use super::nodes::words;
+use super::{Finding, bare};
+use crate::diagnostic::Quoted;
+use crate::name::ClusterName;
+use crate::renewal::{Refusal, Shrinkage, Twin};
+use crate::snapshot::listing::Stale;
+
+rules! {
+    "snapshots" about Snapshots;
+    EMPTY_SNAPSHOT = "empty-snapshot" Error;
+    TOO_MANY_NODES = "too-many-nodes" Error;
+    TWIN_CLUSTER = "twin-cluster" Warning;
+    SHRUNK_SNAPSHOT = "shrunk-snapshot" Error;
+    UNREADABLE_SNAPSHOT = "unreadable-snapshot" Error;
+    UNNAMED_CLUSTER = "unnamed-cluster" Warning;
+    LOST_NODES = "lost-nodes" Notice;
+    CARRIED_OVER = "carried-over" Warning;
+    STALE_NODE = "stale-node" Notice;
+}
+
+/// How many nodes a finding names.
+const NAMED: usize = 3;
+
+/// Returns why a snapshot of `cluster` is not written; `kept` is the file that stays, if there is
+/// one.
+pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>) -> Vec<Finding> {
+    let kept = match kept {
+        Some(file) => format!("{file} was kept"),
+        None => "nothing was written".to_owned(),
+    };
+    let told = refusals.iter().map(|refusal| {
+        let (rule, message) = match refusal {
+            Refusal::Empty => (&EMPTY_SNAPSHOT, "no node is listed".to_owned()),
+            Refusal::TooMany { nodes, limit } => (
+                &TOO_MANY_NODES,
+                format!("{nodes} nodes are more than the {limit} that are believed"),
+            ),
+            Refusal::Shrunk(loss) => {
+                let message = format!("{} would lose {}", whose(loss), lost(loss));
+                (&SHRUNK_SNAPSHOT, message)
+            }
+        };
+        let mut finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
+        finding.help = Some(match refusal {
+            Refusal::TooMany { .. } => format!(
+                "if it is that large, add --accept {cluster}, or set `limits.nodes` in the config"
+            ),
+            Refusal::Empty | Refusal::Shrunk(_) => {
+                format!("if that is meant, add --accept {cluster}")
+            }
+        });
+        finding
+    });
+    told.collect()
+}
+
+/// Returns why the snapshot of `cluster` is not replaced: nobody can tell what would be lost.
+pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
+    let message = format!(
+        "{file} is no snapshot, so nobody can tell what a new one would lose: {problem}; it was kept"
+    );
+    let mut finding = Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message);
+    finding.help = Some(format!(
+        "bring back the one that was committed, or add --accept {cluster} to begin anew"
+    ));
+    finding
+}
+
+/// Returns that no mesh names `cluster`, so that nothing can be judged; `nearest` is one that a mesh
+/// names.
+pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
+    let message = "no mesh names it, so nobody can tell which of its nodes are usable".to_owned();
+    let mut finding = Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message);
+    finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
+    finding
+}
+
+/// Returns that `cluster` seems to be another cluster under a second name.
+pub fn twin(cluster: &ClusterName, twin: &Twin) -> Finding {
+    let Twin {
+        cluster: other,
+        node,
+    } = twin;
+    let message = format!("its node {} is one of `{other}`", Quoted(node));
+    let mut finding = Finding::on_cluster(&TWIN_CLUSTER, cluster, message);
+    finding.help = Some(format!(
+        "do both names lead to one cluster? see the contexts of `{cluster}` and `{other}`"
+    ));
+    finding
+}
+
+/// Returns what was brought back in a snapshot of `cluster`: annotations of these nodes.
+pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
+    let told = nodes.iter().map(|node| {
+        let message = "has lost its key, as when its Kilo agent restarts; its annotations of the \
+             last snapshot were kept"
+            .to_owned();
+        let mut finding = Finding::on_node(&CARRIED_OVER, cluster, node, message);
+        finding.help = Some(format!(
+            "if Kilo was taken from {} for good, add --no-carry-over {cluster}",
+            if nodes.len() == 1 { "it" } else { "them" }
+        ));
+        finding
+    });
+    told.collect()
+}
+
+/// Returns which nodes of `cluster` Kilo no longer counts.
+pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
+    let told = nodes.iter().map(|Stale { node, seconds }| {
+        let message = format!(
+            "is marked stale: its Kilo agent was last seen {} before the others",
+            duration(*seconds)
+        );
+        Finding::on_node(&STALE_NODE, cluster, node, message)
+    });
+    told.collect()
+}
+
+/// Returns what meshes lose with a snapshot of `cluster` that is believed.
+pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
+    let told = losses.iter().map(|loss| {
+        let message = format!("{} loses {}", whose(loss), lost(loss));
+        Finding::on_cluster(&LOST_NODES, cluster, message)
+    });
+    told.collect()
+}
+
+fn whose(loss: &Shrinkage) -> String {
+    match &loss.mesh {
+        Some(mesh) => format!("mesh {mesh}"),
+        None => "it".to_owned(),
+    }
+}
+
+fn lost(loss: &Shrinkage) -> String {
+    let before = loss.before;
+    let share = match loss.nodes() {
+        1 if before == 1 => "its only usable node".to_owned(),
+        all if all == before => format!("all {before} usable nodes"),
+        some => format!("{some} of {before} usable nodes"),
+    };
+    let mut parts = Vec::new();
+    if !loss.gone.is_empty() {
+        let names = loss.gone.iter().map(|node| bare(node));
+        parts.push(format!("gone: {}", listed(names)));
+    }
+    if !loss.unusable.is_empty() {
+        let told = loss.unusable.iter().map(|(node, reason)| match reason {
+            Some(reason) => format!("{} ({})", bare(node), words(reason)),
+            None => bare(node),
+        });
+        parts.push(format!("unusable: {}", listed(told)));
+    }
+    format!("{share}; {}", parts.join("; "))
+}
+
+/// Names the first few.
+fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
+    let more = texts.len().saturating_sub(NAMED);
+    let mut shown: Vec<String> = texts.take(NAMED).collect();
+    if 0 < more {
+        shown.push(format!("{more} more"));
+    }
+    shown.join(", ")
+}
+
+fn duration(seconds: i64) -> String {
+    const DAY: i64 = 86_400;
+    match seconds {
+        ..120 => format!("{seconds} seconds"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        // Kilo reads a time that is none as zero.
+        seconds if 3_650 * DAY < seconds => "many years".to_owned(),
+        seconds => format!("{} days", seconds / DAY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roster::Reason;
+
+    #[test]
+    fn a_loss_names_nodes_and_reasons() {
+        let names = |range: std::ops::Range<u8>| range.map(|it| format!("n{it}"));
+        let loss = Shrinkage {
+            mesh: Some("prod".parse().unwrap()),
+            before: 9,
+            gone: names(1..6).collect(),
+            unusable: vec![("n7\u{1b}".to_owned(), Some(Reason::NoPublicKey))],
+        };
+        let found = refusals(
+            &"east".parse().unwrap(),
+            &[Refusal::Shrunk(loss)],
+            Some("snapshots/east.json"),
+        );
+        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3, 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
+        insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"if that is meant, add --accept east");
+    }
+
+    #[test]
+    fn durations_are_read_at_a_glance() {
+        let told = [301, 7_199, 7_200, 172_800, 1_763_600_000].map(duration);
+        insta::assert_snapshot!(told.join(", "), @"5 minutes, 119 minutes, 2 hours, 2 days, many years");
+    }
+}

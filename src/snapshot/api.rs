@@ -1,0 +1,225 @@
+//! The API's JSON, as little of it as a snapshot needs: of a node of 18 KB it keeps about one, and of
+//! a node that has more than any node has, nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{Address, AddressKind, Node};
+
+/// What begins the annotations that Kilo reads and writes.
+const KILO: &str = "kilo.squat.ai/";
+
+/// When the agent was last seen, in Unix seconds.
+const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
+
+/// What changes all the time without meaning anything to a mesh.
+const VOLATILE: [&str; 2] = [LAST_SEEN, "kilo.squat.ai/discovered-endpoints"];
+
+/// The most nodes that one text is believed to list.
+const NODES: usize = 50_000;
+
+/// The most entries that any list or map of a node is believed to have.
+const ENTRIES: usize = 1000;
+
+/// A node, a list of nodes, or something else.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Object {
+    pub(super) kind: Option<String>,
+    pub(super) metadata: Option<Metadata>,
+    #[serde(default, deserialize_with = "items")]
+    pub(super) items: Vec<Item>,
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+/// A node of a list, with no more of it in memory than will be kept.
+pub(super) struct Item {
+    pub(super) kind: Option<String>,
+    /// The node, and when its agent says it was last there; none without a name.
+    pub(super) node: Option<(Node, Option<i64>)>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Metadata {
+    name: Option<String>,
+    uid: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
+    labels: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "kilo_annotations")]
+    annotations: BTreeMap<String, String>,
+    /// Where the rest of a list goes on.
+    #[serde(rename = "continue")]
+    pub(super) more: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(rename = "podCIDR")]
+    pod_cidr: Option<String>,
+    #[serde(default, deserialize_with = "few", rename = "podCIDRs")]
+    pod_cidrs: Vec<String>,
+}
+
+/// The status of a node; that of anything else may look otherwise.
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default, deserialize_with = "few")]
+    addresses: Vec<StatusAddress>,
+}
+
+#[derive(Deserialize)]
+struct StatusAddress {
+    #[serde(default)]
+    address: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+}
+
+impl Object {
+    /// Returns the node, and when its agent says it was last there; `None` without a name.
+    pub(super) fn node(self) -> Option<(Node, Option<i64>)> {
+        let metadata = self.metadata?;
+        let mut annotations = metadata.annotations;
+        // Kilo reads nonsense as zero.
+        let last_seen = annotations
+            .get(LAST_SEEN)
+            .map(|text| text.parse().unwrap_or(0));
+        annotations.retain(|key, _| !VOLATILE.contains(&key.as_str()));
+        let node = Node {
+            addresses: self.status.map(addresses).unwrap_or_default(),
+            annotations,
+            carried_over: false,
+            labels: metadata.labels,
+            name: metadata.name.filter(|name| !name.is_empty())?,
+            pod_cidrs: self.spec.map(pod_cidrs).unwrap_or_default(),
+            position: 0,
+            stale: false,
+            uid: metadata.uid.unwrap_or_default(),
+        };
+        Some((node, last_seen))
+    }
+}
+
+/// Reads the items of a list one by one.
+fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
+    bounded(deserializer, NODES, |object: Object| Item {
+        kind: object.kind.clone(),
+        node: object.node(),
+    })
+}
+
+/// Reads a list that is short in every honest node.
+fn few<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    bounded(deserializer, ENTRIES, |item| item)
+}
+
+/// Reads a list of at most `most` items, or nothing.
+fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
+    deserializer: D,
+    most: usize,
+    keep: fn(T) -> U,
+) -> Result<Vec<U>, D::Error> {
+    struct Items<T, U> {
+        most: usize,
+        keep: fn(T) -> U,
+    }
+
+    impl<'de, T: Deserialize<'de>, U> Visitor<'de> for Items<T, U> {
+        type Value = Vec<U>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            write!(formatter, "a list of at most {} items", self.most)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut kept = Vec::new();
+            while let Some(item) = access.next_element()? {
+                if kept.len() == self.most {
+                    return Err(A::Error::invalid_length(self.most + 1, &self));
+                }
+                kept.push((self.keep)(item));
+            }
+            Ok(kept)
+        }
+    }
+
+    deserializer.deserialize_any(Items { most, keep })
+}
+
+/// Reads labels.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    map(deserializer, |_| true)
+}
+
+/// Reads Kilo's annotations and drops the others at once.
+fn kilo_annotations<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    map(deserializer, |key| key.starts_with(KILO))
+}
+
+/// Reads a map of texts, or nothing, and keeps of it what is wanted.
+fn map<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    is_wanted: fn(&str) -> bool,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Texts(fn(&str) -> bool);
+
+    impl<'de> Visitor<'de> for Texts {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            write!(formatter, "a map of at most {ENTRIES} texts")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(BTreeMap::new())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((key, value)) = access.next_entry::<String, Option<String>>()? {
+                if (self.0)(&key) {
+                    map.insert(key, value.unwrap_or_default());
+                }
+                if ENTRIES < map.len() {
+                    return Err(A::Error::invalid_length(map.len(), &self));
+                }
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_any(Texts(is_wanted))
+}
+
+fn pod_cidrs(spec: Spec) -> Vec<String> {
+    if !spec.pod_cidrs.is_empty() {
+        return spec.pod_cidrs;
+    }
+    let only = spec.pod_cidr.into_iter();
+    only.filter(|cidr| !cidr.is_empty()).collect()
+}
+
+fn addresses(status: Status) -> Vec<Address> {
+    let addresses = status.addresses.into_iter();
+    let known = addresses.filter_map(|StatusAddress { address, kind }| {
+        let kind = match kind.as_str() {
+            "InternalIP" => AddressKind::InternalIP,
+            "ExternalIP" => AddressKind::ExternalIP,
+            _ => return None,
+        };
+        Some(Address { address, kind })
+    });
+    known.collect()
+}

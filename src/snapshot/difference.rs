@@ -1,0 +1,175 @@
+//! Differences between two snapshots of a cluster, by node and field.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Node, Snapshot};
+use crate::diagnostic::Quoted;
+
+/// What is another in a later snapshot.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Difference {
+    /// The node, as it calls itself.
+    pub node: String,
+    /// What has become of it.
+    pub change: Change,
+}
+
+/// What has become of a node.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Change {
+    /// It was not there.
+    Added,
+    /// It is not there any more.
+    Removed,
+    /// A field of it is another.
+    Field {
+        /// The field, such as `podCIDRs` or `labels[zone]`.
+        field: String,
+        /// What it was, if it was there.
+        before: Option<String>,
+        /// What it is, if it is there.
+        after: Option<String>,
+    },
+}
+
+/// Returns what is another in `after`, in order of nodes and fields.
+pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<Difference> {
+    let (before, after) = (by_name(before), by_name(after));
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let mut differences = Vec::new();
+    for name in names {
+        let changes = match (before.get(name), after.get(name)) {
+            (Some(before), Some(after)) => changes(before, after),
+            (None, _) => vec![Change::Added],
+            (_, None) => vec![Change::Removed],
+        };
+        differences.extend(changes.into_iter().map(|change| Difference {
+            node: name.to_owned(),
+            change,
+        }));
+    }
+    differences
+}
+
+fn by_name(snapshot: &Snapshot) -> BTreeMap<&str, &Node> {
+    let nodes = snapshot.nodes.iter();
+    nodes.map(|node| (node.name.as_str(), node)).collect()
+}
+
+fn changes(before: &Node, after: &Node) -> Vec<Change> {
+    let (before, after) = (fields(before), fields(after));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed = names
+        .into_iter()
+        .filter(|name| before.get(*name) != after.get(*name));
+    changed
+        .map(|name| Change::Field {
+            field: name.clone(),
+            before: before.get(name).cloned(),
+            after: after.get(name).cloned(),
+        })
+        .collect()
+}
+
+/// Returns the fields as the file has them; what stands for nothing there is not there.
+fn fields(node: &Node) -> BTreeMap<String, String> {
+    let Node {
+        addresses,
+        annotations,
+        carried_over,
+        labels,
+        name: _,
+        position: _,
+        pod_cidrs,
+        stale,
+        uid,
+    } = node;
+    let mut fields = BTreeMap::new();
+    for (map, name) in [(annotations, "annotations"), (labels, "labels")] {
+        let named = map
+            .iter()
+            .map(|(key, value)| (format!("{name}[{key}]"), value.clone()));
+        fields.extend(named);
+    }
+    let addresses = addresses
+        .iter()
+        .map(|it| format!("{:?} {}", it.kind, it.address));
+    let listed = [
+        ("addresses", addresses.collect::<Vec<_>>().join(", ")),
+        ("podCIDRs", pod_cidrs.join(", ")),
+        ("uid", uid.clone()),
+        ("carriedOver", mark(*carried_over)),
+        ("stale", mark(*stale)),
+    ];
+    let there = listed.into_iter().filter(|(_, value)| !value.is_empty());
+    fields.extend(there.map(|(name, value)| (name.to_owned(), value)));
+    fields
+}
+
+fn mark(is_set: bool) -> String {
+    if is_set {
+        "true".to_owned()
+    } else {
+        String::new()
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let node = Quoted(&self.node);
+        match &self.change {
+            Change::Added => write!(formatter, "{node} is new"),
+            Change::Removed => write!(formatter, "{node} is gone"),
+            Change::Field {
+                field,
+                before,
+                after,
+            } => {
+                let value = |value: &Option<String>| {
+                    let quoted = |it: &String| Quoted(it).to_string();
+                    value.as_ref().map_or_else(|| "nothing".to_owned(), quoted)
+                };
+                let (before, after) = (value(before), value(after));
+                let field = Quoted(field).to_string();
+                let field = field.trim_matches('`');
+                write!(formatter, "{node}: {field} was {before}, is {after}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::node;
+
+    #[test]
+    fn tells_every_field() {
+        let snapshot = |nodes| Snapshot::new("east".parse().unwrap(), nodes).unwrap();
+        let mut before = node("b pod=10.1.2.0/24 wg=10.101.0.2/24 key=B external=203.0.113.2");
+        let mut after = node("b pod=10.1.3.0/24 wg=10.101.0.2/24 key=C");
+        before.uid = "1".to_owned();
+        before.labels.insert("zone".to_owned(), "x".to_owned());
+        after.labels.insert("zone".to_owned(), String::new());
+        (after.stale, after.carried_over, after.position) = (true, true, 7);
+        let before = snapshot(vec![node("a"), before]);
+        let after = snapshot(vec![after, node("c")]);
+        let told: Vec<String> = differences(&before, &after)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @"
+        `a` is gone
+        `b`: addresses was `ExternalIP 203.0.113.2`, is nothing
+        `b`: annotations[kilo.squat.ai/key] was `vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=`, is `GY5aT1N9dTR/nJnT1N2f4ClZWVj0jOAld0r8ysWLyjg=`
+        `b`: carriedOver was nothing, is `true`
+        `b`: labels[zone] was `x`, is ``
+        `b`: podCIDRs was `10.1.2.0/24`, is `10.1.3.0/24`
+        `b`: stale was nothing, is `true`
+        `b`: uid was `1`, is nothing
+        `c` is new
+        ");
+        assert!(differences(&after, &after).is_empty());
+    }
+}
