@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clustermesh::rules::find;
+
 /// Every module of the core in reading order, and which of them it may use.
 const MODULES: &[(&str, &str)] = &[
     // Words
@@ -31,6 +33,7 @@ const MODULES: &[(&str, &str)] = &[
         "roster",
         "name net wireguard granularity selector place mesh snapshot kilo",
     ),
+    ("renewal", "name mesh snapshot config kilo roster"),
     (
         "fleet",
         "name net wireguard place mesh snapshot kilo roster",
@@ -44,7 +47,7 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "rules",
-        "name net place diagnostic mesh kilo roster fleet plan",
+        "name net place diagnostic document mesh snapshot config kilo roster renewal fleet plan",
     ),
 ];
 
@@ -128,6 +131,32 @@ fn the_core_stays_pure() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// Every mistake that a gate tells is a case of a rule that people can look up.
+#[test]
+fn every_code_has_its_rule() {
+    let mut codes = 0;
+    for file in files_under(&src()) {
+        let source = production_code(&file);
+        for call in [
+            "Diagnostic::error(",
+            "Diagnostic::warning(",
+            "Diagnostic::notice(",
+            "self.error(",
+        ] {
+            for rest in source.split(call).skip(1) {
+                let Some(rest) = rest.trim_start().strip_prefix('"') else {
+                    continue;
+                };
+                let code = rest.split('"').next().unwrap();
+                codes += 1;
+                let known = clustermesh::rules::find(code).len();
+                assert_eq!(known, 1, "{code} in {}", shown(&file));
+            }
+        }
+    }
+    assert!(30 < codes, "only {codes} codes found");
+}
+
 /// So that a search for `crate::net` finds what it says.
 #[test]
 fn no_name_begins_another() {
@@ -136,6 +165,19 @@ fn no_name_begins_another() {
             assert!(left == right || !right.starts_with(left), "{left}, {right}");
         }
     }
+}
+
+/// What has no rule would be told under the name of another.
+#[test]
+fn every_diagnostic_has_its_rule() {
+    let mut found = 0;
+    for file in files_under(&src()) {
+        for code in codes(&production_code(&file)) {
+            found += 1;
+            assert_eq!(find(&code).len(), 1, "{code} in {}", shown(&file));
+        }
+    }
+    assert!(30 < found, "{found}");
 }
 
 #[test]
@@ -202,6 +244,26 @@ fn first_names(list: &str) -> Vec<&str> {
         }
     }
     names
+}
+
+/// The names that calls which make diagnostics begin with.
+fn codes(source: &str) -> Vec<String> {
+    let mut codes = Vec::new();
+    for call in ["error(", "warning(", "notice(", "repeated("] {
+        for (start, _) in source.match_indices(call) {
+            let first = source[start + call.len()..].trim_start();
+            let literal = first.strip_prefix('"').and_then(|it| it.split_once('"'));
+            if let Some((literal, rest)) = literal
+                && rest.starts_with(',')
+                && literal
+                    .bytes()
+                    .all(|it| it == b'-' || it.is_ascii_lowercase())
+            {
+                codes.push(literal.to_owned());
+            }
+        }
+    }
+    codes
 }
 
 fn words(source: &str) -> impl Iterator<Item = &str> {

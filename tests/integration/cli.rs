@@ -14,18 +14,28 @@ use tempfile::TempDir;
 use crate::support::{Run, clustermesh_with_input};
 
 mod check;
+mod completions;
+mod config;
 mod escaping;
+mod explain;
 mod files;
 mod findings;
+mod formats;
 mod guards;
 mod hostile;
+mod levels;
+#[cfg(feature = "snapshot")]
+mod live;
+mod man;
 mod mistakes;
 mod render;
 mod settings;
 mod snapshot;
 mod stdout;
 mod talk;
+mod trust;
 mod usage;
+mod validate;
 
 /// What a run may take, a hang being longer.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize as _;
+
 use crate::support::{clustermesh, copy, project};
 
 fn examples() -> Vec<PathBuf> {
@@ -74,4 +76,35 @@ fn makes_the_snapshots_from_the_dumps() {
         }
         assert_eq!(files(&snapshots), committed);
     }
+}
+
+/// What the roles of a file of manifests grant, a line each.
+fn granted(file: &str) -> Vec<String> {
+    let text = fs::read_to_string(project().join("examples").join(file)).unwrap();
+    let documents = serde_yaml::Deserializer::from_str(&text);
+    let documents = documents.map(|it| serde_yaml::Value::deserialize(it).unwrap());
+    let mut granted = Vec::new();
+    for document in documents {
+        for rule in document["rules"].as_sequence().into_iter().flatten() {
+            let words = |field: &str| {
+                let words = rule[field].as_sequence().into_iter().flatten();
+                let words: Vec<&str> = words.map(|it| it.as_str().unwrap()).collect();
+                words.join(",")
+            };
+            let (verbs, groups) = (words("verbs"), words("apiGroups"));
+            let (resources, names) = (words("resources"), words("resourceNames"));
+            let kind = document["kind"].as_str().unwrap();
+            granted.push(format!("{kind}: {verbs} {groups}/{resources} {names}"));
+        }
+    }
+    granted
+}
+
+#[test]
+fn rights_are_to_list_nodes_and_to_read_named_secrets() {
+    assert_eq!(granted("rbac.yaml"), ["ClusterRole: list /nodes "]);
+    assert_eq!(
+        granted("rbac-secrets.yaml"),
+        ["Role: get /secrets west-kubeconfig"]
+    );
 }

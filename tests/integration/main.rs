@@ -11,10 +11,14 @@
 )]
 
 mod admission;
+#[cfg(feature = "snapshot")]
+mod api_server;
 mod architecture;
 mod cli;
 mod examples;
+mod manual;
 mod operator;
 mod properties;
+mod schema;
 mod support;
 mod topology;

@@ -91,8 +91,11 @@ impl Scenario {
             Vec::new()
         } else {
             let list = json!({"kind": "NodeList", "items": items}).to_string();
-            dump::snapshot("source".parse().unwrap(), &list)
+            dump::listing(&list)
                 .unwrap()
+                .snapshot("source".parse().unwrap(), 300, None)
+                .unwrap()
+                .0
                 .nodes
         };
         Self { value, nodes }

@@ -223,7 +223,13 @@ fn keeps_hostile_nodes_as_what_they_are() {
     let mut dump = api_node(1, 1);
     dump["metadata"]["name"] = json!(HOSTILE);
     folder.write("dump", dump.to_string());
-    harmless(&folder, 0, &["snapshot", "east", "--from", "dump"]);
+    let dump = ["snapshot", "east", "--from", "dump"];
+    harmless(&folder, 1, &dump);
+    harmless(
+        &folder,
+        0,
+        &[dump.as_slice(), &["--accept", "east"]].concat(),
+    );
     let kept: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
     assert_eq!(kept["nodes"][0]["name"], HOSTILE);
 }

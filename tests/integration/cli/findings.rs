@@ -61,6 +61,7 @@ fn fails_on_warnings_if_strict() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[NodeNoWireguardIP]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    1 warning
     nothing was written
     ");
     assert!(!folder.path("rendered").exists());
@@ -102,6 +103,7 @@ fn fails_on_a_warning_about_a_mesh_if_strict() {
       |
       = help: write `10.1.0.0/16`
 
+    1 warning
     nothing was written
     ");
     assert_eq!(folder.run(&["render"]).code, 0);

@@ -157,7 +157,14 @@ fn asks_only_once_for_a_target_without_peers() {
 fn keeps_everything_where_there_is_no_mesh() {
     let folder = Folder::rendered();
     folder.write("mesh.yaml", "# later\n");
-    insta::assert_snapshot!(refusal(&folder, &[]), @"error: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted; if that is meant, render with --allow-empty '*'");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
+     |
+     = help: if that is meant, render with --allow-empty '*'
+
+    1 error
+    nothing was written
+    ");
     refusal(&folder, &["--allow-empty", "west"]);
 }
 

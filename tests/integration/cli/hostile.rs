@@ -2,6 +2,16 @@
 
 use super::{Folder, MESH, api_node};
 
+/// Takes a dump, whatever is lost by it.
+const ACCEPTED: [&str; 6] = [
+    "snapshot",
+    "east",
+    "--from",
+    "dump.json",
+    "--accept",
+    "east",
+];
+
 /// What it says about a mesh, a config and a dump of this text; it keeps short.
 fn told(text: impl AsRef<[u8]>) -> [String; 3] {
     let folder = Folder::mesh();
@@ -61,7 +71,7 @@ fn survives_deep_lists() {
     insta::assert_snapshot!(first_lines(&told("[".repeat(100_000))), @"
     error[syntax-error]: not YAML: recursion limit exceeded
     error[syntax-error]: not YAML: recursion limit exceeded
-    error: `hostile` makes no snapshot: it is not the YAML of a node list: recursion limit exceeded at line 1, column 256
+    error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: recursion limit exceeded at line 1, column 256
     ");
 }
 
@@ -79,7 +89,7 @@ fn survives_deep_blocks() {
     insta::assert_snapshot!(first_lines(&told("- ".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
-    error: `hostile` makes no snapshot: it is not the YAML of a node list: expected mapping start at line 1, column 1
+    error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: expected mapping start at line 1, column 1
     ");
 }
 
@@ -100,7 +110,7 @@ fn survives_depth_where_nobody_looks() {
         "dump.json",
         format!(r#"{{"kind":"Node","metadata":{{"name":"a"}},"other":{deep}}}"#),
     );
-    let run = folder.run_with(&[], &["snapshot", "east", "--from", "dump.json"]);
+    let run = folder.run_with(&[], &ACCEPTED);
     assert_eq!(
         (run.code, run.stderr.as_str()),
         (
@@ -118,7 +128,7 @@ fn survives_a_deep_snapshot() {
         let run = folder.run_with(&[], &["render"]);
         assert!(run.code == 1 || run.code == 2, "{}", run.stderr);
         assert!(
-            run.stderr.starts_with("error: snapshots/east.json:1:"),
+            run.stderr.contains(" --> snapshots/east.json:1:"),
             "{}",
             run.stderr
         );
@@ -131,12 +141,12 @@ fn survives_bytes_of_zero() {
     insta::assert_snapshot!(first_lines(&told("kind: a\0b\n")), @r"
     error[syntax-error]: not YAML: unexpected character: `\u{0}'
     error[syntax-error]: not YAML: unexpected character: `\u{0}'
-    error: `hostile` makes no snapshot: it is not the YAML of a node list: unexpected character: `\u{0}' at line 1, column 8
+    error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: unexpected character: `\u{0}' at line 1, column 8
     ");
     insta::assert_snapshot!(first_lines(&told([0; 1000])), @r"
     error[syntax-error]: not YAML: unexpected character: `\u{0}'
     error[syntax-error]: not YAML: unexpected character: `\u{0}'
-    error: `hostile` makes no snapshot: it is not the YAML of a node list: unexpected character: `\u{0}' at line 1, column 1
+    error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: unexpected character: `\u{0}' at line 1, column 1
     ");
 }
 
@@ -186,7 +196,7 @@ fn survives_a_huge_number_in_json() {
     );
     let run = folder.run_with(&[], &["render"]);
     assert!(
-        run.stderr.starts_with("error: snapshots/east.json:1:"),
+        run.stderr.contains(" --> snapshots/east.json:1:"),
         "{}",
         run.stderr
     );
@@ -219,12 +229,7 @@ fn survives_a_very_long_annotation() {
     let long = "é".repeat(1_000_000);
     dump["metadata"]["annotations"]["kilo.squat.ai/force-endpoint"] = long.clone().into();
     folder.write("dump.json", dump.to_string());
-    assert_eq!(
-        folder
-            .run(&["snapshot", "east", "--from", "dump.json"])
-            .code,
-        0
-    );
+    assert_eq!(folder.run(&ACCEPTED).code, 0);
     let run = folder.run_with(&[], &["render", "--allow-empty", "*"]);
     assert!(run.stderr.contains("NodeEndpointInvalid"));
     assert!(run.stderr.len() < 2000, "{} bytes", run.stderr.len());
@@ -241,12 +246,7 @@ fn survives_very_many_nodes() {
         "dump.json",
         format!(r#"{{"kind":"List","items":[{}]}}"#, items.join(",")),
     );
-    assert_eq!(
-        folder
-            .run_with(&[], &["snapshot", "east", "--from", "dump.json"])
-            .code,
-        0
-    );
+    assert_eq!(folder.run_with(&[], &ACCEPTED).code, 0);
     let run = folder.run_with(&[], &["render"]);
     assert_eq!(run.code, 0);
     assert!(run.stderr.len() < 2000, "{}", run.stderr);

@@ -28,6 +28,7 @@ fn points_at_what_is_no_yaml() {
        |                    ^
 
     1 error
+    nothing was written
     ");
 }
 
@@ -88,6 +89,7 @@ fn tells_all_structural_mistakes_at_once() {
        = help: did you mean `Full`?
 
     3 errors
+    nothing was written
     ");
 }
 
@@ -129,6 +131,7 @@ fn tells_all_semantic_mistakes_at_once() {
       = help: did you mean `west`?
 
     3 errors
+    nothing was written
     ");
 }
 
@@ -180,7 +183,10 @@ fn names_the_command_that_makes_a_missing_snapshot() {
     13 |     - name: west
        |             ^^^^ named here
        |
-       = help: kubectl --context west get nodes -o json | clustermesh snapshot west --from -
+       = help: clustermesh snapshot west
+
+    1 error
+    nothing was written
     ");
 }
 
@@ -206,7 +212,7 @@ fn points_at_what_is_no_json_in_a_snapshot() {
     folder.write("snapshots/west.json", "{\n  \"apiVersion\": ,\n}\n");
     let told = refusal(&folder, 2);
     assert!(
-        told.starts_with("error: snapshots/west.json:2:17: expected value"),
+        told.contains("not a snapshot: expected value\n --> snapshots/west.json:2:17\n"),
         "{told}"
     );
 }
@@ -216,7 +222,7 @@ fn refuses_fields_it_does_not_know_in_a_snapshot() {
     let folder = Folder::rendered();
     folder.edit("snapshots/west.json", "\"labels\"", "\"lables\"");
     let told = refusal(&folder, 1);
-    assert!(told.starts_with("error: snapshots/west.json:1:"), "{told}");
+    assert!(told.contains(" --> snapshots/west.json:1:"), "{told}");
     assert!(told.contains("unknown field `lables`"), "{told}");
 }
 
@@ -229,10 +235,16 @@ fn refuses_snapshots_of_another_version() {
         "clustermesh.io/v2",
     );
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
-    insta::assert_snapshot!(refusal(&folder, 1), @"
-    error: snapshots/west.json: its apiVersion is `kilo-clustermesh.io/v2`, but this version reads `kilo-clustermesh.io/v1`
+    insta::assert_snapshot!(refusal(&folder, 1), @r#"
+    error[invalid-snapshot]: west: not a snapshot: its apiVersion is `kilo-clustermesh.io/v2`, but this version reads `kilo-clustermesh.io/v1`
+     --> snapshots/west.json:1:15
+      |
+    1 | {"apiVersion":"kilo-clustermesh.io/v2","cluster":"west","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.3.1","type":...
+      |               ^^^^^^^^^^^^^^^^^^^^^^^^
+    help: write it anew with `clustermesh snapshot west`
     1 error
-    ");
+    nothing was written
+    "#);
 }
 
 #[test]
@@ -243,10 +255,16 @@ fn refuses_snapshots_of_another_cluster() {
         folder.path("snapshots/west.json"),
     )
     .unwrap();
-    insta::assert_snapshot!(refusal(&folder, 1), @"
-    error: snapshots/west.json: it holds cluster `east`, but is named after `west`
+    insta::assert_snapshot!(refusal(&folder, 1), @r#"
+    error[invalid-snapshot]: west: not a snapshot: it holds cluster `east`, but is named after `west`
+     --> snapshots/west.json:1:50
+      |
+    1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
+      |                                                  ^^^^^^
+    help: write it anew with `clustermesh snapshot west`
     1 error
-    ");
+    nothing was written
+    "#);
 }
 
 #[test]
@@ -256,10 +274,16 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
         "snapshots/west.json",
         r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#,
     );
-    insta::assert_snapshot!(refusal(&folder, 1), @"
-    error: snapshots/west.json: its kind is `NodeList`, not `NodeSnapshot`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`
+    insta::assert_snapshot!(refusal(&folder, 1), @r#"
+    error[invalid-snapshot]: west: not a snapshot: its kind is `NodeList`, not `NodeSnapshot`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`
+     --> snapshots/west.json:1:27
+      |
+    1 | {"apiVersion":"v1","kind":"NodeList","items":[]}
+      |                           ^^^^^^^^^^
+    help: write it anew with `clustermesh snapshot west`
     1 error
-    ");
+    nothing was written
+    "#);
 }
 
 #[test]
@@ -268,6 +292,6 @@ fn tells_what_is_wrong_with_all_snapshots() {
     folder.write("snapshots/east.json", "{");
     folder.write("snapshots/west.json", "{}");
     let told = refusal(&folder, 2);
-    assert!(told.contains("snapshots/east.json:1:1: "), "{told}");
-    assert!(told.contains("snapshots/west.json: its kind is"), "{told}");
+    assert!(told.contains(" --> snapshots/east.json:1:1"), "{told}");
+    assert!(told.contains("west: not a snapshot: its kind is"), "{told}");
 }

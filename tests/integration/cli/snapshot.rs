@@ -153,10 +153,10 @@ fn counts_who_is_stale() {
         dump["items"][index]["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(seen);
     }
     let run = folder.run_with_input(&FROM_INPUT, &dump.to_string());
-    assert_eq!(
-        run.stderr,
-        "snapshots/east.json: 2 nodes, 1 of them stale, written\n"
-    );
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 2 nodes, 1 stale, written
+    note[stale-node]: east/n2: is marked stale: its Kilo agent was last seen 5 minutes before the others
+    ");
 }
 
 #[test]
@@ -182,14 +182,30 @@ fn leaves_nothing_else_behind() {
 #[test]
 fn refuses_what_is_no_list_of_nodes() {
     insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Pod`");
-    insta::assert_snapshot!(refusal("[]"), @"error: the standard input makes no snapshot: it is not the YAML of a node list: expected mapping start at line 1, column 1");
+    insta::assert_snapshot!(refusal("[]"), @"error: the standard input makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: expected mapping start at line 1, column 1");
     insta::assert_snapshot!(refusal("{}"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
     insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: the standard input makes no snapshot: item 0 of the list is of kind `Peer`, not a Node");
 }
 
 #[test]
 fn refuses_an_empty_list() {
-    insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[]}"#), @"error: the standard input makes no snapshot: the list has no node; an empty snapshot would take the cluster out of its mesh");
+    let folder = Folder::mesh();
+    let before = folder.touches(".");
+    let empty = r#"{"kind":"NodeList","items":[]}"#;
+    let run = folder.run_with_input(&FROM_INPUT, empty);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 0 nodes, 0 usable, not written
+    error[empty-snapshot]: east: no node is listed; snapshots/east.json was kept
+    help: if that is meant, add --accept east
+    ");
+    assert_eq!(folder.touches("."), before);
+    let accepted = [FROM_INPUT.as_slice(), &["--accept", "east"]].concat();
+    let run = folder.run_with_input(&accepted, empty);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (0, "snapshots/east.json: 0 nodes, 0 usable, written\n")
+    );
 }
 
 #[test]
@@ -240,7 +256,8 @@ fn writes_through_no_link() {
     let path = folder.path("snapshots/east.json");
     fs::remove_file(&path).unwrap();
     symlink("../elsewhere.json", &path).unwrap();
-    let run = folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    let accepted = [FROM_INPUT.as_slice(), &["--accept", "east"]].concat();
+    let run = folder.run_with_input(&accepted, &list("List").to_string());
     assert_eq!(run.code, 2);
     assert!(
         run.stderr

@@ -106,11 +106,11 @@ fn prints_no_empty_target_unless_allowed() {
 }
 
 /// A pipe whose reader has gone, as behind `| head`.
-fn broken() -> PipeWriter {
+pub(super) fn broken() -> PipeWriter {
     io::pipe().unwrap().1
 }
 
-fn command(folder: &Folder, arguments: &[&str]) -> Command {
+pub(super) fn command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("clustermesh"));
     let command_in_folder = command.env_clear().current_dir(folder.0.path());
     command_in_folder.args(arguments).stdin(Stdio::null());

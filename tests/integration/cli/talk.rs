@@ -39,9 +39,9 @@ fn shows_what_exit_codes_mean() {
     insta::assert_snapshot!(codes, @"
 
     0  nothing to act on
-    1  something to act on: mistakes, Peers that would be lost, differences with --check,
+    1  something to act on: mistakes, Peers or nodes that would be lost, differences with --check,
        warnings with --strict
-    2  could not do it: wrong usage, unreadable or unparsable input
+    2  could not do it: wrong usage, unreadable or unparsable input, a cluster that could not be read
     ");
 }
 

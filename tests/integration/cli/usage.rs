@@ -76,22 +76,22 @@ fn does_not_compare_and_print_at_once() {
 }
 
 #[test]
-fn wants_a_cluster_and_a_dump() {
-    insta::assert_snapshot!(refusal(&["snapshot"]), @"
-    error: the following required arguments were not provided:
-      --from <FILE>
-      <CLUSTER>
+fn wants_one_cluster_for_a_dump() {
+    let told = "error: --from reads the nodes of one cluster; name it\n";
+    assert_eq!(refusal(&["snapshot", "--from", "-"]), told);
+    assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), told);
+}
 
-    Usage: clustermesh snapshot --from <FILE> <CLUSTER>
-
-    For more information, try '--help'.
-    ");
+#[test]
+fn wants_flags_for_clusters_that_it_looks_at() {
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--accept", "west"]), @"error: --accept names `west`, but this is about `east`");
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--no-carry-over", "west"]), @"error: --no-carry-over names `west`, but this is about `east`");
 }
 
 #[test]
 fn wants_a_cluster_that_a_file_can_be_named_after() {
     insta::assert_snapshot!(refusal(&["snapshot", "../east", "--from", "-"]), @"
-    error: invalid value '../east' for '<CLUSTER>': `../east` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error: invalid value '../east' for '[CLUSTER]...': `../east` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
 
     For more information, try '--help'.
     ");

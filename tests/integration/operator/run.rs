@@ -156,7 +156,8 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
     let left_out = member.roster.left_out.iter().map(|it| {
         let subject = format!("{source}/{}", it.node);
         let found = findings.iter().find(|finding| {
-            finding.subject == subject && finding.message.starts_with("left out: ")
+            finding.subject().as_deref() == Some(&*subject)
+                && finding.message.starts_with("left out: ")
         });
         (
             it.node.clone(),
@@ -219,7 +220,11 @@ pub(super) fn snapshot(cluster: &ClusterName, nodes: &[Value]) -> Snapshot {
     }
     let items: Vec<Value> = nodes.iter().map(object).collect();
     let list = json!({"kind": "NodeList", "items": items}).to_string();
-    dump::snapshot(cluster.clone(), &list).unwrap()
+    dump::listing(&list)
+        .unwrap()
+        .snapshot(cluster.clone(), 300, None)
+        .unwrap()
+        .0
 }
 
 /// Adds what a node needs and the vector does not mention.

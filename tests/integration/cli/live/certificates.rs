@@ -1,0 +1,162 @@
+//! Whom we trust, and who we are.
+
+use super::{Site, nodes};
+use crate::api_server::{ApiServer, Authority, Identity, Login, Setup};
+
+const HERE: [&str; 2] = ["127.0.0.1", "localhost"];
+
+fn server(identity: &Identity) -> ApiServer {
+    Setup::nodes(&nodes(1)).tls(identity).start()
+}
+
+#[test]
+fn trusts_the_authority_of_the_kubeconfig() {
+    let authority = Authority::new("ours");
+    let site = Site::with(server(&authority.server(&HERE)), |it| {
+        it.trusting(&authority)
+    });
+    insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
+}
+
+#[test]
+fn trusts_an_authority_in_a_file() {
+    let authority = Authority::new("ours");
+    let site = Site::with(server(&authority.server(&HERE)), |context| {
+        context.cluster("certificate-authority", "pki/ca.crt")
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pki/ca.crt: No such file or directory (os error 2); snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    site.folder.write("pki/ca.crt", "not a certificate");
+    insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the certificate authority is no PEM certificate; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    site.folder.write("pki/ca.crt", authority.pem());
+    let run = site.snapshot(&["east"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn does_not_trust_another_authority() {
+    let theirs = Authority::new("theirs").server(&HERE);
+    let ours = Authority::new("ours");
+    let site = Site::with(server(&theirs), |context| {
+        context.trusting(&ours).user("token", "sesame-sesame")
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by nobody that is trusted; snapshots/east.json was kept
+    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    ");
+    assert_eq!(site.east.requests().len(), 0);
+    // Nor without one in the kubeconfig.
+    site.reach(|context| context);
+    insta::assert_snapshot!(site.snapshot(&["east"]).stderr.replace(&site.east.address().to_string(), "SERVER"), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of SERVER is signed by nobody that is trusted; snapshots/east.json was kept
+    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    ");
+}
+
+#[test]
+fn wants_the_certificate_of_this_host() {
+    let authority = Authority::new("ours");
+    let other = server(&authority.server(&["api.east.example"]));
+    let site = Site::with(other, |context| context.trusting(&authority));
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is for another host; snapshots/east.json was kept
+    help: is `server` right in the kubeconfig, or should it have `tls-server-name`?
+    ");
+    site.reach(|context| {
+        context
+            .trusting(&authority)
+            .cluster("tls-server-name", "api.east.example")
+    });
+    let run = site.snapshot(&["east"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn wants_a_certificate_of_these_days() {
+    let authority = Authority::new("ours");
+    let expired = server(&authority.expired_server(&HERE));
+    let site = Site::with(expired, |context| context.trusting(&authority));
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not valid at this time; snapshots/east.json was kept
+    help: renew it; is the clock right here?
+    ");
+}
+
+#[test]
+fn warns_when_it_must_not_look() {
+    let theirs = Authority::new("theirs").server(&HERE);
+    let site = Site::with(server(&theirs), |context| {
+        context.cluster("insecure-skip-tls-verify", true)
+    });
+    insta::assert_snapshot!(site.success(&[]), @"
+    snapshots/east.json: 2 nodes, 2 usable, written
+    warning[unchecked-certificate]: east: its certificate is not checked (`insecure-skip-tls-verify`): whoever is between could name any nodes
+    ");
+}
+
+/// A server that knows the users of an authority.
+fn exclusive(authority: &Authority) -> ApiServer {
+    let setup = Setup::nodes(&nodes(1)).login(Login::Certificate);
+    setup.tls_for(&authority.server(&HERE), authority).start()
+}
+
+#[test]
+fn shows_its_certificate() {
+    let authority = Authority::new("ours");
+    let user = authority.user("ada");
+    let site = Site::with(exclusive(&authority), |context| {
+        context.trusting(&authority).identified_by(&user)
+    });
+    insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
+}
+
+#[test]
+fn shows_a_certificate_from_files() {
+    let authority = Authority::new("ours");
+    let user = authority.user("ada");
+    let site = Site::with(exclusive(&authority), |context| {
+        context
+            .trusting(&authority)
+            .user("client-certificate", "pki/ada.crt")
+            .user("client-key", "pki/ada.key")
+    });
+    site.folder.write("pki/ada.crt", &user.certificate);
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pki/ada.key: No such file or directory (os error 2); snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    site.folder.write("pki/ada.key", &user.key);
+    let run = site.snapshot(&["east"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    site.folder.write(
+        "pki/ada.key",
+        "-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n",
+    );
+    insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: rustls tls error: invalid private key: unexpected error: failed to parse private key as RSA, ECDSA, or EdDSA; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+#[test]
+fn hears_that_its_certificate_is_not_taken() {
+    let authority = Authority::new("ours");
+    let stranger = Authority::new("theirs").user("eve");
+    let site = Site::with(exclusive(&authority), |context| {
+        context.trusting(&authority).identified_by(&stranger)
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is in order, but ours is refused; snapshots/east.json was kept
+    help: has the client certificate in the kubeconfig expired?
+    ");
+    site.reach(|context| context.trusting(&authority));
+    insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
+    error[unauthorized]: east: could not be read: it does not know who asks (401: Unauthorized); snapshots/east.json was kept
+    help: have the credentials in the kubeconfig expired, or been revoked?
+    ");
+}

@@ -1,0 +1,368 @@
+//! Answers that are none: the old snapshot is kept, and the cause is told.
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::super::api_node;
+use super::{Site, nodes};
+use crate::api_server::{Answer, Context, Listener, Login, Reply, Setup, list};
+
+/// A server that always says the same.
+fn always(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Site {
+    Site::new(Setup::default().fault(move |_, _| Some(reply())))
+}
+
+fn answer(status: u16, content_type: &'static str, body: &'static str) -> Site {
+    always(move || Answer::new(status, content_type, body).into())
+}
+
+fn said(site: &Site) -> String {
+    let said = site.failure(&[]);
+    assert_eq!(site.east.requests().len(), 1, "was asked again");
+    said
+}
+
+#[test]
+fn it_does_not_know_us() {
+    let site = Site::new(Setup::nodes(&nodes(1)).login(Login::token("sesame")));
+    insta::assert_snapshot!(said(&site), @"
+    error[unauthorized]: east: could not be read: it does not know who asks (401: Unauthorized); snapshots/east.json was kept
+    help: have the credentials in the kubeconfig expired, or been revoked?
+    ");
+}
+
+#[test]
+fn we_may_not() {
+    let site = always(|| {
+        let message = r#"nodes is forbidden: User "ada" cannot list resource "nodes" in API group "" at the cluster scope"#;
+        Answer::failure(403, "Forbidden", message).into()
+    });
+    insta::assert_snapshot!(said(&site), @r#"
+    error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "ada" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
+    help: examples/rbac.yaml grants just that
+    "#);
+}
+
+#[test]
+fn there_is_no_such_thing() {
+    let site = always(|| Answer::failure(404, "NotFound", "the server could not find it").into());
+    insta::assert_snapshot!(said(&site), @"
+    error[refused-request]: east: could not be read: it answered 404: there are no nodes to list; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(404, "text/plain", "404 page not found\n")), @"
+    error[refused-request]: east: could not be read: it answered 404: there are no nodes to list; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+}
+
+#[test]
+fn it_is_ill() {
+    let site = always(|| Answer::failure(500, "InternalError", "etcd has no leader").into());
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[refused-request]: east: could not be read: it answered 500 5 times: etcd has no leader; snapshots/east.json was kept
+    help: it may pass; is the API server, or what is before it, in order?
+    ");
+    assert_eq!(site.east.requests().len(), 5);
+    let page = "<html>\n<head><title>503 Service Unavailable</title></head></html>";
+    insta::assert_snapshot!(answer(503, "text/html", page).failure(&[]), @"
+    error[refused-request]: east: could not be read: it answered 503 5 times; snapshots/east.json was kept
+    help: it may pass; is the API server, or what is before it, in order?
+    ");
+    insta::assert_snapshot!(answer(502, "text/plain", "").failure(&[]), @"
+    error[refused-request]: east: could not be read: it answered 502 5 times; snapshots/east.json was kept
+    help: it may pass; is the API server, or what is before it, in order?
+    ");
+}
+
+#[test]
+fn it_is_something_else() {
+    let html = "<!doctype html><title>Sign in</title>";
+    insta::assert_snapshot!(said(&answer(200, "text/html", html)), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: it is a web page; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", "nonsense")), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: it is no JSON: expected ident at line 1 column 2; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"NodeList","items":7}"#)), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a list of at most 50000 items at line 1 column 28; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"PodList","items":[]}"#)), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList, found the kind `PodList`; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"Status","status":"Failure","code":500}"#)), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList, found the kind `Status`; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", "[]")), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected struct Object with 5 elements at line 1 column 2; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#)), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: item 0 of the list has no name; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+}
+
+#[test]
+fn it_has_two_nodes_of_one_name() {
+    let site = Site::new(Setup::nodes(&[api_node(1, 1), api_node(1, 1)]));
+    insta::assert_snapshot!(said(&site), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: two nodes are called `n1`; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+}
+
+#[test]
+fn it_has_no_nodes() {
+    let site = Site::new(Setup::default());
+    let before = site.folder.read("snapshots/east.json");
+    let run = site.snapshot(&[]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert_eq!(site.folder.read("snapshots/east.json"), before);
+    insta::assert_snapshot!(site.about_east(&run), @"
+    snapshots/east.json: 0 nodes, 0 usable, not written
+    error[empty-snapshot]: east: no node is listed; snapshots/east.json was kept
+    help: if that is meant, add --accept east
+    ");
+    // `null` is how Go writes an empty list.
+    let site = answer(
+        200,
+        "application/json",
+        r#"{"kind":"NodeList","items":null}"#,
+    );
+    assert_eq!(site.snapshot(&[]).code, 1);
+}
+
+#[test]
+fn it_breaks_off_every_time() {
+    let site = always(|| Reply::HangUp);
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[cut-answer]: east: could not be read: its answer broke off 5 times: connection closed before message completed; snapshots/east.json was kept
+    help: does a proxy or load balancer cut long answers?
+    ");
+    assert_eq!(site.east.requests().len(), 5);
+    insta::assert_snapshot!(always(|| Reply::Cut(list(&nodes(1), None))).failure(&[]), @"
+    error[cut-answer]: east: could not be read: its answer broke off 5 times: end of file before message length reached; snapshots/east.json was kept
+    help: does a proxy or load balancer cut long answers?
+    ");
+    let halves: [fn() -> Reply; 4] = [
+        || Reply::CutToFit(list(&nodes(1), None)),
+        || Answer::new(200, "application/json", "").into(),
+        || {
+            Answer::new(
+                200,
+                "application/json",
+                r#"{"kind":"NodeList","items":[{"metadata""#,
+            )
+            .into()
+        },
+        || Answer::new(204, "text/plain", "").into(),
+    ];
+    for half in halves {
+        insta::allow_duplicates!(insta::assert_snapshot!(always(half).failure(&[]), @"
+        error[cut-answer]: east: could not be read: its answer broke off 5 times: it ends in the middle; snapshots/east.json was kept
+        help: does a proxy or load balancer cut long answers?
+        "));
+    }
+    insta::assert_snapshot!(always(|| Reply::CutChunks(list(&nodes(1), None))).failure(&[]), @"
+    error[cut-answer]: east: could not be read: its answer broke off 5 times: unexpected EOF during chunk size line; snapshots/east.json was kept
+    help: does a proxy or load balancer cut long answers?
+    ");
+}
+
+#[test]
+fn it_takes_too_long() {
+    for reply in [|| Reply::Silence, || Reply::SlowHead, || Reply::SlowBody] {
+        let site = always(reply);
+        let start = Instant::now();
+        let said = site.failure(&["--timeout", "1"]);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(site.east.requests().len(), 1, "was asked again");
+        insta::allow_duplicates!(insta::assert_snapshot!(said, @"
+        error[slow-cluster]: east: could not be read: 127.0.0.1:PORT did not answer within 1 s; snapshots/east.json was kept
+        help: if it is just slow, give it more time with --timeout
+        "));
+    }
+}
+
+#[test]
+fn it_sends_us_elsewhere() {
+    let other = Setup::nodes(&nodes(1)).start();
+    let target = format!("{}/api/v1/nodes?session=0123456789", other.url());
+    let redirect = Setup::default().fault(move |_, _| Some(Answer::redirect(&target).into()));
+    let site = Site::with(redirect.start(), |context| {
+        context.user("token", "sesame-sesame")
+    });
+    insta::assert_snapshot!(said(&site), @"
+    error[redirected]: east: could not be read: it answered with a redirect to 127.0.0.1, which is not followed; snapshots/east.json was kept
+    help: the credentials are not for others; is `server` right in the kubeconfig?
+    ");
+    let requests = site.east.requests();
+    assert_eq!(
+        requests[0].header("authorization"),
+        Some("Bearer sesame-sesame")
+    );
+    assert_eq!(other.connections(), 0);
+}
+
+#[test]
+fn nobody_listens() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let site = Site::with(Setup::default().start(), |_| {
+        Context::new("east", &format!("http://{port}"))
+    });
+    let said = site.failure(&[]).replace(&port.to_string(), "SERVER");
+    insta::assert_snapshot!(said, @"
+    error[unreachable-cluster]: east: could not be read: nobody answers at SERVER: Connection refused (os error 111); snapshots/east.json was kept
+    help: is the cluster up, is the way to it open, is `server` right in the kubeconfig?
+    ");
+}
+
+#[test]
+fn its_name_does_not_resolve() {
+    let site = Site::with(Setup::default().start(), |_| {
+        Context::new("east", "https://api.east.invalid:6443")
+    });
+    insta::assert_snapshot!(site.failure(&["--timeout", "10"]), @"
+    error[unknown-host]: east: could not be read: the name `api.east.invalid` does not resolve; snapshots/east.json was kept
+    help: is `server` right in the kubeconfig, and are its names known here, as in a VPN?
+    ");
+}
+
+#[test]
+fn it_speaks_no_tls() {
+    let server = Setup::nodes(&nodes(1)).start();
+    let url = format!("https://{}", server.address());
+    let site = Site::with(server, |context| context.cluster("server", url.as_str()));
+    insta::assert_snapshot!(site.failure(&[]), @"error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT cannot be used: the server does not speak TLS; snapshots/east.json was kept");
+}
+
+#[test]
+fn it_hangs_up_on_tls() {
+    let listener = Listener::start(|mut stream| {
+        // Before its last byte is read, closing would be a reset.
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+    });
+    let url = format!("https://{}", listener.address());
+    let site = Site::with(Setup::default().start(), |context| {
+        context.cluster("server", url.as_str())
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[cut-answer]: east: could not be read: its answer broke off 5 times: tls handshake eof; snapshots/east.json was kept
+    help: does a proxy or load balancer cut long answers?
+    ");
+    assert_eq!(listener.connections(), 5);
+}
+
+/// What it says of us may be what we said to it.
+#[test]
+fn it_repeats_our_secrets() {
+    for status in [401, 403, 400, 500] {
+        let setup = Setup::default().fault(move |request, _| {
+            let message = format!("who is {}?", request.header("authorization").unwrap());
+            Some(Answer::failure(status, "Odd", &message).into())
+        });
+        let site = Site::with(setup.start(), |context| {
+            context.user("token", "sesame-sesame")
+        });
+        let said = site.failure(&[]);
+        assert!(said.contains("who is Bearer [hidden]?"), "{said}");
+        assert!(!said.contains("sesame"), "{said}");
+    }
+}
+
+/// Neither what it says nor what it lists may end up in a repository.
+#[test]
+fn it_lists_our_secrets() {
+    let repeating = |list: fn(&str) -> Value| {
+        let setup = Setup::default().fault(move |request, _| {
+            let authorization = request.header("authorization").unwrap();
+            Some(Answer::json(&list(authorization)).into())
+        });
+        Site::with(setup.start(), |context| {
+            context
+                .user("username", "ada")
+                .user("password", "sesame-sesame")
+        })
+    };
+    let site = repeating(|authorization| json!({ "kind": authorization }));
+    insta::assert_snapshot!(said(&site), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: it repeats our credentials; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    let site = repeating(|authorization| {
+        let mut node = api_node(1, 1);
+        node["metadata"]["labels"]["who"] = authorization.into();
+        json!({ "kind": "NodeList", "items": [node] })
+    });
+    insta::assert_snapshot!(said(&site), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: it repeats our credentials; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+}
+
+#[test]
+fn it_names_its_nodes_after_our_secrets() {
+    let mut node = api_node(1, 1);
+    node["metadata"]["name"] = "sesame".into();
+    let setup = Setup::nodes(&[node.clone(), node]);
+    let site = Site::with(setup.start(), |context| context.user("token", "sesame"));
+    insta::assert_snapshot!(said(&site), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: two nodes are called `[hidden]`; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+}
+
+#[test]
+fn it_sends_us_to_our_secrets() {
+    let elsewhere = || Answer::redirect("https://sesame-sesame.example/x");
+    let setup = Setup::default().fault(move |_, _| Some(elsewhere().into()));
+    let site = Site::with(setup.start(), |context| {
+        context.user("token", "sesame-sesame")
+    });
+    insta::assert_snapshot!(said(&site), @"
+    error[redirected]: east: could not be read: it answered with a redirect to [hidden].example, which is not followed; snapshots/east.json was kept
+    help: the credentials are not for others; is `server` right in the kubeconfig?
+    ");
+}
+
+#[test]
+fn it_repeats_the_secrets_of_a_provider() {
+    let config = json!({
+        "id-token": "sesame-id",
+        "refresh-token": "sesame-refresh",
+        "client-secret": "sesame-client",
+        "idp-issuer-url": "https://idp.example",
+    });
+    let message = "sesame-id sesame-refresh sesame-client https://idp.example";
+    let setup =
+        Setup::default().fault(move |_, _| Some(Answer::failure(403, "Forbidden", message).into()));
+    let provider = json!({ "name": "oidc", "config": config });
+    let site = Site::with(setup.start(), |context| {
+        context.user("auth-provider", provider.clone())
+    });
+    insta::assert_snapshot!(said(&site), @"
+    error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: [hidden] [hidden] [hidden] https://idp.example); snapshots/east.json was kept
+    help: examples/rbac.yaml grants just that
+    ");
+}
+
+#[test]
+fn it_tells_stories() {
+    let long = "\u{1b}[2J\u{202e}\n".repeat(10_000);
+    let site = always(move || Answer::failure(400, "Odd", &long).into());
+    let said = site.failure(&[]);
+    assert!(said.len() < 1500, "{} bytes", said.len());
+    super::super::assert_plain(&said);
+}

@@ -1,0 +1,363 @@
+//! Kubeconfigs: where they are looked for, and what is wrong with them.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Site, nodes};
+use crate::api_server::{Context, Login, Setup, credential, kubeconfig};
+use crate::cli::Folder;
+use crate::support::Run;
+
+fn site() -> Site {
+    Site::new(Setup::nodes(&nodes(1)))
+}
+
+/// What it says of a kubeconfig, which it cannot use.
+fn said(text: &str) -> String {
+    let folder = Folder::mesh();
+    folder.write("kubeconfig", text);
+    let before = folder.touches(".");
+    let run = folder.run(&["snapshot", "--kubeconfig", "kubeconfig"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    assert!(!run.stderr.contains("sesame"), "{}", run.stderr);
+    run.stderr
+}
+
+fn run(site: &Site, variables: &[(&str, &str)]) -> Run {
+    site.folder.run_with(variables, &["snapshot"])
+}
+
+#[test]
+fn is_looked_for_where_kubectl_does() {
+    let site = site();
+    let none = run(&site, &[]);
+    assert_eq!(none.code, 2);
+    assert_eq!(run(&site, &[("KUBECONFIG", "kubeconfig")]).code, 0);
+    let text = site.folder.read("kubeconfig");
+    site.folder.write("home/.kube/config", text);
+    let home = site.folder.path("home");
+    assert_eq!(run(&site, &[("HOME", home.to_str().unwrap())]).code, 0);
+}
+
+#[test]
+fn may_be_several_files() {
+    let site = site();
+    let [north, west] = &site.others;
+    let file = |contexts: &[Context]| kubeconfig(contexts);
+    site.folder
+        .write("a", file(&[Context::new("east", &site.east.url())]));
+    site.folder.write(
+        "b",
+        file(&[
+            Context::new("east", "http://192.0.2.1"),
+            Context::new("north", &north.url()),
+            Context::new("west", &west.url()),
+        ]),
+    );
+    let variables = [("KUBECONFIG", "a:missing::b")];
+    let run = run(&site, &variables);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = site
+        .folder
+        .run_with(&variables, &["snapshot", "--kubeconfig", "a"]);
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"
+    error[unknown-context]: north: could not be read: a has no context `north`; snapshots/north.json was kept
+    help: it has `east`; name the context in the config: `clusters: { north: { context: … } }`
+    error[unknown-context]: west: could not be read: a has no context `west`; snapshots/west.json was kept
+    help: it has `east`; name the context in the config: `clusters: { west: { context: … } }`
+    snapshots/east.json: 2 nodes, 2 usable, unchanged
+    ");
+}
+
+#[test]
+fn is_named_in_the_config() {
+    let site = site();
+    site.folder.write(
+        "folder/east.yaml",
+        kubeconfig(&[Context::new("admin@east", &site.east.url())]),
+    );
+    site.folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1
+kind: Config
+clusters:
+  east: { kubeconfig: folder/east.yaml }
+  north: { context: west }
+",
+    );
+    let run = site.snapshot(&["east"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let [north, west] = &site.others;
+    assert_eq!(site.snapshot(&["north", "--accept", "north"]).code, 0);
+    assert_eq!((north.connections(), west.connections()), (0, 1));
+}
+
+#[test]
+fn has_no_such_context() {
+    let context = |name| Context::new(name, "http://192.0.2.1").user("token", "sesame");
+    insta::assert_snapshot!(said(&kubeconfig(&[context("est"), context("nort"), context("other")])), @"
+    error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
+    help: did you mean `est`? name the context in the config: `clusters: { east: { context: … } }`
+    error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
+    help: did you mean `nort`? name the context in the config: `clusters: { north: { context: … } }`
+    error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
+    help: did you mean `est`? name the context in the config: `clusters: { west: { context: … } }`
+    ");
+    insta::assert_snapshot!(said(&kubeconfig(&[])), @"
+    error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    ");
+}
+
+#[test]
+fn is_none() {
+    insta::assert_snapshot!(said(""), @"
+    error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    ");
+    insta::assert_snapshot!(said("users: [{ name: a, user: { token: sesame } }\n"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/west.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("token: sesame"), @"
+    error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
+    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    ");
+    insta::assert_snapshot!(said("users: { name: a, user: { token: sesame } }\n"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/west.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("users: [{ name: a, user: { token: [sesame] } }]\n"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/west.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("sesame"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/west.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    let folder = Folder::mesh();
+    let run = folder.run(&["snapshot", "--kubeconfig", "nowhere"]);
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"
+    error[invalid-kubeconfig]: east: could not be read: nowhere: it is not there; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: nowhere: it is not there; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: nowhere: it is not there; snapshots/west.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+#[test]
+fn lacks_something() {
+    let east = "contexts: [{ name: east, context: { cluster: c, user: u } }]\n";
+    let said = |rest: &str| {
+        let folder = Folder::mesh();
+        folder.write("kubeconfig", format!("{east}{rest}"));
+        let run = folder.run(&["snapshot", "east", "--kubeconfig", "kubeconfig"]);
+        assert_eq!(run.code, 2);
+        assert!(!run.stderr.contains("sesame"), "{}", run.stderr);
+        run.stderr
+    };
+    insta::assert_snapshot!(said("users: [{ name: u, user: {} }]\n"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the cluster of context `east` is missing; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("clusters: [{ name: c, cluster: { server: 'http://192.0.2.1' } }]\n"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the user of context `east` is missing; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    let with = |server: &str, user: &str| {
+        said(&format!(
+            "clusters: [{{ name: c, cluster: {{ server: '{server}' }} }}]\nusers: [{{ name: u, user: {user} }}]\n"
+        ))
+    };
+    insta::assert_snapshot!(with("", "{}"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: empty string; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("ftp://192.0.2.1", "{}"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://203.0.113.1:6443; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("http://sesame sesame", "{}"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: invalid uri character; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("https://192.0.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: a client certificate and its key come together; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("https://192.0.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 192.0.2.1:443: Failed to infer provided configuration: failed to load client certificate: failed to decode base64 data: Invalid padding; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("https://192.0.2.1", "{ token: \"sesame\\nsesame\" }"), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 192.0.2.1:443: the token has characters that no token has; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(with("https://192.0.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: its `auth-provider` is one that kubectl has not known since 1.26; use an `exec` plugin; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+#[test]
+fn is_not_there_in_a_pod_that_is_none() {
+    let site = site();
+    site.folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters: { east: { inCluster: true } }\n",
+    );
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[invalid-kubeconfig]: east: could not be read: the pod's service account: failed to read an incluster environment variable: environment variable not found; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+fn make_pipe(folder: &Folder, name: &str) {
+    let made = Command::new("mkfifo").arg(folder.path(name)).status();
+    assert!(made.unwrap().success());
+}
+
+#[test]
+fn may_be_a_pipe() {
+    let site = site();
+    make_pipe(&site.folder, "pipe");
+    let (text, pipe) = (site.folder.read("kubeconfig"), site.folder.path("pipe"));
+    let writer = thread::spawn(move || fs::write(pipe, text));
+    let run = site.folder.run(&["snapshot", "--kubeconfig", "pipe"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    writer.join().unwrap().unwrap();
+}
+
+#[test]
+fn has_an_end() {
+    let folder = Folder::mesh();
+    make_pipe(&folder, "pipe");
+    let said = |file: &str| {
+        let arguments = ["snapshot", "east", "--timeout", "1", "--kubeconfig", file];
+        let start = Instant::now();
+        let run = folder.run_with(&[], &arguments);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(run.code, 2);
+        run.stderr
+    };
+    insta::assert_snapshot!(said("pipe"), @"
+    error[invalid-kubeconfig]: east: could not be read: pipe: pipe was not read within 1 s; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("/dev/zero"), @"
+    error[invalid-kubeconfig]: east: could not be read: /dev/zero: cannot read /dev/zero: it is too large; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("snapshots"), @"
+    error[invalid-kubeconfig]: east: could not be read: snapshots: cannot read snapshots: Is a directory (os error 21); snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+#[test]
+fn is_read_as_kube_reads_it() {
+    let site = site();
+    let text = site.folder.read("kubeconfig");
+    let wide = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
+        units.flat_map(unit).collect()
+    };
+    let marked = format!("\u{feff}{text}").into_bytes();
+    for bytes in [marked, wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+        fs::write(site.folder.path("kubeconfig"), bytes).unwrap();
+        let run = site.snapshot(&[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    fs::write(site.folder.path("kubeconfig"), b"\xff").unwrap();
+    insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read kubeconfig: it is no text; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+#[test]
+fn names_files_that_are_files() {
+    let said = |field: &str, file: &str| {
+        let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| match field {
+            "certificate-authority" => context.cluster(field, file),
+            field => context.user(field, file),
+        });
+        make_pipe(&site.folder, "pipe");
+        site.failure(&["--timeout", "5"])
+    };
+    insta::assert_snapshot!(said("tokenFile", "pipe"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pipe: it is no regular file; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("certificate-authority", "/dev/zero"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read /dev/zero: it is no regular file; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("client-certificate", "/dev/zero"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read /dev/zero: it is no regular file; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said("client-key", "pipe"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pipe: it is no regular file; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}
+
+/// Tools write out what they have not; kubectl takes it for absent.
+#[test]
+fn may_have_empty_fields() {
+    let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
+    let site = Site::with(setup.start(), |context| {
+        let context = context.plugin("/bin/cat", &["credential.json"]);
+        let context = [
+            "certificate-authority",
+            "certificate-authority-data",
+            "proxy-url",
+            "tls-server-name",
+        ]
+        .into_iter()
+        .fold(context, |context, field| context.cluster(field, ""));
+        [
+            "token",
+            "tokenFile",
+            "username",
+            "password",
+            "client-certificate",
+            "client-certificate-data",
+            "client-key",
+            "client-key-data",
+            "as",
+            "as-uid",
+        ]
+        .into_iter()
+        .fold(context, |context, field| context.user(field, ""))
+    });
+    site.folder
+        .write("credential.json", credential("sesame-sesame"));
+    insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
+}

@@ -1,0 +1,132 @@
+//! Trust in Secrets: whoever writes one learns nothing of us, and does nothing here.
+
+use super::{Site, nodes};
+use crate::api_server::{Answer, Context, Setup, kubeconfig};
+
+/// Whoever may write the Secret must not run programs here, nor read files.
+#[test]
+fn ask_for_nothing_of_this_machine() {
+    let plugin = Site::new("config", |context| {
+        context.plugin("/bin/sh", &["-c", "echo run >>../../runs; echo run >>runs"])
+    });
+    insta::assert_snapshot!(plugin.failure(), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `exec`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+    assert!(!plugin.folder.path("runs").exists());
+    let provider = serde_json::json!({ "name": "oidc", "config": { "id-token": "sesame-sesame" } });
+    let said = |field: &str| {
+        let (field, provider) = (field.to_owned(), provider.clone());
+        let site = Site::new("config", move |context| match field.as_str() {
+            "auth-provider" => context.user("auth-provider", provider.clone()),
+            "certificate-authority" => context.cluster("certificate-authority", "/etc/hostname"),
+            field => context.user(field, "/etc/hostname"),
+        });
+        site.failure()
+    };
+    insta::assert_snapshot!(said("auth-provider"), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `auth-provider`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+    insta::assert_snapshot!(said("tokenFile"), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `tokenFile`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+    insta::assert_snapshot!(said("client-certificate"), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `client-certificate`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+    insta::assert_snapshot!(said("client-key"), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `client-key`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+    insta::assert_snapshot!(said("certificate-authority"), @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `certificate-authority`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
+    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    ");
+}
+
+/// They may lead to anything that we can reach, and what it answers is for nobody's eyes.
+#[test]
+fn tell_nothing_of_who_is_no_cluster() {
+    let said = |reply: fn() -> Answer, path: &str| {
+        let mut site = Site::new("config", |context| context);
+        site.east = Setup::default()
+            .fault(move |_, _| Some(reply().into()))
+            .start();
+        let url = format!("{}{path}", site.east.url());
+        let text = kubeconfig(&[Context::new("admin", &url)]);
+        site.hub = Setup::nodes(&nodes(2))
+            .secret(["kilo", "east", "config"], &text)
+            .start();
+        let context = Context::new("hub", &site.hub.url());
+        site.folder.write("kubeconfig", kubeconfig(&[context]));
+        let run = site.snapshot();
+        assert_eq!(run.code, 2);
+        assert!(!run.stderr.contains("sesame"), "{}", run.stderr);
+        let mut lines: Vec<&str> = run.stderr.lines().collect();
+        lines.retain(|line| !line.contains("north"));
+        lines.join("\n")
+    };
+    let text = || Answer::new(400, "text/plain", "sesame is the password\n");
+    insta::assert_snapshot!(said(text, ""), @"
+    error[refused-request]: east: could not be read: it answered 400; snapshots/east.json was kept
+    help: does `kubectl get nodes` work with this context?
+    ");
+    let json = || Answer::new(403, "application/json", r#"{"message":"sesame"}"#);
+    insta::assert_snapshot!(said(json, ""), @"
+    error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403); snapshots/east.json was kept
+    help: examples/rbac.yaml grants just that
+    ");
+    let page = || Answer::new(401, "text/html", "<title>sesame</title>");
+    insta::assert_snapshot!(said(page, ""), @"
+    error[unauthorized]: east: could not be read: it does not know who asks (401); snapshots/east.json was kept
+    help: have the credentials in the kubeconfig expired, or been revoked?
+    ");
+    let kind = || {
+        Answer::new(
+            200,
+            "application/json",
+            r#"{"kind":"sesame, the password"}"#,
+        )
+    };
+    insta::assert_snapshot!(said(kind, ""), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    let value = || {
+        Answer::new(
+            200,
+            "application/json",
+            r#"{"kind":"NodeList","items":"sesame"}"#,
+        )
+    };
+    insta::assert_snapshot!(said(value, ""), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a list of at most 50000 items at line 1 column 35; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    let value = || Answer::new(200, "application/json", r#""sesame, expected it""#);
+    insta::assert_snapshot!(said(value, ""), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected struct Object at line 1 column 21; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    let item = || {
+        Answer::new(
+            200,
+            "application/json",
+            r#"{"kind":"NodeList","items":[{"kind":"sesame, x"}]}"#,
+        )
+    };
+    insta::assert_snapshot!(said(item, ""), @"
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: item 0 of the list is not a Node; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
+    insta::assert_snapshot!(said(text, "/secrets?all="), @"
+    error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    insta::assert_snapshot!(said(text, "/secrets#"), @"
+    error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+}

@@ -1,0 +1,204 @@
+//! `validate`: what is told, in which form, and which exit code that is.
+
+use serde_json::{Value, json};
+
+use super::{Folder, MESH, assert_harmless, node};
+
+/// A mesh with a mistake, and snapshots with nodes that cannot be peered.
+fn wrong() -> Folder {
+    let folder = Folder::mesh();
+    let mut keyless = node(1, 1);
+    keyless["annotations"]["kilo.squat.ai/key"] = json!("nonsense");
+    let mut elsewhere = node(1, 2);
+    elsewhere["podCIDRs"] = json!(["10.9.9.0/24"]);
+    folder.keep("east", &[keyless, elsewhere, node(1, 3)]);
+    folder
+}
+
+fn report(folder: &Folder, flags: &[&str]) -> (i32, Value) {
+    let run = folder.run(&[&["validate", "--output", "json"], flags].concat());
+    (run.code, serde_json::from_str(&run.stdout).unwrap())
+}
+
+#[test]
+fn has_nothing_to_tell_of_a_sound_mesh() {
+    let run = Folder::mesh().run(&["validate"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    assert_eq!(run.stderr, "nothing to tell\n");
+}
+
+#[test]
+fn tells_findings_with_their_lines() {
+    let folder = wrong();
+    let pretty: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    folder.write("snapshots/east.json", format!("{pretty:#}"));
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stdout, @r#"
+    warning[invalid-public-key]: east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
+      --> snapshots/east.json:21:30
+       |
+    21 |         "kilo.squat.ai/key": "nonsense",
+       |                              ^^^^^^^^^^
+    warning[NodePodCIDROutOfRange]: east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
+      --> snapshots/east.json:52:9
+       |
+    52 |         "10.9.9.0/24"
+       |         ^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(run.stderr, @"2 warnings");
+}
+
+#[test]
+fn tells_them_a_line_each() {
+    let folder = wrong();
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.3.0.1/16");
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    snapshots/east.json:1:357: warning[invalid-public-key] east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
+    snapshots/east.json:1:876: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
+    ");
+}
+
+#[test]
+fn tells_them_to_programs() {
+    let (code, report) = report(&wrong(), &[]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(format!("{report:#}"), @r#"
+    {
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "findings": [
+        {
+          "cluster": "east",
+          "message": "left out: public key `nonsense` is unusable: 6 bytes instead of 32",
+          "node": "n1",
+          "places": [
+            {
+              "column": 357,
+              "endColumn": 367,
+              "endLine": 1,
+              "file": "snapshots/east.json",
+              "line": 1,
+              "pointer": "/nodes/0/annotations/kilo.squat.ai~1key"
+            }
+          ],
+          "rule": "invalid-public-key",
+          "severity": "warning"
+        },
+        {
+          "aliases": [
+            "NodePodCIDROutOfRange"
+          ],
+          "cluster": "east",
+          "message": "left out: pod CIDR 10.9.9.0/24 is in no declared range",
+          "node": "n2",
+          "places": [
+            {
+              "column": 876,
+              "endColumn": 889,
+              "endLine": 1,
+              "file": "snapshots/east.json",
+              "line": 1,
+              "pointer": "/nodes/1/podCIDRs/0"
+            }
+          ],
+          "rule": "undeclared-pod-cidr",
+          "severity": "warning"
+        }
+      ],
+      "kind": "Report",
+      "summary": {
+        "errors": 0,
+        "notices": 0,
+        "warnings": 2
+      }
+    }
+    "#);
+}
+
+#[test]
+fn mistakes_of_people_and_of_nodes_are_told_together() {
+    let folder = wrong();
+    let second = MESH
+        .replace("name: prod", "name: more")
+        .replace("podCIDRs", "podCidrs");
+    folder.write("more.yaml", second);
+    let run = folder.run(&[
+        "validate",
+        "--mesh",
+        "mesh.yaml",
+        "--mesh",
+        "more.yaml",
+        "--output",
+        "concise",
+    ]);
+    assert_eq!(run.code, 1);
+    let rules: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('[')?.1.split(']').next())
+        .collect();
+    for rule in ["unknown-field", "invalid-public-key", "undeclared-pod-cidr"] {
+        assert!(rules.contains(&rule), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn fails_from_the_severity_that_was_asked_for() {
+    let folder = wrong();
+    for (flags, code) in [
+        (&[][..], 0),
+        (&["--fail-on", "warning"], 1),
+        (&["--fail-on", "notice"], 1),
+        (&["--strict"], 1),
+    ] {
+        let run = folder.run(&[&["validate"], flags].concat());
+        assert_eq!(run.code, code, "{flags:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_parsed_is_no_answer() {
+    let folder = wrong();
+    folder.write("snapshots/west.json", "{");
+    let (code, found) = report(&folder, &[]);
+    assert_eq!(code, 2);
+    let rules: Vec<&str> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["rule"].as_str())
+        .collect();
+    assert!(rules.contains(&"invalid-snapshot") && rules.contains(&"invalid-public-key"));
+}
+
+#[test]
+fn render_says_the_same() {
+    let folder = wrong();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.103.0.0/24",
+        "wireguardCIDR: 10.1.0.0/24",
+    );
+    let (code, found) = report(&folder, &[]);
+    let run = folder.run(&["render"]);
+    assert_eq!((code, run.code), (1, 1));
+    for finding in found["findings"].as_array().unwrap() {
+        let message = finding["message"].as_str().unwrap();
+        assert!(run.stderr.contains(message), "{message}\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn is_coloured_only_for_a_person() {
+    let folder = wrong();
+    let run = folder.run(&["validate", "--color", "always"]);
+    assert!(run.stdout.contains("\u{1b}["));
+    assert_harmless(&run);
+    for format in ["concise", "json"] {
+        let run = folder.run(&["validate", "--color", "always", "--output", format]);
+        assert!(!run.stdout.contains('\u{1b}'));
+    }
+}

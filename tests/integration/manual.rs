@@ -1,0 +1,355 @@
+//! The documentation of rules: every page is whole, and every example does what its page says.
+//!
+//! An example is laid over a sound mesh of two clusters, `east` and `west`, with the nodes `n1` and
+//! `n2` each. The first line of a YAML block says what it is: `# mesh.yaml` (or any other file) is
+//! the whole file, `# mesh.yaml, east` a part of that cluster's entry, and `# east/n1` a part of that
+//! node's snapshot; a null takes a field away. What `validate` then tells must have the rule. Where
+//! there is a block of the language `console`, its lines after `$ ` are run instead, and what the
+//! last of them tells must have the rule. What only a server can cause is shown in a block of the
+//! language `text`, word by word.
+
+use std::fs;
+
+use clustermesh::name::ClusterName;
+use clustermesh::rules::clusters::{
+    self, CertificateProblem, Fault, LoginProblem, Right, Weakness,
+};
+use clustermesh::rules::{self, Block, Rule, SECTIONS};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Run, clustermesh, project};
+
+/// The mesh over which examples are laid.
+const MESH: &str = "\
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata:
+  name: prod
+spec:
+  clusters:
+    - name: east
+      podCIDRs: [10.1.0.0/16]
+      wireguardCIDR: 10.101.0.0/24
+    - name: west
+      podCIDRs: [10.2.0.0/16]
+      wireguardCIDR: 10.102.0.0/24
+";
+
+/// A folder in which an example stands.
+struct Stage {
+    folder: TempDir,
+    mesh: Value,
+    nodes: Vec<(String, Vec<Value>)>,
+}
+
+impl Stage {
+    fn sound() -> Self {
+        let nodes = [("east", 1), ("west", 2)].map(|(cluster, number)| {
+            let nodes = vec![node(number, 1), node(number, 2)];
+            (cluster.to_owned(), nodes)
+        });
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            mesh: serde_yaml::from_str(MESH).unwrap(),
+            nodes: nodes.to_vec(),
+        }
+    }
+
+    /// Lays a block over what is there.
+    fn lay(&mut self, block: &Block) {
+        let (first, rest) = block.code.split_once('\n').unwrap();
+        let what = first
+            .strip_prefix("# ")
+            .expect("a first line that says what it is");
+        if let Some(cluster) = what.strip_prefix("mesh.yaml, ") {
+            let entries = self.mesh["spec"]["clusters"].as_array_mut().unwrap();
+            let entry = entries.iter_mut().find(|it| it["name"] == cluster).unwrap();
+            merge(entry, &serde_yaml::from_str(rest).unwrap());
+        } else if let Some((cluster, name)) = what.split_once('/').filter(|_| !what.contains('.')) {
+            let (_, nodes) = self.nodes.iter_mut().find(|it| it.0 == cluster).unwrap();
+            let node = nodes.iter_mut().find(|it| it["name"] == name).unwrap();
+            merge(node, &serde_yaml::from_str(rest).unwrap());
+        } else {
+            self.write(what, rest);
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes what no block has written as a whole.
+    fn finish(&self) {
+        let is_there = |path: &str| self.folder.path().join(path).exists();
+        if !is_there("mesh.yaml") {
+            self.write("mesh.yaml", &serde_yaml::to_string(&self.mesh).unwrap());
+        }
+        for (cluster, nodes) in &self.nodes {
+            let path = format!("snapshots/{cluster}.json");
+            if !is_there(&path) {
+                let snapshot = json!({
+                    "apiVersion": "kilo-clustermesh.io/v1",
+                    "cluster": cluster,
+                    "kind": "NodeSnapshot",
+                    "nodes": nodes,
+                });
+                self.write(&path, &format!("{snapshot:#}\n"));
+            }
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        clustermesh(self.folder.path(), arguments)
+    }
+
+    /// Returns the rules that `validate` tells.
+    fn told(&self) -> Vec<String> {
+        let run = self.run(&["validate", "--output", "json"]);
+        if run.stdout.is_empty() {
+            // A config that is wrong is told before anything is judged.
+            return codes(&run.stderr);
+        }
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings
+            .map(|it| it["rule"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// Returns the codes in what was told to a person.
+fn codes(text: &str) -> Vec<String> {
+    let lines = text
+        .lines()
+        .filter_map(|line| line.split_once('[')?.1.split_once("]: "));
+    lines.map(|(code, _)| code.to_owned()).collect()
+}
+
+/// Lays a value over another; a null takes away.
+fn merge(onto: &mut Value, over: &Value) {
+    let Value::Object(fields) = over else {
+        *onto = over.clone();
+        return;
+    };
+    if !onto.is_object() {
+        *onto = json!({});
+    }
+    for (name, value) in fields {
+        if value.is_null() {
+            onto.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut onto[name], value);
+        }
+    }
+}
+
+fn node(cluster: u8, number: u8) -> Value {
+    use base64::Engine as _;
+    let key = base64::engine::general_purpose::STANDARD.encode([10 * cluster + number; 32]);
+    let address = format!("203.0.113.{}", 10 * cluster + number);
+    json!({
+        "addresses": [
+            { "address": format!("192.168.{cluster}.{number}"), "type": "InternalIP" },
+            { "address": address, "type": "ExternalIP" },
+        ],
+        "annotations": {
+            "kilo.squat.ai/endpoint": format!("{address}:51820"),
+            "kilo.squat.ai/granularity": "full",
+            "kilo.squat.ai/internal-ip": format!("192.168.{cluster}.{number}/24"),
+            "kilo.squat.ai/key": key,
+            "kilo.squat.ai/wireguard-ip": format!("10.{}.0.{number}/24", 100 + cluster),
+        },
+        "labels": {},
+        "name": format!("n{number}"),
+        "podCIDRs": [format!("10.{cluster}.{number}.0/24")],
+        "uid": format!("{cluster}-{number}"),
+    })
+}
+
+#[test]
+fn pages_are_whole() {
+    for rule in rules::all() {
+        let page = rule.page();
+        let titles: Vec<&str> = page.sections.iter().map(|it| it.title).collect();
+        assert_eq!(titles, SECTIONS, "{}", rule.name);
+        for section in &page.sections {
+            assert!(
+                !section.text.is_empty(),
+                "{} of {}",
+                section.title,
+                rule.name
+            );
+            let long = section.text.lines().find(|line| 100 < line.chars().count());
+            assert_eq!(long, None, "{}", rule.name);
+        }
+        let summary = page.summary();
+        assert!(summary.chars().count() <= 120, "{}: {summary}", rule.name);
+    }
+}
+
+#[test]
+fn a_sound_mesh_has_nothing_to_tell() {
+    let stage = Stage::sound();
+    stage.finish();
+    assert_eq!(stage.told(), Vec::<String>::new());
+}
+
+#[test]
+fn examples_show_their_rule() {
+    let wrong: Vec<String> = rules::all().into_iter().filter_map(wrong_example).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Returns what is wrong with the example of a rule.
+fn wrong_example(rule: &Rule) -> Option<String> {
+    let page = rule.page();
+    let blocks = page.section("Example")?.blocks();
+    if blocks.is_empty() {
+        return Some(format!("{}: nothing to run", rule.name));
+    }
+    if let Some(text) = blocks.iter().find(|block| block.language == "text") {
+        let shown = text.code.replace('\n', " ");
+        let told = of_servers().into_iter().filter(|(it, _)| *it == rule.name);
+        let told: Vec<String> = told.map(|(_, message)| message).collect();
+        let is_shown = told.iter().any(|message| shown.trim() == message);
+        return (!is_shown).then(|| format!("{}: not one of {told:#?}", rule.name));
+    }
+    let mut stage = Stage::sound();
+    for block in blocks
+        .iter()
+        .filter(|block| block.language == "yaml" || block.language == "json")
+    {
+        stage.lay(block);
+    }
+    stage.finish();
+    let Some(console) = blocks.iter().find(|block| block.language == "console") else {
+        let told = stage.told();
+        let is_told = told.iter().any(|it| it == rule.name);
+        return (!is_told).then(|| format!("{}: told {told:?}", rule.name));
+    };
+    let mut said = String::new();
+    for line in console
+        .code
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ clustermesh "))
+    {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        said = stage.run(&words).stderr;
+    }
+    let is_told = codes(&said).iter().any(|it| it == rule.name);
+    (!is_told).then(|| format!("{}: said {said}", rule.name))
+}
+
+/// What only a server, or a plugin, can cause: the rule and the message.
+fn of_servers() -> Vec<(&'static str, String)> {
+    let east: ClusterName = "east".parse().unwrap();
+    let text = str::to_owned;
+    let server = || text("203.0.113.1:6443");
+    let secret = "Secret kilo-clustermesh/east-kubeconfig";
+    let forbidden = "nodes is forbidden: User \"system:serviceaccount:clustermesh:snapshot\" cannot \
+                     list resource \"nodes\" in API group \"\" at the cluster scope";
+    let faults = vec![
+        Fault::Kubeconfig {
+            origin: text("ci/kubeconfig.yaml"),
+            problem: text("it is not there"),
+        },
+        Fault::Context {
+            origin: text("ci/kubeconfig.yaml"),
+            wanted: text("east"),
+            nearest: None,
+            known: vec![text("admin@east-1"), text("admin@west-1")],
+        },
+        Fault::Unsafe {
+            origin: format!("{secret}, key kubeconfig"),
+            field: "exec",
+        },
+        Fault::Secret {
+            origin: text(secret),
+            problem: text("it has no key `kubeconfig`; it has value"),
+        },
+        Fault::Ambiguous {
+            problem: text("meshes prod and staging keep its kubeconfig in different Secrets"),
+        },
+        Fault::Login {
+            command: text("aws"),
+            problem: LoginProblem::Failed {
+                status: text("exit status: 255"),
+                stderr: text("Token has expired and refresh failed"),
+            },
+        },
+        Fault::Host {
+            host: text("api.east.example.com"),
+        },
+        Fault::Unreachable {
+            server: server(),
+            problem: text("Connection refused (os error 111)"),
+        },
+        Fault::Proxy {
+            proxy: text("proxy.example.com:3128"),
+            origin: "HTTPS_PROXY",
+            server: server(),
+            problem: text("Connection refused (os error 111)"),
+        },
+        Fault::Slow {
+            server: server(),
+            seconds: 60,
+        },
+        Fault::Certificate {
+            server: server(),
+            problem: CertificateProblem::UnknownIssuer,
+        },
+        Fault::Unauthorized {
+            says: text("Unauthorized"),
+        },
+        Fault::Forbidden {
+            right: Right::ListNodes,
+            says: text(forbidden),
+        },
+        Fault::Refused {
+            status: 500,
+            says: text("etcdserver: leader changed"),
+            attempts: 5,
+        },
+        Fault::Redirected {
+            to: text("login.example.com"),
+        },
+        Fault::Cut {
+            problem: text("end of file before message length reached"),
+            attempts: 5,
+        },
+        Fault::Unreadable {
+            problem: text("it is a web page"),
+        },
+        Fault::Oversized {
+            problem: text("it has more than 32 MiB"),
+        },
+    ];
+    let kept = Some("snapshots/east.json");
+    let faults = faults
+        .iter()
+        .map(|fault| clusters::fault(&east, fault, kept));
+    let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted];
+    let weaknesses = weaknesses.map(|it| clusters::weakness(&east, it));
+    let findings = faults.chain(weaknesses);
+    findings
+        .map(|it| (it.rule.name, format!("east: {}", it.message)))
+        .collect()
+}
+
+#[test]
+fn the_manual_is_what_the_pages_say() {
+    let file = project().join("docs/rules.md");
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(
+        written == rules::manual(),
+        "write it anew: clustermesh explain --all > docs/rules.md"
+    );
+}
