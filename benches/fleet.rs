@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use anyhow::Context as _;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+
+use super::random::Random;
 
 /// The name of every mesh made here.
 const MESH: &str = "fleet";
@@ -260,38 +260,6 @@ impl Pool {
 
     fn address(&self, index: u32, host: u32) -> Ipv4Addr {
         Ipv4Addr::from_bits(u32::from(self.base) + (index << (32 - self.prefix)) + host)
-    }
-}
-
-/// `SplitMix64`: enough to look random, and the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    fn key(&mut self) -> String {
-        let mut bytes: Vec<u8> = (0..4).flat_map(|_| self.word().to_le_bytes()).collect();
-        // A point of Curve25519 leaves the top bit clear.
-        bytes[31] &= 0x7f;
-        STANDARD.encode(bytes)
-    }
-
-    fn uid(&mut self) -> String {
-        let (high, low) = (self.word(), self.word());
-        format!(
-            "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-            high >> 32,
-            (high >> 16) & 0xffff,
-            high & 0xfff,
-            low >> 52,
-            low & 0xffff_ffff_ffff,
-        )
     }
 }
 

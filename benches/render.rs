@@ -12,6 +12,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-use figures::Figures;
 use fleet::Shape;
+use process::{clock, remove};
 
 mod figures;
 mod fleet;
+mod process;
+mod random;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 7;
@@ -43,17 +46,19 @@ const SHAPES: [Shape; 2] = [
 ];
 /// The whole job again, in the language one would reach for first.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/render.py");
-/// Runs a command and prints its peak memory in bytes. Never less than this interpreter's own few
-/// MiB: a process counts what it was before it became the command.
-const PEAK: &str = "
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
-unit = 1 if sys.platform == 'darwin' else 1024
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
-";
 
 /// A rendered tree: its files by path.
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
+
+/// Seconds of each round, and the peak in bytes.
+#[derive(Default)]
+struct Figures {
+    render: Vec<f64>,
+    again: Vec<f64>,
+    copy: Vec<f64>,
+    script: Vec<f64>,
+    peak: Option<u64>,
+}
 
 /// One folder with everything about one shape in it.
 ///
@@ -73,7 +78,7 @@ fn main() -> anyhow::Result<()> {
         println!("nothing is measured without `cargo bench`");
         return Ok(());
     }
-    let python = python();
+    let python = process::python();
     if python.is_none() {
         eprintln!(
             "WARNING: no python3: script and memory are NOT measured, the bytes NOT compared"
@@ -87,17 +92,6 @@ fn main() -> anyhow::Result<()> {
             .with_context(|| format!("{shape}, in {}", folder.display()))?;
     }
     Ok(remove(&root)?)
-}
-
-/// The interpreter itself: what `PATH` names may be a slow wrapper, which would flatter us.
-fn python() -> Option<PathBuf> {
-    let output = Command::new("python3")
-        .args(["-c", "import sys; print(sys.executable)"])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let path = String::from_utf8(output.stdout).ok()?;
-    Some(PathBuf::from(path.trim_end()))
 }
 
 fn measure(shape: Shape, root: &Path, python: Option<PathBuf>) -> anyhow::Result<()> {
@@ -177,15 +171,7 @@ impl Site {
         };
         let mut most = 0;
         for round in 0..PEAKS {
-            let render = self.render();
-            let output = Command::new(python)
-                .env_clear()
-                .args(["-c", PEAK])
-                .arg(render.get_program())
-                .args(render.get_args())
-                .output()?;
-            ensure!(output.status.success(), "{}", talk(&output.stderr));
-            most = most.max(talk(&output.stdout).trim_end().parse()?);
+            most = most.max(process::peak(python, &self.render())?);
             self.set_aside(&format!("weighed-{round}"))?;
         }
         Ok(Some(most))
@@ -229,26 +215,23 @@ impl Site {
     }
 }
 
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use figures::{line, mebibytes, ratio, seconds};
+        line(f, "render", &seconds(&self.render), "")?;
+        line(f, "copy of the same bytes", &seconds(&self.copy), "")?;
+        line(f, "script", &seconds(&self.script), "")?;
+        line(f, "second render", &seconds(&self.again), "")?;
+        let (render, copy) = (&self.render, &self.copy);
+        line(f, "render ÷ copy", &ratio(render, copy), "≤ 2.0×")?;
+        line(f, "script ÷ render", &ratio(&self.script, render), "≥ 6×")?;
+        line(f, "peak memory", &mebibytes(self.peak), "≤ 64 MiB")?;
+        line(f, "second ÷ first", &ratio(&self.again, render), "≤ 1.0×")
+    }
+}
+
 /// One variant, timed.
 type Step = fn(&Site, usize, &mut Figures) -> anyhow::Result<()>;
-
-/// Seconds from start to end of a process.
-fn clock(command: &mut Command) -> anyhow::Result<f64> {
-    let start = Instant::now();
-    let output = command.output().with_context(|| format!("{command:?}"))?;
-    let seconds = start.elapsed().as_secs_f64();
-    ensure!(
-        output.status.success(),
-        "{command:?}: {}\n{}",
-        output.status,
-        talk(&output.stderr)
-    );
-    Ok(seconds)
-}
-
-fn talk(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Writes what is in memory already, and does nothing else.
 fn copy(tree: &Tree, to: &Path) -> io::Result<()> {
@@ -284,13 +267,6 @@ fn peers(text: &[u8]) -> usize {
     text.split(|&byte| byte == b'\n')
         .filter(|line| *line == b"kind: Peer")
         .count()
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 fn headline(shape: Shape, tree: &Tree) -> String {
