@@ -29,7 +29,9 @@ pub struct Member<'a> {
     pub mesh: &'a Mesh,
     /// What it says about the cluster.
     pub entry: &'a Entry,
-    /// What the cluster's snapshot makes of that.
+    /// The cluster's snapshot.
+    pub file: &'a SnapshotFile,
+    /// What it makes of that.
     pub roster: Roster,
     /// Who keeps what two claim.
     pub rank: Rank,
@@ -99,7 +101,7 @@ impl<'a> Fleet<'a> {
         Ok(Self::assemble(members, snapshots))
     }
 
-    /// Joins the members that all [`Candidate`]s became, in any order.
+    /// Joins members, in any order. Only of all [`Candidate`]s of all meshes can a plan be made.
     pub fn assemble(
         mut members: Vec<Member<'a>>,
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
@@ -226,6 +228,7 @@ impl<'a> Candidate<'a> {
         Member {
             mesh,
             entry,
+            file,
             roster: roster(&mesh.name, entry, &file.snapshot, &file.source),
             rank,
         }

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 macro_rules! rules {
     ($folder:literal about $subject:ident; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {
         $(
-            static $rule: $crate::rules::Rule = $crate::rules::Rule {
+            pub(super) static $rule: $crate::rules::Rule = $crate::rules::Rule {
                 name: $name,
                 aliases: &[$($alias),*],
                 severity: $crate::diagnostic::Severity::$severity,
@@ -28,14 +28,19 @@ macro_rules! rules {
 }
 
 pub mod clusters;
+mod endpoints;
+mod identity;
+mod kilo;
 mod levels;
 pub mod mesh;
 mod manual;
 mod nodes;
 mod page;
+mod plan;
+mod ranges;
 mod registry;
+mod roster;
 pub mod snapshots;
-mod targets;
 
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of};
@@ -149,19 +154,20 @@ fn bare(name: &str) -> String {
     quoted.trim_matches('`').to_owned()
 }
 
-/// Returns everything to tell about a plan, the gravest first, in an order that is always the same.
-pub fn findings(fleet: &Fleet, plan: &Plan) -> Vec<Finding> {
-    let mut findings = of_members(fleet.members());
-    findings.extend(targets::findings(plan));
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
-}
-
-/// Returns what there is to tell about clusters, each by itself.
-pub fn of_members(members: &[Member]) -> Vec<Finding> {
-    let mut members: Vec<&Member> = members.iter().collect();
+/// Returns everything to tell about clusters and, where there is one, their plan: the gravest first,
+/// in an order that is always the same.
+pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
+    let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));
-    let mut findings: Vec<Finding> = members.into_iter().flat_map(nodes::findings).collect();
+    let mut findings: Vec<Finding> = members.iter().flat_map(|it| roster::findings(it)).collect();
+    findings.extend(plan.map(plan::findings).unwrap_or_default());
+    let questions = [
+        ranges::findings,
+        identity::findings,
+        endpoints::findings,
+        kilo::findings,
+    ];
+    findings.extend(questions.iter().flat_map(|question| question(fleet)));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }

@@ -17,9 +17,9 @@ const A: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
 const B: &str = "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
 const C: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.203.0.0/24";
 
-const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=203.0.113.1";
-const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=203.0.113.2";
-const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=C external=203.0.113.3";
+const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1";
+const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.113.2";
+const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=C external=198.18.113.3";
 
 /// Returns the mesh of some clusters under a topology.
 fn mesh_text(name: &str, topology: &str, clusters: &[Cluster]) -> String {
@@ -131,7 +131,7 @@ fn the_first_that_can_be_dialled_carries_what_is_everybody_s() {
     );
     let nodes = "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A
-a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=203.0.113.1";
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1";
     let told = told(
         "{ mode: FullMesh }",
         &[("u", &fields, nodes), ("v", B, NODE_B)],
@@ -178,7 +178,7 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
 
 #[test]
 fn a_copied_key_stays_with_the_cluster_that_ranks_first() {
-    let copy = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=203.0.113.3";
+    let copy = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=198.18.113.3";
     let clusters = [("u", A, NODE_A), ("v", B, NODE_B), ("w", C, copy)];
     insta::assert_snapshot!(told("{ mode: FullMesh }", &clusters), @r"
     u:
@@ -203,8 +203,8 @@ fn a_copied_key_stays_with_the_cluster_that_ranks_first() {
 fn a_target_gets_the_family_that_its_kilo_routes() {
     let dual = "podCIDRs: [10.1.0.0/16, 'fd00:1::/48'], wireguardCIDR: 10.201.0.0/24";
     let six = "podCIDRs: ['fd00:2::/48'], wireguardCIDR: 10.202.0.0/24";
-    let nodes = "a pod=10.1.1.0/24 pod=fd00:1:0:1::/64 wg=10.201.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.1/24 granularity=full";
-    let six_nodes = "b pod=fd00:2:0:1::/64 wg=10.202.0.1/16 key=B external=203.0.113.2 internal-ip=fd01::1/64 granularity=full";
+    let nodes = "a pod=10.1.1.0/24 pod=fd00:1:0:1::/64 wg=10.201.0.1/16 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 granularity=full";
+    let six_nodes = "b pod=fd00:2:0:1::/64 wg=10.202.0.1/16 key=B external=198.18.113.2 internal-ip=fd01::1/64 granularity=full";
     insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", dual, nodes), ("v", six, six_nodes)]), @r"
     u:
       m--v--b 10.202.0.1/32
@@ -229,8 +229,8 @@ fn a_lie_about_the_family_of_an_address_is_not_believed() {
 fn a_range_that_a_node_owns_as_it_is_is_not_carried_twice() {
     let flat = "allowedNetworks: [10.1.1.0/24, 10.1.2.0/24, 10.1.3.0/24, 10.201.0.0/24]";
     let nodes = "
-a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=203.0.113.1
-a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=203.0.113.1
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1
     ";
     let told = told(
         "{ mode: FullMesh }",

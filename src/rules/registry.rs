@@ -1,6 +1,6 @@
 //! The registry: every rule, by the question that it answers.
 
-use super::{Rule, clusters, levels, mesh, nodes, snapshots, targets};
+use super::{Rule, clusters, endpoints, identity, kilo, levels, mesh, nodes, ranges, snapshots};
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]
@@ -18,16 +18,28 @@ pub static QUESTIONS: &[Question] = &[
         rules: mesh::RULES,
     },
     Question {
-        title: "Is what the config says of findings still meant?",
-        rules: levels::RULES,
+        title: "Do ranges overlap, or lie outside of what was declared?",
+        rules: ranges::RULES,
     },
     Question {
-        title: "Which nodes are left out?",
+        title: "Has every node an identity of its own?",
+        rules: identity::RULES,
+    },
+    Question {
+        title: "Can one side of every pair dial the other?",
+        rules: endpoints::RULES,
+    },
+    Question {
+        title: "Does Kilo on the nodes fit?",
+        rules: kilo::RULES,
+    },
+    Question {
+        title: "Does what was declared hold for any node?",
         rules: nodes::RULES,
     },
     Question {
-        title: "What does a target not get?",
-        rules: targets::RULES,
+        title: "Is what the config says of findings still meant?",
+        rules: levels::RULES,
     },
     Question {
         title: "May a new snapshot be believed?",

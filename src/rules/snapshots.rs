@@ -1,6 +1,6 @@
 //! May a new snapshot be believed, and what of it is not what the API says?
 
-use super::nodes::words;
+use super::roster::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;

@@ -205,7 +205,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 /// A node of a snapshot, with everything that a Peer needs.
 fn node(cluster: u8, number: u8) -> Value {
     let (key, wireguard) = (10 * cluster + number, 100 + cluster);
-    let external = format!("203.0.113.{key}");
+    let external = format!("198.18.113.{key}");
     json!({
         "addresses": [
             { "address": format!("192.168.{cluster}.{number}"), "type": "InternalIP" },

@@ -149,7 +149,7 @@ fn merge(onto: &mut Value, over: &Value) {
 fn node(cluster: u8, number: u8) -> Value {
     use base64::Engine as _;
     let key = base64::engine::general_purpose::STANDARD.encode([10 * cluster + number; 32]);
-    let address = format!("203.0.113.{}", 10 * cluster + number);
+    let address = format!("198.18.113.{}", 10 * cluster + number);
     json!({
         "addresses": [
             { "address": format!("192.168.{cluster}.{number}"), "type": "InternalIP" },
@@ -252,7 +252,7 @@ fn wrong_example(rule: &Rule) -> Option<String> {
 fn of_servers() -> Vec<(&'static str, String)> {
     let east: ClusterName = "east".parse().unwrap();
     let text = str::to_owned;
-    let server = || text("203.0.113.1:6443");
+    let server = || text("198.18.113.1:6443");
     let secret = "Secret kilo-clustermesh/east-kubeconfig";
     let forbidden = "nodes is forbidden: User \"system:serviceaccount:clustermesh:snapshot\" cannot \
                      list resource \"nodes\" in API group \"\" at the cluster scope";

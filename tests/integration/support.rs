@@ -48,7 +48,7 @@ pub(crate) fn snapshots(clusters: Vec<(&str, Vec<Node>)>) -> Snapshots {
 pub(crate) fn plan(meshes: &[Mesh], snapshots: &Snapshots) -> (Plan, Vec<Finding>) {
     let fleet = Fleet::new(meshes, snapshots).unwrap();
     let plan = plan::plan(&fleet).unwrap();
-    let findings = rules::findings(&fleet, &plan);
+    let findings = rules::findings(&fleet, Some(&plan));
     (plan, findings)
 }
 

@@ -54,18 +54,12 @@ fn facts(evidence: &Evidence) -> anyhow::Result<Judgement<'_>> {
         let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();
         findings.push(rules::mesh::no_mesh(&files));
     }
-    if !evidence.is_whole || !missing.is_empty() {
-        findings.extend(rules::of_members(&members));
-        return Ok(Judgement {
-            findings,
-            planned: None,
-        });
-    }
     let fleet = Fleet::assemble(members, &evidence.snapshots);
-    let plan = plan::plan(&fleet)?;
-    findings.extend(rules::findings(&fleet, &plan));
+    let is_whole = evidence.is_whole && missing.is_empty();
+    let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
+    findings.extend(rules::findings(&fleet, plan.as_ref()));
     Ok(Judgement {
         findings,
-        planned: Some((fleet, plan)),
+        planned: plan.map(|plan| (fleet, plan)),
     })
 }

@@ -165,14 +165,14 @@ fn fails_as_told() {
                 let busy = Answer::failure(429, "TooManyRequests", "later");
                 Some(busy.header("Retry-After", "1").into())
             }
-            (NODES, 2) => Some(Answer::redirect("http://192.0.2.1/").into()),
+            (NODES, 2) => Some(Answer::redirect("http://198.18.2.1/").into()),
             _ => None,
         })
         .start();
     let (head, _) = answer(&server, NODES, "");
     assert!(head.contains("Retry-After: 1"), "{head}");
     let head = String::from_utf8(exchange(&server, NODES, "")).unwrap();
-    assert!(head.contains("Location: http://192.0.2.1/\r\n"), "{head}");
+    assert!(head.contains("Location: http://198.18.2.1/\r\n"), "{head}");
     assert_eq!(answer(&server, NODES, "").1["kind"], "NodeList");
 }
 

@@ -30,7 +30,7 @@ fn calls_findings_by_the_operators_reasons() {
     nodes[3] = without(node(1, 4), SILENT);
     nodes[4]["annotations"][SILENT] = json!("10.101.0.5");
     nodes[5] = without(node(1, 6), "kilo.squat.ai/key");
-    nodes[6]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("203.0.113.17");
+    nodes[6]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("198.18.113.17");
     nodes[7] = hidden(8);
     nodes[8]["annotations"][SILENT] = json!("10.101.0.1/24");
     folder.keep("east", &nodes);
@@ -42,7 +42,7 @@ fn calls_findings_by_the_operators_reasons() {
     warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
     warning[WGIPInvalid]: east/n5: left out: WireGuard address `10.101.0.5` is none: `10.101.0.5` has no prefix length, as in `10.0.0.0/16`
     warning[NodeNoPublicKey]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
-    warning[NodeEndpointInvalid]: east/n7: left out: endpoint `203.0.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+    warning[NodeEndpointInvalid]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
     warning[NodeNoEndpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
     warning[WGIPDuplicate]: east/n9: 10.101.0.1/32 left out: `n1` claims the same address

@@ -192,7 +192,7 @@ fn a_log_says_what_where_and_how_much() {
       "name": "SilentCluster",
       "properties": {
         "tags": [
-          "Which nodes are left out?"
+          "Does what was declared hold for any node?"
         ]
       },
       "shortDescription": {

@@ -55,10 +55,10 @@ fn says_what_it_says_without_a_word() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
-    snapshots/east.json:1:422: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/north.json:1:423: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/west.json:1:911: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1325: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
     ");
 }
 
@@ -75,8 +75,8 @@ rules:
     assert_eq!(code, 0, "{told}");
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
-    snapshots/west.json:1:911: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1325: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:915: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
     ");
     let (code, told) = render(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{told}");
@@ -234,10 +234,10 @@ ignore:
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
-    snapshots/east.json:1:422: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/north.json:1:423: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/west.json:1:911: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1325: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
     clustermesh.yaml:5:37: warning[expired-level] `host-bits` was to be error until 2001-01-31; since then it counts as usual
     clustermesh.yaml:6:56: warning[expired-level] `missing-endpoint` was to be off until 2001-01-31; since then it counts as usual
     clustermesh.yaml:8:63: warning[expired-ignore] `NodeNoPodCIDR` of `west` was to be ignored until 2001-01-31; since then it counts as usual

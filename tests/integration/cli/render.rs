@@ -42,7 +42,7 @@ fn writes_the_tree() {
       - "10.101.0.1/32"
       endpoint:
         dnsOrIP:
-          ip: "203.0.113.11"
+          ip: "198.18.113.11"
         port: 51820
       publicKey: "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws="
     "#);
@@ -84,7 +84,7 @@ fn writes_nothing_a_second_time() {
 fn touches_only_what_changed() {
     let folder = Folder::rendered();
     let before = folder.touches("rendered");
-    folder.edit("snapshots/east.json", "203.0.113.11", "203.0.113.111");
+    folder.edit("snapshots/east.json", "198.18.113.11", "198.18.113.111");
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
     east: 4 Peers of 2 clusters
@@ -222,7 +222,7 @@ fn cleans_up_after_a_killed_run() {
 #[test]
 fn writes_nothing_if_anything_is_wrong() {
     let folder = Folder::rendered();
-    folder.edit("snapshots/east.json", "203.0.113.11", "203.0.113.111");
+    folder.edit("snapshots/east.json", "198.18.113.11", "198.18.113.111");
     folder.edit("snapshots/west.json", "\"uid\"", "\"udi\"");
     let before = folder.touches(".");
     assert_eq!(folder.run(&["render"]).code, 1);

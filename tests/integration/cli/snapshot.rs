@@ -46,12 +46,12 @@ fn writes_one_way_to_say_it() {
               "type": "InternalIP"
             },
             {
-              "address": "203.0.113.11",
+              "address": "198.18.113.11",
               "type": "ExternalIP"
             }
           ],
           "annotations": {
-            "kilo.squat.ai/endpoint": "203.0.113.11:51820",
+            "kilo.squat.ai/endpoint": "198.18.113.11:51820",
             "kilo.squat.ai/granularity": "full",
             "kilo.squat.ai/internal-ip": "192.168.1.1/24",
             "kilo.squat.ai/key": "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws=",

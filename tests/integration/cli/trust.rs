@@ -45,7 +45,7 @@ fn strip(node: &mut Value) {
     annotations.clear();
     annotations.insert(
         "kilo.squat.ai/force-endpoint".to_owned(),
-        json!("203.0.113.99:1"),
+        json!("198.18.113.99:1"),
     );
 }
 
@@ -188,7 +188,7 @@ fn carries_over_what_a_stopping_agent_strips() {
     );
     assert_eq!(
         node["annotations"]["kilo.squat.ai/force-endpoint"],
-        "203.0.113.99:1"
+        "198.18.113.99:1"
     );
     // Again, and for as long as it takes.
     let run = snapshot(&folder, &stripped, &[]);
@@ -277,7 +277,7 @@ fn compares_by_node_and_field() {
     insta::assert_snapshot!(run.stdout, @r"
     snapshots/east.json: `n1`: labels[zone] was nothing, is `\u{1b}[2J`
     snapshots/east.json: `n2`: podCIDRs was `10.1.2.0/24`, is `10.1.99.0/24`
-    snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] was nothing, is `203.0.113.99:1`
+    snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] was nothing, is `198.18.113.99:1`
     snapshots/east.json: `n3`: carriedOver was nothing, is `true`
     snapshots/east.json: `n5` is gone
     snapshots/east.json: `n9` is new

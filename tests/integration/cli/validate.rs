@@ -57,8 +57,8 @@ fn tells_them_a_line_each() {
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
-    snapshots/east.json:1:357: warning[invalid-public-key] east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
-    snapshots/east.json:1:876: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
+    snapshots/east.json:1:359: warning[invalid-public-key] east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
+    snapshots/east.json:1:880: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
     ");
 }
 
@@ -76,8 +76,8 @@ fn tells_them_to_programs() {
           "node": "n1",
           "places": [
             {
-              "column": 357,
-              "endColumn": 367,
+              "column": 359,
+              "endColumn": 369,
               "endLine": 1,
               "file": "snapshots/east.json",
               "line": 1,
@@ -96,8 +96,8 @@ fn tells_them_to_programs() {
           "node": "n2",
           "places": [
             {
-              "column": 876,
-              "endColumn": 889,
+              "column": 880,
+              "endColumn": 893,
               "endLine": 1,
               "file": "snapshots/east.json",
               "line": 1,

@@ -130,7 +130,7 @@ pub(super) fn run(
 
 pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> Run {
     let plan = plan::plan(fleet).unwrap();
-    let findings = rules::findings(fleet, &plan);
+    let findings = rules::findings(fleet, Some(&plan));
     let member = fleet.memberships(source).next().unwrap();
     let tree = manifest::tree(&plan).unwrap();
     let mut peers: BTreeMap<String, PeerObject> = BTreeMap::new();

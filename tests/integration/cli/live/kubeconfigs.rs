@@ -52,7 +52,7 @@ fn may_be_several_files() {
     site.folder.write(
         "b",
         file(&[
-            Context::new("east", "http://192.0.2.1"),
+            Context::new("east", "http://198.18.2.1"),
             Context::new("north", &north.url()),
             Context::new("west", &west.url()),
         ]),
@@ -98,7 +98,7 @@ clusters:
 
 #[test]
 fn has_no_such_context() {
-    let context = |name| Context::new(name, "http://192.0.2.1").user("token", "sesame");
+    let context = |name| Context::new(name, "http://198.18.2.1").user("token", "sesame");
     insta::assert_snapshot!(said(&kubeconfig(&[context("est"), context("nort"), context("other")])), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
     help: did you mean `est`? name the context in the config: `clusters: { east: { context: … } }`
@@ -185,7 +185,7 @@ fn lacks_something() {
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the cluster of context `east` is missing; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(said("clusters: [{ name: c, cluster: { server: 'http://192.0.2.1' } }]\n"), @"
+    insta::assert_snapshot!(said("clusters: [{ name: c, cluster: { server: 'http://198.18.2.1' } }]\n"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the user of context `east` is missing; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
@@ -198,27 +198,27 @@ fn lacks_something() {
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: empty string; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(with("ftp://192.0.2.1", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://203.0.113.1:6443; snapshots/east.json was kept
+    insta::assert_snapshot!(with("ftp://198.18.2.1", "{}"), @"
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://198.18.113.1:6443; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("http://sesame sesame", "{}"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: invalid uri character; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(with("https://192.0.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
+    insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: a client certificate and its key come together; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(with("https://192.0.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 192.0.2.1:443: Failed to infer provided configuration: failed to load client certificate: failed to decode base64 data: Invalid padding; snapshots/east.json was kept
+    insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: Failed to infer provided configuration: failed to load client certificate: failed to decode base64 data: Invalid padding; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(with("https://192.0.2.1", "{ token: \"sesame\\nsesame\" }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 192.0.2.1:443: the token has characters that no token has; snapshots/east.json was kept
+    insta::assert_snapshot!(with("https://198.18.2.1", "{ token: \"sesame\\nsesame\" }"), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: the token has characters that no token has; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    insta::assert_snapshot!(with("https://192.0.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
+    insta::assert_snapshot!(with("https://198.18.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: its `auth-provider` is one that kubectl has not known since 1.26; use an `exec` plugin; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");

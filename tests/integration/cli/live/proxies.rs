@@ -159,7 +159,7 @@ fn goes_through_the_proxy_of_the_environment() {
     let exempting = [
         "api.east.invalid",
         ".invalid",
-        "192.0.2.1,invalid",
+        "198.18.2.1,invalid",
         "*.east.invalid",
         "API.east.invalid:6443",
         "*",

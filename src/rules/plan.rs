@@ -1,21 +1,15 @@
-//! What does a target not get, and why?
+//! Words for what a plan cuts: what a target does not get, and why.
 
 use std::collections::BTreeMap;
 
 use super::Finding;
+use super::endpoints::{NO_ANCHOR, NO_INITIATOR};
+use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
+use super::kilo::UNROUTABLE_FAMILY;
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::plan::{Cut, CutOff, Plan};
-
-rules! {
-    "targets" about Plan;
-    UNROUTABLE_FAMILY = "unroutable-family" Notice;
-    KEY_OF_TARGET_NODE = "key-of-target-node" Warning;
-    KEY_IN_TWO_CLUSTERS = "key-in-two-clusters" Warning;
-    NO_INITIATOR = "no-initiator" Warning;
-    NO_ANCHOR = "no-anchor" Warning;
-}
 
 /// Returns what there is to tell about the targets, alike cuts of many targets as one.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {

@@ -1,0 +1,310 @@
+//! Words for what a roster holds: which nodes and which of their ranges are left out, and why.
+
+use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT, ROAMING_NODE};
+use super::identity::{
+    DUPLICATE_ADDRESS, DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY,
+    NO_PUBLIC_KEY,
+};
+use super::kilo::{
+    INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, MIXED_GRANULARITY, NO_WIREGUARD_IP, NODE_NOT_READY,
+};
+use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
+use super::ranges::{
+    ADDRESS_IN_POD_CIDR, INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR,
+    POD_CIDR_OUT_OF_RANGE, UNUSED_ADDRESS, UNUSED_POD_CIDR, WIREGUARD_IP_OUT_OF_RANGE,
+};
+use super::{Finding, Rule};
+use crate::diagnostic::{Label, Quoted, Severity};
+use crate::fleet::Member;
+use crate::kilo::node::annotation;
+use crate::mesh::EndpointSource;
+use crate::place::Place;
+use crate::roster::{
+    Contradiction, Declared, EndpointProblem, LeftOut, LostRange, Origin, RangeReason, Reason,
+    Unready,
+};
+
+/// Returns what there is to tell about one cluster in one mesh.
+pub(super) fn findings(member: &Member) -> Vec<Finding> {
+    let roster = &member.roster;
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(
+        roster
+            .contradictions
+            .iter()
+            .map(|it| contradiction(member, it)),
+    );
+    findings.extend(silence(member));
+    findings.extend(roster.left_out.iter().map(|it| left_out(member, it)));
+    findings.extend(roster.lost.iter().map(|it| lost(member, it)));
+    findings.extend(roster.dissenters.iter().map(|it| {
+        let message = format!(
+            "says granularity {}, the cluster is rendered as {}",
+            it.says, roster.granularity
+        );
+        on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place)
+    }));
+    let roaming = roster.speakers.iter().filter(|it| it.endpoint.is_none());
+    findings.extend(roaming.map(|it| {
+        let message = "has no endpoint: until it has connected, Kilo may miss changes of other \
+             Peers"
+            .to_owned();
+        on_node(
+            &ROAMING_NODE,
+            member,
+            it.leader.as_str(),
+            message,
+            &it.place,
+        )
+    }));
+    findings
+}
+
+/// Tells of a cluster that nobody will reach.
+fn silence(member: &Member) -> Option<Finding> {
+    let roster = &member.roster;
+    if !roster.speakers.is_empty() {
+        return None;
+    }
+    let message = match roster.left_out.len() {
+        0 => "nobody will reach it: its snapshot has no node".to_owned(),
+        1 => "nobody will reach it: its only node is left out".to_owned(),
+        nodes => format!("nobody will reach it: all its {nodes} nodes are left out"),
+    };
+    let mut finding = Finding::on_cluster(&SILENT_CLUSTER, &member.entry.name, message);
+    let has_key =
+        |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
+    if !roster.left_out.iter().any(has_key) {
+        finding.help =
+            Some("does Kilo run there, and did it when the snapshot was taken?".to_owned());
+    }
+    Some(finding)
+}
+
+fn on_node(
+    rule: &'static Rule,
+    member: &Member,
+    node: &str,
+    message: String,
+    place: &Place,
+) -> Finding {
+    let mut finding = Finding::on_node(rule, &member.entry.name, node, message);
+    finding.labels.push(Label {
+        place: place.clone(),
+        text: String::new(),
+    });
+    finding
+}
+
+fn left_out(member: &Member, node: &LeftOut) -> Finding {
+    let message = format!("left out: {}", words(&node.reason));
+    let place = part(&node.reason, &node.place);
+    let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
+    if matches!(node.reason, Reason::NoEndpoint(_)) {
+        finding.help = endpoint_help(member, node);
+    }
+    finding
+}
+
+/// On bare metal no node has an external address, and nobody has annotated anything yet.
+fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
+    let asks_kilo = member.entry.endpoint_from.contains(&EndpointSource::Kilo);
+    let cluster = &member.entry.name;
+    (node.kilo_has_endpoint && !asks_kilo).then(|| {
+        format!(
+            "Kilo has an endpoint for these nodes; if other clusters can dial it, give `{cluster}` \
+             `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it \
+             `persistentKeepalive: 25`"
+        )
+    })
+}
+
+/// Returns which part of a node is meant; for want of it, its name.
+fn part(reason: &Reason, node: &Place) -> Place {
+    let annotated = |key: &str| node.key("annotations").key(key);
+    match reason {
+        Reason::PodCidrInvalid { .. } | Reason::PodCidrOutOfRange { .. } => {
+            node.key("podCIDRs").index(0)
+        }
+        Reason::NoPodCidr | Reason::PodCidrTaken { .. } => node.key("podCIDRs"),
+        Reason::WireguardIpInvalid { .. } | Reason::WireguardIpOutOfRange { .. } => {
+            annotated(annotation::WIREGUARD_IP)
+        }
+        Reason::PublicKeyInvalid { .. } | Reason::DuplicateKey(_) => annotated(annotation::KEY),
+        Reason::EndpointInvalid {
+            origin: Origin::Annotation(key),
+            ..
+        } => annotated(key),
+        Reason::EndpointInvalid { .. } => node.key("addresses"),
+        Reason::NotReady(Unready::Stale) => node.key("stale"),
+        _ => node.key("name"),
+    }
+}
+
+fn rule_of(reason: &Reason) -> &'static Rule {
+    match reason {
+        Reason::NoPodCidr => &NO_POD_CIDR,
+        Reason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,
+        Reason::PodCidrOutOfRange { .. } => &POD_CIDR_OUT_OF_RANGE,
+        Reason::NoWireguardIp => &NO_WIREGUARD_IP,
+        Reason::WireguardIpInvalid { .. } => &INVALID_WIREGUARD_IP,
+        Reason::WireguardIpOutOfRange { .. } => &WIREGUARD_IP_OUT_OF_RANGE,
+        Reason::NoPublicKey => &NO_PUBLIC_KEY,
+        Reason::PublicKeyInvalid { .. } => &INVALID_PUBLIC_KEY,
+        Reason::EndpointInvalid { .. } => &INVALID_ENDPOINT,
+        Reason::NoEndpoint(_) => &NO_ENDPOINT,
+        Reason::NameInvalid(_) => &INVALID_NODE_NAME,
+        Reason::DuplicateName(_) => &DUPLICATE_PEER_NAME,
+        Reason::DuplicateKey(_) => &DUPLICATE_KEY,
+        Reason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
+        Reason::NotReady(_) => &NODE_NOT_READY,
+        Reason::LeaderLeftOut(_) => &LEADER_LEFT_OUT,
+        Reason::NotSelected => &NODE_NOT_SELECTED,
+    }
+}
+
+/// Says why a node is left out.
+pub(super) fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
+        Reason::PodCidrInvalid { text, error } => {
+            format!("pod CIDR {} is none: {}", Quoted(text), foreign(error))
+        }
+        Reason::PodCidrOutOfRange { cidr } => format!("pod CIDR {cidr} is in no declared range"),
+        Reason::NoWireguardIp => {
+            "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned()
+        }
+        Reason::WireguardIpInvalid { text, error } => {
+            let text = Quoted(text);
+            format!("WireGuard address {text} is none: {}", foreign(error))
+        }
+        Reason::WireguardIpOutOfRange { address } => {
+            format!("WireGuard address {address} is in no declared range")
+        }
+        Reason::NoPublicKey => "annotation kilo.squat.ai/key is missing or empty".to_owned(),
+        Reason::PublicKeyInvalid { text, error } => {
+            format!("public key {} is unusable: {error}", Quoted(text))
+        }
+        Reason::EndpointInvalid {
+            origin,
+            text,
+            error,
+        } => format!("{}: {}", endpoint(*origin, text), problem(error)),
+        Reason::NoEndpoint(sources) => no_endpoint(sources),
+        Reason::NameInvalid(error) => format!("bad name: {error}"),
+        Reason::DuplicateName(node) => {
+            format!("its Peer would be called as that of {}", Quoted(node))
+        }
+        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
+        Reason::PodCidrTaken { cidr, other, node } => {
+            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
+        }
+        Reason::NotReady(why) => format!("not ready: {}", unready(*why)),
+        Reason::LeaderLeftOut(leader) => {
+            format!("{}, which leads its location, is left out", Quoted(leader))
+        }
+        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
+    }
+}
+
+fn unready(why: Unready) -> &'static str {
+    match why {
+        Unready::Stale => "its Kilo agent stopped checking in",
+        Unready::NoEndpoint => "Kilo has no endpoint for it",
+    }
+}
+
+fn endpoint(origin: Origin, text: &str) -> String {
+    match origin {
+        Origin::Annotation(key) => format!("endpoint {} of annotation {key}", Quoted(text)),
+        Origin::ExternalIP => format!("external address {}", Quoted(text)),
+        Origin::InternalIP => format!("internal address {}", Quoted(text)),
+    }
+}
+
+fn problem(problem: &EndpointProblem) -> String {
+    match problem {
+        EndpointProblem::Endpoint(error) => foreign(error),
+        EndpointProblem::UndeclaredName => "a DNS name under none of the cluster's \
+             endpointDomains; one that does not resolve stops Kilo on every node"
+            .to_owned(),
+    }
+}
+
+fn no_endpoint(sources: &[EndpointSource]) -> String {
+    let names: Vec<&str> = sources
+        .iter()
+        .map(|source| match source {
+            EndpointSource::Annotation => "annotation clustermesh-endpoint or force-endpoint",
+            EndpointSource::ExternalIP => "external address",
+            EndpointSource::InternalIP => "internal address",
+            EndpointSource::Kilo => "annotation endpoint",
+        })
+        .collect();
+    format!("no endpoint: no {}", names.join(", no "))
+}
+
+fn lost(member: &Member, lost: &LostRange) -> Finding {
+    let range = Quoted(&lost.range).to_string();
+    let range = range.trim_matches('`');
+    let (rule, why) = match &lost.reason {
+        RangeReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
+        RangeReason::OutOfRange => (&UNUSED_POD_CIDR, "in no declared range".to_owned()),
+        RangeReason::SecondOfFamily => (
+            &UNUSED_POD_CIDR,
+            "the node has one of this family already".to_owned(),
+        ),
+        RangeReason::SecondAddress => (
+            &UNUSED_ADDRESS,
+            "the node has another internal address of this family".to_owned(),
+        ),
+        RangeReason::PodCidrTaken { other, node } => (
+            &OVERLAPPING_NODE_POD_CIDR,
+            format!("overlaps {other} of {}", Quoted(node)),
+        ),
+        RangeReason::Taken { node } => (
+            &DUPLICATE_ADDRESS,
+            format!("{} claims the same address", Quoted(node)),
+        ),
+        RangeReason::InPodCidr { cidr, node } => (
+            &ADDRESS_IN_POD_CIDR,
+            format!("lies in pod CIDR {cidr} of {}", Quoted(node)),
+        ),
+    };
+    let message = format!("{range} left out: {why}");
+    on_node(rule, member, &lost.node, message, &lost.place)
+}
+
+fn contradiction(member: &Member, found: &Contradiction) -> Finding {
+    let Contradiction {
+        what,
+        place,
+        against,
+        of,
+    } = found;
+    let what = match what {
+        Declared::PodRanges => "have their pod CIDR outside the declared ranges".to_owned(),
+        Declared::WireguardRange => {
+            "have their WireGuard address outside the declared ranges".to_owned()
+        }
+        Declared::Granularity(declared) => format!("say another granularity than {declared}"),
+        Declared::NodeSelector => "are not selected".to_owned(),
+    };
+    let message = format!("{against} of {of} nodes {what}");
+    let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
+    if member.roster.speakers.is_empty() {
+        // A person's line, and nothing of the cluster is left.
+        finding.severity = Severity::Error;
+        finding.is_final = true;
+    }
+    finding.labels.push(Label {
+        place: place.clone(),
+        text: "contradicted".to_owned(),
+    });
+    finding
+}
+
+/// The words of an error that may quote what a node says.
+fn foreign(error: &impl std::fmt::Display) -> String {
+    crate::diagnostic::escaped(&error.to_string(), 200)
+}
