@@ -22,8 +22,11 @@ mod networks;
 mod overlap;
 mod raw;
 mod reading;
+mod secret_key_ref;
 mod selector;
 mod topology;
+
+pub use secret_key_ref::SecretKeyRef;
 
 /// The port of an endpoint that comes without one, if the entry does not say.
 pub const DEFAULT_PORT: NonZeroU16 = match NonZeroU16::new(51820) {
@@ -43,6 +46,11 @@ pub const DEFAULT_ENDPOINT_FROM: [EndpointSource; 2] =
 pub struct Reading {
     /// The meshes in the order of files and documents. Without errors these are all of them.
     pub meshes: Vec<Mesh>,
+    /// What is left of those that are wrong in themselves: enough to judge nodes by, never to render
+    /// from.
+    pub salvaged: Vec<Mesh>,
+    /// What all of them call their clusters.
+    pub named: BTreeSet<String>,
     /// What there is to tell, each file in order, then what is wrong between meshes.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -100,15 +108,6 @@ pub struct Entry {
     pub endpoint_domains: Vec<String>,
     /// The entry.
     pub place: Place,
-}
-
-/// A key of a Secret in the mesh's namespace.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SecretKeyRef {
-    /// The Secret.
-    pub name: String,
-    /// The key in its data.
-    pub key: String,
 }
 
 /// The addresses that are a cluster's own, in one of the operator's two forms.

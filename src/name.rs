@@ -61,7 +61,7 @@ impl FromStr for ClusterName {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         within(text, LABEL_LIMIT)?;
-        if !is_dns_label(text) {
+        if !is_dns_part(text) {
             return Err(NameError::Alphabet(
                 "lowercase letters, digits and inner dashes (a DNS-1123 label)",
             ));
@@ -135,11 +135,16 @@ pub fn peer_name(mesh: &str, cluster: &str, node: &str) -> String {
     format!("{head}-{:016x}", u64::from_be_bytes(hash))
 }
 
+/// Returns whether `text` is a DNS-1123 label: what namespaces are called.
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= LABEL_LIMIT && is_dns_part(text)
+}
+
 /// Returns whether `text` is a lowercase RFC 1123 subdomain as Kubernetes checks it.
 ///
 /// As there, single labels may be longer than 63 characters.
 pub fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_dns_label)
+    text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_dns_part)
 }
 
 /// Returns whether `text` is a valid label value, which may be empty.
@@ -174,7 +179,7 @@ fn subdomain(text: &str, limit: usize) -> Result<(), NameError> {
     Ok(())
 }
 
-fn is_dns_label(text: &str) -> bool {
+fn is_dns_part(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }

@@ -27,6 +27,7 @@ macro_rules! rules {
     };
 }
 
+pub mod access;
 pub mod clusters;
 mod endpoints;
 mod identity;

@@ -19,6 +19,7 @@ mod api;
 pub mod difference;
 pub mod dump;
 pub mod listing;
+pub mod stray;
 
 /// The version of the format; a reader knows exactly its own.
 pub const API_VERSION: &str = "kilo-clustermesh.io/v1";

@@ -1,18 +1,29 @@
-//! The gate: a `ClusterMesh` as it is written into one that is right in itself.
+//! The gate: a `ClusterMesh` as it is written into one that is right in itself, or into what can be
+//! judged of one that is not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Quoted, Severity, escaped};
-use crate::name::NameError;
+use crate::name::{MeshName, NameError};
 use crate::place::Place;
 
 use super::entry::{self, Draft};
 use super::raw::Resource;
-use super::{Mesh, overlap, topology};
+use super::{Entry, Mesh, Topology, overlap, topology};
 
-/// Returns the mesh, unless something is wrong with it; either way `told` gets all of it.
-pub(super) fn mesh(resource: Resource, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Mesh> {
-    let before = told.len();
+/// A mesh of which some parts may be wrong; those are told already and absent.
+pub(super) struct Outline {
+    /// What it calls its clusters.
+    pub(super) named: BTreeSet<String>,
+    name: Option<MeshName>,
+    namespace: Option<String>,
+    topology: Option<Topology>,
+    entries: Vec<Option<Entry>>,
+    place: Place,
+}
+
+/// Returns what can be made of a mesh, and tells what is wrong with it.
+pub(super) fn outline(resource: Resource, place: &Place, told: &mut Vec<Diagnostic>) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
     let name = name_or_told("mesh", &resource.metadata.name, name, &name_place, told);
@@ -29,18 +40,49 @@ pub(super) fn mesh(resource: Resource, place: &Place, told: &mut Vec<Diagnostic>
 
     let written = resource.spec.topology.unwrap_or_default();
     let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), told);
-
-    let entries: Option<Vec<_>> = drafts.into_iter().map(Draft::finished).collect();
-    if is_wrong(told, before) {
-        return None;
-    }
-    Some(Mesh {
-        name: name?,
+    Outline {
+        named: drafts.iter().map(|draft| draft.text.clone()).collect(),
+        name,
         namespace: resource.metadata.namespace,
-        topology: topology?,
-        entries: entries?,
+        topology,
+        entries: drafts.into_iter().map(Draft::finished).collect(),
         place: place.clone(),
-    })
+    }
+}
+
+impl Outline {
+    /// Returns the mesh, if nothing is missing.
+    pub(super) fn finished(self) -> Option<Mesh> {
+        let entries: Option<Vec<_>> = self.entries.into_iter().collect();
+        Some(Mesh {
+            name: self.name?,
+            namespace: self.namespace,
+            topology: self.topology?,
+            entries: entries?,
+            place: self.place,
+        })
+    }
+
+    /// Returns as much of the mesh as the nodes of its clusters can be held against: the entries in
+    /// which nothing is wrong, each cluster once. Without a topology nobody is linked.
+    pub(super) fn salvaged(self, problems: &[Diagnostic]) -> Option<Mesh> {
+        let is_wrong = |entry: &Entry| {
+            let mut places = problems.iter().filter_map(|it| it.labels.first());
+            places.any(|label| label.place.pointer.is_within(&entry.place.pointer))
+        };
+        let mut names = BTreeSet::new();
+        let entries = self.entries.into_iter().flatten();
+        let entries = entries.filter(|entry| names.insert(entry.name.clone()) && !is_wrong(entry));
+        Some(Mesh {
+            name: self.name?,
+            namespace: self.namespace,
+            entries: entries.collect(),
+            topology: self
+                .topology
+                .unwrap_or_else(|| Topology::Links(BTreeSet::new())),
+            place: self.place,
+        })
+    }
 }
 
 /// Returns whether an error was told since there were `before` diagnostics.

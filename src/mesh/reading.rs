@@ -4,8 +4,9 @@ use crate::diagnostic::{Diagnostic, Quoted};
 use crate::document::{Form, Node, Source, Value, nearest};
 use crate::place::Place;
 
+use super::Reading;
+use super::gate::{self, Outline};
 use super::raw::Resource;
-use super::{Reading, gate};
 
 /// The group that our version and Kilo's own resources share.
 const GROUP: &str = "kilo.squat.ai/";
@@ -74,10 +75,17 @@ impl Reader {
     fn mesh(&mut self, node: &Node, place: &Place) {
         let (resource, problems) = self.form.salvage(node, place);
         let mut told = Vec::new();
-        let mesh = resource.and_then(|resource| gate::mesh(resource, place, &mut told));
-        if problems.is_empty() {
+        let outline = resource.map(|resource| gate::outline(resource, place, &mut told));
+        let named = outline
+            .iter()
+            .flat_map(|outline| outline.named.iter().cloned());
+        self.reading.named.extend(named);
+        if problems.is_empty() && !gate::is_wrong(&told, 0) {
+            let mesh = outline.and_then(Outline::finished);
             self.reading.meshes.extend(mesh);
         } else {
+            let mesh = outline.and_then(|outline| outline.salvaged(&problems));
+            self.reading.salvaged.extend(mesh);
             told.retain(|diagnostic| !follows(diagnostic, &problems));
         }
         self.reading.diagnostics.extend(problems);
@@ -177,6 +185,35 @@ spec:
             "unknown-cluster",
         ];
         assert_eq!(codes, [&structure[..], &meaning].concat(), "{told}");
+    }
+
+    #[test]
+    fn what_is_right_in_a_wrong_mesh_can_be_judged() {
+        let text = "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: prod }
+spec:
+  topology: { mode: Hub, hubs: [nobody] }
+  clusters:
+    - { name: east, allowedNetworks: [10.1.0.0/16] }
+    - { name: west, allowedNetworks: [10.2.0.0/33] }
+    - { name: north, allowedNetworks: [10.3.0.0/16], endpointFrm: [Kilo] }
+    - { name: south, allowedNetworks: [10.1.128.0/17] }
+    - { name: east, allowedNetworks: [10.5.0.0/16] }
+";
+        let reading = crate::mesh::read(&[Source::parse("mesh.yaml", text).unwrap()]);
+        assert!(!reading.is_usable() && reading.meshes.is_empty());
+        let mesh = &reading.salvaged[0];
+        let names: Vec<&str> = mesh.entries.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["east", "south"]);
+        assert!(
+            !mesh
+                .topology
+                .links(&mesh.entries[0].name, &mesh.entries[1].name)
+        );
+        let written: Vec<&str> = reading.named.iter().map(String::as_str).collect();
+        assert_eq!(written, ["east", "north", "south", "west"]);
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //!
 //! The gates have the words; here their codes become rules.
 
-use super::registry::named;
-use super::{Finding, Rule};
-use crate::diagnostic::{Diagnostic, Label, Severity, escaped};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Finding, Rule, registry};
+use crate::diagnostic::{Diagnostic, Label, Quoted, Severity, escaped};
+use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::SnapshotError;
+use crate::snapshot::stray::Stray;
 
 rules! {
     "mesh" about Files;
@@ -20,7 +24,9 @@ rules! {
     DUPLICATE_HUB = "duplicate-hub" Warning;
     DUPLICATE_LINK = "duplicate-link" Warning;
     DUPLICATE_MESH = "duplicate-mesh" Error;
+    DUPLICATE_SNAPSHOT = "duplicate-snapshot" Warning;
     ENDLESS_ALIAS = "endless-alias" Error;
+    FOREIGN_SNAPSHOT = "foreign-snapshot" Warning;
     HOST_BITS = "host-bits" Warning;
     INCONSISTENT_CLUSTER = "inconsistent-cluster" Error;
     INVALID_DATE = "invalid-date" Error;
@@ -55,6 +61,7 @@ rules! {
     UNKNOWN_VALUE = "unknown-value" Error;
     UNLINKED_CLUSTER = "unlinked-cluster" Error;
     UNSUPPORTED_TAG = "unsupported-tag" Error;
+    UNUSED_SNAPSHOT = "unused-snapshot" Notice;
     WRONG_LENGTH = "wrong-length" Error;
     WRONG_TYPE = "wrong-type" Error;
 }
@@ -93,6 +100,46 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     finding
 }
 
+/// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that
+/// meshes name, and `own` is the file that the cluster in it has already.
+pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>) -> Finding {
+    let whole = Place::document(file, 0);
+    let (rule, message, help) = match stray {
+        Stray::Duplicate(cluster) => (
+            &DUPLICATE_SNAPSHOT,
+            format!(
+                "a second snapshot of {}, which nobody reads",
+                Quoted(cluster)
+            ),
+            format!("keep the newer of the two as `{own}`"),
+        ),
+        Stray::Unnamed(cluster) => (
+            &UNUSED_SNAPSHOT,
+            format!("a snapshot of {}, which no mesh names", Quoted(cluster)),
+            match nearest(cluster, named.iter().map(String::as_str)) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "name the cluster in a mesh, or delete the file".to_owned(),
+            },
+        ),
+        Stray::Foreign => (
+            &FOREIGN_SNAPSHOT,
+            "among the snapshots, but none itself".to_owned(),
+            "move it elsewhere; `clustermesh snapshot CLUSTER --from FILE` makes a snapshot of a \
+             node list"
+                .to_owned(),
+        ),
+    };
+    let place = match stray {
+        Stray::Foreign => whole,
+        Stray::Duplicate(_) | Stray::Unnamed(_) => whole.key("cluster"),
+    };
+    let told = Diagnostic {
+        severity: rule.severity,
+        ..Diagnostic::warning(rule.name, message)
+    };
+    finding(&told.at(place, "").help(help))
+}
+
 /// Returns that there is no mesh at all in some files as a finding.
 pub fn no_mesh(files: &[String]) -> Finding {
     let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
@@ -107,7 +154,7 @@ pub fn no_mesh(files: &[String]) -> Finding {
 /// Returns a mistake as a finding.
 pub fn finding(diagnostic: &Diagnostic) -> Finding {
     // A test holds that every code has its rule.
-    let rule: &'static Rule = named(diagnostic.code).unwrap_or(&SYNTAX_ERROR);
+    let rule: &'static Rule = registry::named(diagnostic.code).unwrap_or(&SYNTAX_ERROR);
     let first = diagnostic.labels.first();
     Finding {
         rule,

@@ -1,6 +1,8 @@
 //! The registry: every rule, by the question that it answers.
 
-use super::{Rule, clusters, endpoints, identity, kilo, levels, mesh, nodes, ranges, snapshots};
+use super::{
+    Rule, access, clusters, endpoints, identity, kilo, levels, mesh, nodes, ranges, snapshots,
+};
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Does what was declared hold for any node?",
         rules: nodes::RULES,
+    },
+    Question {
+        title: "Could the clusters be reached as the meshes say?",
+        rules: access::RULES,
     },
     Question {
         title: "Is what the config says of findings still meant?",

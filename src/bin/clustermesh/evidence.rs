@@ -2,16 +2,20 @@
 //! itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::{finding, invalid_snapshot};
+use clustermesh::rules::mesh::{finding, invalid_snapshot, stray as stray_file};
+use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
 
@@ -26,7 +30,7 @@ pub(crate) struct Evidence {
     pub(crate) settings: Settings,
     /// The files, for excerpts.
     pub(crate) files: Files,
-    /// The meshes that are right in themselves.
+    /// The meshes, and what is left of those that are wrong in themselves.
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
@@ -65,16 +69,20 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
     let is_whole = !is_unparsable && reading.is_usable();
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
+    let meshes = reading.meshes.into_iter().chain(reading.salvaged);
     let mut evidence = Evidence {
         files: Files::new(sources),
         settings,
-        meshes: reading.meshes,
+        meshes: meshes.collect(),
         snapshots: BTreeMap::new(),
         findings,
         is_whole,
         is_unparsable,
     };
     evidence.read_snapshots()?;
+    if !is_unparsable && !reading.named.is_empty() {
+        evidence.find_strays(&reading.named)?;
+    }
     Ok(evidence)
 }
 
@@ -118,6 +126,45 @@ impl Evidence {
         }
         Ok(())
     }
+
+    /// Looks for files that no cluster is read from, where meshes name the clusters `named`.
+    fn find_strays(&mut self, named: &BTreeSet<String>) -> anyhow::Result<()> {
+        let folder = &self.settings.snapshots.value;
+        for path in json_files(folder)? {
+            let stem = path.file_stem().and_then(OsStr::to_str);
+            if stem.is_some_and(|stem| named.contains(stem)) {
+                continue;
+            }
+            let file: Arc<str> = Arc::from(input::name(&path));
+            let stray = match disk::read_text(&path, SIZE_LIMIT) {
+                Ok(text) => Stray::of(&text, named),
+                Err(_) => Stray::Foreign,
+            };
+            let own = match &stray {
+                Stray::Duplicate(cluster) => input::name(&folder.join(format!("{cluster}.json"))),
+                Stray::Unnamed(_) | Stray::Foreign => String::new(),
+            };
+            self.findings.push(stray_file(&stray, &file, &own, named));
+            self.files.add_later(file, path);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the JSON files of a folder, by name.
+fn json_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if folder.is_dir() {
+        let list = || format!("cannot list `{}`", disk::shown(folder));
+        for entry in fs::read_dir(folder).with_context(list)? {
+            let path = entry.with_context(list)?.path();
+            if path.extension().is_some_and(|it| it == "json") && path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Reads the snapshot of one cluster, if there is a file.

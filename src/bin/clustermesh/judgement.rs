@@ -30,7 +30,9 @@ pub(crate) fn judge(evidence: &Evidence, purpose: Purpose) -> anyhow::Result<Jud
         doubts.extend(levels.unused(&findings, today));
     }
     findings.extend(doubts);
-    judgement.findings = levels.apply(findings, today, purpose);
+    let mut findings = levels.apply(findings, today, purpose);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judgement.findings = findings;
     Ok(judgement)
 }
 
@@ -49,6 +51,8 @@ fn facts(evidence: &Evidence) -> anyhow::Result<Judgement<'_>> {
         let path = folder.join(format!("{}.json", missing.cluster));
         rules::mesh::missing_snapshot(missing, &input::name(&path))
     }));
+    let configured = evidence.settings.config.content.clusters.keys().collect();
+    findings.extend(rules::access::findings(&evidence.meshes, &configured));
     if evidence.is_whole && evidence.meshes.is_empty() {
         let files = evidence.settings.mesh_files()?;
         let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();

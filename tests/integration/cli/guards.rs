@@ -82,6 +82,10 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     error[lost-peers]: no mesh names `north` any more; its folder has 4 Peers
     error[lost-peers]: `east` would lose all its Peers of `north` (2 now)
     error[lost-peers]: `west` would lose all its Peers of `north` (2 now)
@@ -113,6 +117,10 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     error[lost-peers]: no mesh names `north` any more; its folder has 0 Peers
     help: if that is meant, render with --allow-empty north
     nothing was written

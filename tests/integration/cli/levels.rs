@@ -377,7 +377,10 @@ fn errors_stay_errors() {
     let lowest = everything("off");
     let (code, told) = validate(&folder, &lowest, &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`");
+    insta::assert_snapshot!(told, @"
+    mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`
+    mesh.yaml:15:22: error[contradicted-declaration] west: 3 of 3 nodes have their WireGuard address outside the declared ranges
+    ");
     assert_eq!(render(&folder, &lowest, &[]).0, 1);
     assert!(!folder.path("rendered").exists());
 }

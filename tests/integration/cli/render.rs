@@ -126,6 +126,10 @@ fn removes_files_of_its_own_that_are_stale() {
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     east: 4 Peers of 2 clusters
     south: 4 Peers of 2 clusters
     west: 4 Peers of 2 clusters
@@ -148,6 +152,10 @@ fn leaves_alone_what_is_not_its_own() {
     let run = folder.run(&["render", "--allow-empty", "*", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     east: 2 Peers of 1 cluster
     west: 2 Peers of 1 cluster
     4 Peers for 2 clusters; 0 nodes left out; 2 written, 2 unchanged, 5 removed

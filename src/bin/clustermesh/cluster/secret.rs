@@ -41,20 +41,16 @@ impl Key {
     /// Returns what a mesh names in its namespace. The names are no others than Kubernetes allows:
     /// in a path, `..` would lead elsewhere.
     pub(crate) fn new(namespace: &str, secret: &SecretKeyRef) -> Result<Self, Fault> {
-        let problem = if !is_label(namespace) {
-            "its namespace is no DNS-1123 label"
-        } else if !is_subdomain(&secret.name) {
-            "its name is no DNS-1123 subdomain"
-        } else {
-            return Ok(Self {
+        match secret.problem(namespace) {
+            None => Ok(Self {
                 namespace: namespace.to_owned(),
                 secret: secret.clone(),
-            });
-        };
-        Err(Fault::Secret {
-            origin: format!("Secret {namespace}/{}", secret.name),
-            problem: problem.to_owned(),
-        })
+            }),
+            Some(problem) => Err(Fault::Secret {
+                origin: format!("Secret {namespace}/{}", secret.name),
+                problem: problem.to_owned(),
+            }),
+        }
     }
 }
 
@@ -137,22 +133,6 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
     let text = text.ok_or_else(|| wrong(format!("its key `{key}` is no text")))?;
     let loaded = Loaded::from_text(&text, format!("{origin}, key {key}"))?;
     harmless(loaded.current()?)
-}
-
-fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_part(text)
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_part)
-}
-
-/// Returns whether a text is what DNS-1123 has between two dots.
-fn is_part(text: &str) -> bool {
-    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
-    let is_outer = |it: Option<&u8>| it.is_some_and(|it| *it != b'-');
-    let bytes = text.as_bytes();
-    bytes.iter().copied().all(is_inner) && is_outer(bytes.first()) && is_outer(bytes.last())
 }
 
 /// Refuses what would make whoever writes the Secret run programs or read files here.

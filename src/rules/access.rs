@@ -1,0 +1,312 @@
+//! Could `snapshot` reach the clusters as their meshes say that the operator does?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, Rule, bare};
+use crate::diagnostic::Label;
+use crate::mesh::{Entry, Mesh, SecretKeyRef};
+use crate::name::ClusterName;
+use crate::place::Place;
+
+rules! {
+    "access" about Plan;
+    MISSING_ACCESS = "missing-access" Notice;
+    UNUSED_SECRET = "unused-secret" Notice;
+    INVALID_SECRET = "invalid-secret" Warning;
+    MISSING_NAMESPACE = "missing-namespace" Warning;
+    CONTRADICTING_SECRETS = "contradicting-secrets" Warning;
+    SHARED_SECRET = "shared-secret" Warning;
+    SCATTERED_LOCAL_CLUSTERS = "scattered-local-clusters" Warning;
+}
+
+/// What a mesh says about how the operator reaches a cluster.
+#[derive(Clone, Copy)]
+struct Access<'a> {
+    mesh: &'a Mesh,
+    entry: &'a Entry,
+}
+
+/// Where a kubeconfig is: the namespace, and what is in it.
+type Location<'a> = (Option<&'a str>, &'a SecretKeyRef);
+
+/// Returns what there is to tell about it, but for the clusters of which the config says how they
+/// are reached.
+pub fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut accesses = Vec::new();
+    for mesh in meshes {
+        let entries = mesh.entries.iter().map(|entry| Access { mesh, entry });
+        let own: Vec<Access> = entries
+            .filter(|access| !configured.contains(access.cluster()))
+            .collect();
+        // A mesh that says nothing at all was never the operator's.
+        if own.iter().any(Access::says_something) {
+            findings.extend(own.iter().flat_map(Access::findings));
+            accesses.extend(own);
+        }
+    }
+    findings.extend(contradictions(&accesses));
+    findings.extend(shared(&accesses));
+    findings.extend(scattered(&accesses));
+    findings
+}
+
+impl<'a> Access<'a> {
+    fn cluster(&self) -> &'a ClusterName {
+        &self.entry.name
+    }
+
+    fn says_something(&self) -> bool {
+        self.entry.local || self.entry.kubeconfig.is_some()
+    }
+
+    fn location(&self) -> Option<Location<'a>> {
+        let secret = self.entry.kubeconfig.as_ref()?;
+        Some((self.mesh.namespace.as_deref(), secret))
+    }
+
+    fn secret_place(&self) -> Place {
+        self.entry.place.key("kubeconfigSecretRef")
+    }
+
+    /// Returns what there is to tell about this one.
+    fn findings(&self) -> Vec<Finding> {
+        let Some(secret) = &self.entry.kubeconfig else {
+            return Vec::from_iter((!self.entry.local).then(|| self.missing()));
+        };
+        if self.entry.local {
+            return vec![self.unused()];
+        }
+        match &self.mesh.namespace {
+            None => vec![self.without_namespace(secret)],
+            Some(namespace) => {
+                let problem = secret.problem(namespace);
+                Vec::from_iter(problem.map(|problem| self.invalid(secret, problem)))
+            }
+        }
+    }
+
+    fn missing(&self) -> Finding {
+        let message = "neither `local` nor with a `kubeconfigSecretRef`, as other clusters of its \
+             mesh are";
+        let place = self.entry.place.key("name");
+        let mut finding = self.finding(&MISSING_ACCESS, message.to_owned(), place);
+        finding.help = Some(format!(
+            "`snapshot` will look for a context `{}`; name another in the config under `clusters`",
+            self.cluster()
+        ));
+        finding
+    }
+
+    fn unused(&self) -> Finding {
+        let message = "it is `local`, so its `kubeconfigSecretRef` is not used".to_owned();
+        let mut finding = self.finding(&UNUSED_SECRET, message, self.secret_place());
+        let place = self.entry.place.key("local");
+        finding.labels.push(label(place, "local here"));
+        finding
+    }
+
+    fn without_namespace(&self, secret: &SecretKeyRef) -> Finding {
+        let message = format!(
+            "nobody can tell where Secret {} is: mesh {} has no `metadata.namespace`",
+            bare(&secret.name),
+            self.mesh.name
+        );
+        let mut finding = self.finding(&MISSING_NAMESPACE, message, self.secret_place());
+        let mesh = self.mesh.place.key("metadata");
+        finding.labels.push(label(mesh, "without a namespace"));
+        finding.help = Some("copy the namespace from the object in the cluster".to_owned());
+        finding
+    }
+
+    fn invalid(&self, secret: &SecretKeyRef, problem: &str) -> Finding {
+        let message = format!(
+            "there can be no such Secret: {}, key {}: {problem}",
+            bare(&secret.name),
+            bare(&secret.key)
+        );
+        self.finding(&INVALID_SECRET, message, self.secret_place())
+    }
+
+    fn finding(&self, rule: &'static Rule, message: String, place: Place) -> Finding {
+        let mut finding = Finding::on_cluster(rule, self.cluster(), message);
+        finding.labels.push(label(place, ""));
+        finding
+    }
+}
+
+/// Returns where two meshes keep the kubeconfig of one cluster in different places.
+fn contradictions(accesses: &[Access]) -> Vec<Finding> {
+    let mut first: BTreeMap<&ClusterName, (&Access, Location)> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for access in accesses {
+        let Some(location) = access.location() else {
+            continue;
+        };
+        let (earlier, known) = first.entry(access.cluster()).or_insert((access, location));
+        if *known == location {
+            continue;
+        }
+        let message = format!(
+            "meshes {} and {} keep its kubeconfig in different Secrets, {} and {}",
+            earlier.mesh.name,
+            access.mesh.name,
+            told(*known),
+            told(location)
+        );
+        let mut finding = access.finding(&CONTRADICTING_SECRETS, message, access.secret_place());
+        let place = earlier.secret_place();
+        finding.labels.push(label(place, "another here"));
+        findings.push(finding);
+    }
+    findings
+}
+
+/// Returns where two clusters have one kubeconfig, so that they are one cluster, or one is wrong.
+fn shared(accesses: &[Access]) -> Vec<Finding> {
+    let mut first: BTreeMap<Location, &Access> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for access in accesses {
+        let Some(location) = access.location() else {
+            continue;
+        };
+        let earlier = *first.entry(location).or_insert(access);
+        if earlier.cluster() == access.cluster() {
+            continue;
+        }
+        let message = format!(
+            "it has the kubeconfig of {}: {}",
+            earlier.cluster(),
+            told(location)
+        );
+        let mut finding = access.finding(&SHARED_SECRET, message, access.secret_place());
+        let place = earlier.secret_place();
+        finding.labels.push(label(place, "the same here"));
+        finding.help = Some("two names for one cluster join it to itself".to_owned());
+        findings.push(finding);
+    }
+    findings
+}
+
+/// Returns where different clusters are local, which is where the operator runs.
+fn scattered(accesses: &[Access]) -> Vec<Finding> {
+    let mut local = accesses.iter().filter(|access| access.entry.local);
+    let Some(first) = local.next() else {
+        return Vec::new();
+    };
+    let mut seen = BTreeSet::from([first.cluster()]);
+    let others = local.filter(|access| seen.insert(access.cluster()));
+    let told = others.map(|access| {
+        let message = format!(
+            "it is `local` in mesh {}, but {} is in mesh {}: only one can be the cluster of \
+             --secrets-from",
+            access.mesh.name,
+            first.cluster(),
+            first.mesh.name
+        );
+        let place = access.entry.place.key("local");
+        let mut finding = access.finding(&SCATTERED_LOCAL_CLUSTERS, message, place);
+        let place = first.entry.place.key("local");
+        finding.labels.push(label(place, "the other"));
+        finding.help = Some("name the contexts of these clusters in the config".to_owned());
+        finding
+    });
+    told.collect()
+}
+
+fn told((namespace, secret): Location) -> String {
+    let name = bare(&secret.name);
+    let key = bare(&secret.key);
+    match namespace {
+        Some(namespace) => format!("{}/{name} ({key})", bare(namespace)),
+        None => format!("{name} ({key})"),
+    }
+}
+
+fn label(place: Place, text: &str) -> Label {
+    Label {
+        place,
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::document::Source;
+
+    /// Returns the rules that are told about meshes, each with its entries; `cfg` is configured.
+    fn rules(meshes: &[(&str, &[&str])]) -> Vec<String> {
+        let mut text = String::new();
+        for (number, (metadata, entries)) in meshes.iter().enumerate() {
+            let head = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh";
+            let _ = write!(
+                text,
+                "{head}\nmetadata: {{ {metadata} }}\nspec:\n  clusters:\n"
+            );
+            for (index, entry) in entries.iter().enumerate() {
+                let range = format!("10.{}.0.0/16", 16 * number + index);
+                let _ = writeln!(text, "    - {{ {entry}, allowedNetworks: [{range}] }}");
+            }
+        }
+        let reading = crate::mesh::read(&[Source::parse("mesh.yaml", text).unwrap()]);
+        let meshes: Vec<Mesh> = reading.meshes.into_iter().chain(reading.salvaged).collect();
+        let configured: ClusterName = "cfg".parse().unwrap();
+        let findings = findings(&meshes, &BTreeSet::from([&configured]));
+        let told = findings.iter().map(|it| {
+            let cluster = it.cluster.as_deref().unwrap();
+            format!("{cluster}: {}", it.rule.name)
+        });
+        told.collect()
+    }
+
+    const EAST: &str = "name: east, kubeconfigSecretRef: { name: east, key: value }";
+    const HOME: &str = "name: home, local: true";
+
+    #[test]
+    fn a_mesh_that_says_nothing_was_never_the_operator_s() {
+        assert_eq!(rules(&[("name: m", &["name: a", "name: b"])]).len(), 0);
+    }
+
+    #[test]
+    fn what_the_operator_could_reach_is_fine() {
+        assert_eq!(
+            rules(&[("name: m, namespace: kilo", &[HOME, EAST])]).len(),
+            0
+        );
+        let told = rules(&[
+            ("name: m, namespace: kilo", &[HOME, EAST]),
+            ("name: other, namespace: kilo", &[HOME, EAST]),
+        ]);
+        assert_eq!(told.len(), 0, "{told:?}");
+    }
+
+    #[test]
+    fn what_it_could_not_is_told() {
+        let told = rules(&[("name: m", &[HOME, EAST, "name: west", "name: cfg"])]);
+        assert_eq!(told, ["east: missing-namespace", "west: missing-access"]);
+        let both = "name: home, local: true, kubeconfigSecretRef: { name: h, key: value }";
+        let wrong = "name: east, kubeconfigSecretRef: { name: ../east, key: value }";
+        let told = rules(&[("name: m, namespace: kilo", &[both, wrong])]);
+        assert_eq!(told, ["home: unused-secret", "east: invalid-secret"]);
+    }
+
+    #[test]
+    fn meshes_that_disagree_are_told() {
+        let other = "name: east, kubeconfigSecretRef: { name: other, key: value }";
+        let west = "name: west, kubeconfigSecretRef: { name: other, key: value }";
+        let away = "name: away, local: true";
+        let told = rules(&[
+            ("name: m, namespace: kilo", &[HOME, EAST]),
+            ("name: other, namespace: kilo", &[away, other, west]),
+        ]);
+        let expected = [
+            "east: contradicting-secrets",
+            "west: shared-secret",
+            "away: scattered-local-clusters",
+        ];
+        assert_eq!(told, expected);
+    }
+}
