@@ -6,11 +6,13 @@ use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Quoted, escaped};
 use crate::document::{Form, Source};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::schema::{self, pattern};
 
 mod date;
 mod exception;
@@ -86,7 +88,7 @@ impl Default for Limits {
 /// is too much to be believed, and which findings matter more or less than usual. Paths are relative
 /// to this file.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Config")]
+#[schemars(rename = "Config", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "the walk has looked at version and kind")]
 struct Written {
@@ -95,40 +97,38 @@ struct Written {
     /// The kind of this document.
     kind: Kind,
     /// Files of meshes, and folders of which every `*.yaml` and `*.yml` is one.
-    #[schemars(length(min = 1), inner(length(min = 1)))]
+    #[schemars(length(min = 1), inner(length(min = 1)), example = ["mesh.yaml"])]
     meshes: Option<Vec<String>>,
     /// The folder with one `<cluster>.json` for every cluster.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = &"clusters/snapshots")]
     snapshots: Option<String>,
     /// The folder that `clustermesh render` writes.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = &"clusters/rendered")]
     rendered: Option<String>,
     /// How `clustermesh snapshot` reaches clusters, by their names in the mesh. One that is not
     /// here is reached with the context of its name.
-    #[serde(default)]
-    clusters: BTreeMap<String, WrittenCluster>,
+    #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
+    clusters: Option<BTreeMap<String, WrittenCluster>>,
     /// From where on a snapshot is not believed.
     limits: Option<WrittenLimits>,
     /// How much findings matter, by the names of their rules or the operator's reason codes; a name
     /// goes over a code. What is rendered stays the same.
-    #[serde(default)]
-    rules: BTreeMap<String, WrittenLevel>,
+    rules: Option<BTreeMap<String, WrittenLevel>>,
     /// Findings that are not told. One that matches none is itself a finding.
-    #[serde(default)]
-    ignore: Vec<WrittenIgnore>,
+    ignore: Option<Vec<WrittenIgnore>>,
 }
 
 /// How a cluster is reached.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Cluster")]
+#[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenCluster {
     /// The kubeconfig; default: `--kubeconfig`, else what `kubectl` reads.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = &"east.yaml")]
     kubeconfig: Option<String>,
     /// The context in the kubeconfig; default: the cluster's name, or, where `kubeconfig` is given,
     /// the only one in it.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = &"admin@east")]
     context: Option<String>,
     /// We run in this cluster: use the pod's service account.
     in_cluster: Option<bool>,
@@ -140,20 +140,23 @@ struct WrittenCluster {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenLimits {
     /// The most nodes that a cluster may have; default 500.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().nodes))]
     nodes: Option<NonZeroU32>,
     /// The fewest usable nodes whose loss is a shrinkage; default 2.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_nodes))]
     lost_nodes: Option<NonZeroU32>,
     /// What percentage of its usable nodes a cluster may lose; default 25.
-    #[schemars(range(max = 100))]
+    #[schemars(range(max = 100), extend("default" = Limits::default().lost_percent))]
     lost_percent: Option<u8>,
     /// How much a lost node counts whose object is gone from the API, in percent; default 50.
-    #[schemars(range(max = 100))]
+    #[schemars(range(max = 100), extend("default" = Limits::default().gone_percent))]
     gone_percent: Option<u8>,
     /// How many seconds a node's Kilo agent may lag behind the newest of its cluster before the
     /// node counts as stale; default 300. Kilo itself drops a node after 60.
-    #[schemars(range(min = 60, max = 31_536_000))]
+    #[schemars(
+        range(min = 60, max = 31_536_000),
+        extend("default" = Limits::default().stale_after_seconds)
+    )]
     stale_after_seconds: Option<u32>,
 }
 
@@ -200,13 +203,13 @@ pub fn read(source: &Source) -> Result<Config, Vec<Diagnostic>> {
 
 /// Returns the JSON Schema of a config.
 pub fn schema() -> Schema {
-    Form::<Written>::new().schema().clone()
+    schema::of_input::<Written>()
 }
 
 impl Written {
     fn config(self, place: &Place) -> Result<Config, Vec<Diagnostic>> {
         let (mut clusters, mut problems) = (BTreeMap::new(), Vec::new());
-        for (name, written) in self.clusters {
+        for (name, written) in self.clusters.unwrap_or_default() {
             let place = place.key("clusters").key(&name);
             let named = cluster_name(&name, place.clone().named());
             match (named, written.access(&place)) {
@@ -215,14 +218,14 @@ impl Written {
             }
         }
         let (mut rules, mut ignore) = (Vec::new(), Vec::new());
-        for (rule, written) in self.rules {
+        for (rule, written) in self.rules.unwrap_or_default() {
             let place = place.key("rules").key(&rule);
             match written.read(rule, place) {
                 Ok(level) => rules.push(level),
                 Err(found) => problems.extend(found),
             }
         }
-        for (index, written) in self.ignore.into_iter().enumerate() {
+        for (index, written) in self.ignore.unwrap_or_default().into_iter().enumerate() {
             match written.read(place.key("ignore").index(index)) {
                 Ok(read) => ignore.push(read),
                 Err(found) => problems.extend(found),
@@ -288,6 +291,40 @@ impl WrittenLimits {
                 .unwrap_or(default.stale_after_seconds),
         }
     }
+}
+
+/// A config that says something of everything.
+fn example() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "Config",
+        "meshes": ["clusters/mesh.yaml"],
+        "snapshots": "clusters/snapshots",
+        "rendered": "clusters/rendered",
+        "clusters": {
+            "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
+            "west": { "inCluster": true },
+        },
+        "limits": { "nodes": 500, "lostPercent": 25 },
+        "rules": {
+            "host-bits": { "level": "error" },
+            "node-not-ready": { "level": "off", "reason": "edge nodes sleep", "until": "2027-01-31" },
+        },
+        "ignore": [{ "rule": "missing-endpoint", "cluster": "east", "reason": "lab" }],
+    })
+}
+
+/// No kubeconfig beside the pod's own account.
+fn in_cluster_alone() -> Value {
+    json!({
+        "if": {
+            "properties": { "inCluster": { "const": true } },
+            "required": ["inCluster"],
+        },
+        "then": {
+            "properties": { "kubeconfig": { "type": "null" }, "context": { "type": "null" } },
+        },
+    })
 }
 
 fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Diagnostic> {

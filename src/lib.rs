@@ -12,6 +12,7 @@ pub mod granularity;
 pub mod selector;
 pub mod place;
 pub mod diagnostic;
+pub mod schema;
 pub mod document;
 pub mod mesh;
 pub mod snapshot;

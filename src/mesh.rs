@@ -12,6 +12,7 @@ use crate::granularity::Granularity;
 use crate::name::{BlockName, ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
+use crate::schema;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
@@ -162,7 +163,7 @@ pub fn read(sources: &[Source]) -> Reading {
 
 /// Returns the JSON Schema of a `ClusterMesh`.
 pub fn schema() -> schemars::Schema {
-    reading::form().schema().clone()
+    schema::of_input::<raw::Resource>()
 }
 
 impl Reading {

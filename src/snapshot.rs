@@ -6,14 +6,17 @@ use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::diagnostic::{Quoted, is_deceptive};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::schema::{self, pattern};
 
 mod api;
 pub mod difference;
@@ -40,7 +43,7 @@ pub struct Snapshot {
 }
 
 /// A node's claims. None of them is checked here.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Node {
     /// Internal and external addresses, in the API's order.
@@ -61,6 +64,7 @@ pub struct Node {
     #[serde(skip)]
     pub position: usize,
     /// The pod CIDRs that Kubernetes assigned.
+    #[schemars(example = ["10.42.0.0/24"])]
     #[serde(default, rename = "podCIDRs")]
     pub pod_cidrs: Vec<String>,
     /// Kilo no longer counts it.
@@ -72,10 +76,11 @@ pub struct Node {
 }
 
 /// An address that a node reports.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
     /// The address as text.
+    #[schemars(example = &"203.0.113.10")]
     pub address: String,
     /// What it is good for.
     #[serde(rename = "type")]
@@ -83,7 +88,7 @@ pub struct Address {
 }
 
 /// What an address is good for.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum AddressKind {
     /// Reaches the node within its cluster.
     InternalIP,
@@ -116,12 +121,23 @@ pub enum SnapshotError {
     DuplicateNode(String),
 }
 
-#[derive(Deserialize)]
+/// The nodes of one cluster, as `clustermesh snapshot` writes them to `snapshots/<cluster>.json`.
+///
+/// What they say of themselves is not checked here.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NodeSnapshot", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct File {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
     api_version: String,
+    /// The cluster, after which the file is named too.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     cluster: String,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
     kind: String,
+    /// Its nodes, sorted by name, no name twice.
     #[serde(deserialize_with = "objects")]
     nodes: Vec<Node>,
 }
@@ -235,6 +251,35 @@ impl Snapshot {
     pub fn place(source: &Arc<str>, position: usize) -> Place {
         Place::document(source, 0).key("nodes").index(position)
     }
+}
+
+/// Returns the JSON Schema of a snapshot file.
+pub fn schema() -> Schema {
+    schema::of_input::<File>()
+}
+
+/// A snapshot of one node.
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "cluster": "east",
+        "kind": KIND,
+        "nodes": [{
+            "addresses": [
+                { "address": "10.0.1.1", "type": "InternalIP" },
+                { "address": "203.0.113.10", "type": "ExternalIP" },
+            ],
+            "annotations": {
+                "kilo.squat.ai/endpoint": "203.0.113.10:51820",
+                "kilo.squat.ai/key": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+                "kilo.squat.ai/wireguard-ip": "10.4.0.1/16",
+            },
+            "labels": { "kubernetes.io/hostname": "east-1" },
+            "name": "east-1",
+            "podCIDRs": ["10.42.0.0/24"],
+            "uid": "7b0f2c1e-6d60-4f9c-9f0b-0b6f2f3f5a11",
+        }],
+    })
 }
 
 /// Returns JSON in which nothing is hidden from whoever reviews it, and nothing is another text.

@@ -4,11 +4,13 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Date, cluster_name};
 use crate::diagnostic::{Diagnostic, Quoted, Severity};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::schema::pattern;
 
 /// How much the findings of a rule are to matter.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -52,13 +54,13 @@ pub enum Level {
     Warning,
     /// It is told.
     Notice,
-    /// It is not told; needs a `reason`.
+    /// It is not told; needs a `reason`. In quotes, for some readers of YAML take it for a boolean.
     Off,
 }
 
 /// How much the findings of a rule matter.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RuleLevel")]
+#[schemars(rename = "RuleLevel", extend("allOf" = [off_for_a_reason()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenLevel {
     /// How much.
@@ -67,7 +69,11 @@ pub(super) struct WrittenLevel {
     #[schemars(length(min = 1))]
     reason: Option<String>,
     /// The last day (UTC) on which that holds. After it `validate` counts the findings again.
-    #[schemars(extend("format" = "date"))]
+    #[schemars(
+        regex(pattern = pattern::DATE),
+        extend("format" = "date"),
+        example = &"2027-01-31"
+    )]
     until: Option<String>,
 }
 
@@ -77,10 +83,10 @@ pub(super) struct WrittenLevel {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenIgnore {
     /// Of this rule, by its name or the operator's reason code.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = &"missing-endpoint")]
     rule: String,
     /// About this cluster; default: about any.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), regex(pattern = pattern::CLUSTER_NAME))]
     cluster: Option<String>,
     /// About the node of this name; default: about any, and the cluster as a whole.
     #[schemars(length(min = 1))]
@@ -89,7 +95,11 @@ pub(super) struct WrittenIgnore {
     #[schemars(length(min = 1))]
     reason: String,
     /// The last day (UTC) on which that holds. After it `validate` counts the findings again.
-    #[schemars(extend("format" = "date"))]
+    #[schemars(
+        regex(pattern = pattern::DATE),
+        extend("format" = "date"),
+        example = &"2027-01-31"
+    )]
     until: Option<String>,
 }
 
@@ -157,6 +167,17 @@ fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Diagnostic> {
     parsed.map_err(|error: super::DateError| {
         let message = format!("{} is no date: {error}", Quoted(text.unwrap_or_default()));
         Diagnostic::error("invalid-date", message).at(place.key("until"), "")
+    })
+}
+
+/// A reason where there is nothing to tell any more.
+fn off_for_a_reason() -> Value {
+    json!({
+        "if": { "properties": { "level": { "const": "off" } } },
+        "then": {
+            "properties": { "reason": { "type": "string" } },
+            "required": ["reason"],
+        },
     })
 }
 

@@ -28,11 +28,6 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
         }
     }
 
-    /// Returns the schema, for editors.
-    pub fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
     /// Reads the tree that stands at `place`.
     ///
     /// # Errors

@@ -2,13 +2,17 @@
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::diagnostic::Quoted;
 use crate::name::{self, ClusterName, MeshName, PeerName};
 use crate::net::Cidr;
-use crate::wireguard::{self, Endpoint, Host, Keepalive, PublicKey};
+use crate::wireguard::{self, Endpoint, Keepalive, PublicKey};
+
+mod resource;
+
+pub use resource::{Spec, schema, strict_schema};
 
 /// A Peer as we render it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -75,41 +79,19 @@ pub enum Refusal {
 
 /// What the webhook's decoder makes of a spec; a field that is missing or null is zero.
 #[derive(Default)]
-struct Spec<'a> {
+struct Decoded<'a> {
     allowed_ips: Vec<&'a str>,
     endpoint: Option<RawEndpoint<'a>>,
     keepalive: i64,
     public_key: &'a str,
 }
 
-/// The endpoint of a [`Spec`].
+/// The endpoint of a [`Decoded`].
 #[derive(Default)]
 struct RawEndpoint<'a> {
     dns: &'a str,
     ip: &'a str,
     port: u32,
-}
-
-impl Peer {
-    /// Returns the object's `spec`.
-    pub fn spec(&self) -> Value {
-        let ranges = self.allowed_ips.iter().map(ToString::to_string);
-        let mut spec = json!({
-            "allowedIPs": ranges.collect::<Vec<_>>(),
-            "publicKey": self.key.to_string(),
-        });
-        if let Some(endpoint) = &self.endpoint {
-            let host = match &endpoint.host {
-                Host::Ip(address) => json!({"ip": address}),
-                Host::Dns(name) => json!({"dns": name}),
-            };
-            spec["endpoint"] = json!({"dnsOrIP": host, "port": endpoint.port});
-        }
-        if let Some(Keepalive(seconds)) = self.keepalive {
-            spec["persistentKeepalive"] = json!(seconds);
-        }
-        spec
-    }
 }
 
 /// Asks what Kilo's webhook asks of the `spec` of a Peer (`Peer.Validate` in
@@ -181,8 +163,8 @@ fn is_cidr(text: &str) -> bool {
     decimal && length.parse::<u8>().is_ok_and(|bits| bits <= longest)
 }
 
-fn decode(value: &Value) -> Result<Spec<'_>, Refusal> {
-    let mut spec = Spec::default();
+fn decode(value: &Value) -> Result<Decoded<'_>, Refusal> {
+    let mut spec = Decoded::default();
     for (name, value) in members("spec", value)? {
         match folded(name).as_str() {
             "allowedips" => spec.allowed_ips = texts("spec.allowedIPs", value)?,
@@ -290,6 +272,8 @@ fn undecodable(field: &'static str, wanted: &'static str, value: &Value) -> Refu
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";

@@ -18,16 +18,20 @@ const MODULES: &[(&str, &str)] = &[
     ("selector", "name"),
     ("place", ""),
     ("diagnostic", "place"),
+    ("schema", ""),
     // Gates
     ("document", "place diagnostic"),
     (
         "mesh",
-        "name net wireguard granularity selector place diagnostic document",
+        "name net wireguard granularity selector place diagnostic schema document",
     ),
-    ("snapshot", "name place diagnostic"),
-    ("config", "name place diagnostic document"),
+    ("snapshot", "name place diagnostic schema"),
+    ("config", "name place diagnostic schema document"),
     // Kilo
-    ("kilo", "name net wireguard granularity diagnostic snapshot"),
+    (
+        "kilo",
+        "name net wireguard granularity diagnostic schema snapshot",
+    ),
     // Who speaks, and what follows
     (
         "roster",

@@ -1,6 +1,6 @@
 //! The command line: arguments, exit codes, what is said and where, and what is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -29,6 +29,7 @@ mod live;
 mod man;
 mod mistakes;
 mod render;
+mod schema;
 mod settings;
 mod snapshot;
 mod stdout;

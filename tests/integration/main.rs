@@ -19,6 +19,7 @@ mod examples;
 mod manual;
 mod operator;
 mod properties;
+mod published;
 mod schema;
 mod support;
 mod topology;

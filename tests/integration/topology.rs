@@ -403,6 +403,7 @@ fn given(scenario: &Scenario) -> Given {
         ]},
     });
     let meshes = support::meshes(&mesh.to_string());
+    crate::published::assert_fits(&mesh.to_string());
     let nodes = vec![("source", scenario.nodes.clone()), ("target", Vec::new())];
     let snapshots = support::snapshots(nodes);
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();

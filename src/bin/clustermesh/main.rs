@@ -17,6 +17,7 @@ mod commands {
     pub(crate) mod explain;
     pub(crate) mod man;
     pub(crate) mod render;
+    pub(crate) mod schema;
     pub(crate) mod snapshot;
     pub(crate) mod validate;
 }
@@ -63,6 +64,7 @@ enum Command {
     Validate(commands::validate::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
+    Schema(commands::schema::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         }
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
+        Command::Schema(args) => commands::schema::run(args, &mut result),
         Command::Completions(args) => commands::completions::run(args, &mut result),
         Command::Man(args) => commands::man::run(args, &mut result),
     });

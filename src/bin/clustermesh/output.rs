@@ -35,6 +35,7 @@ mod step_summary;
 mod summary;
 mod wording;
 
+pub(crate) use json::schema as report_schema;
 pub(crate) use report::{Format, Report};
 
 /// Whoever listens on standard error.

@@ -97,7 +97,7 @@ pub(super) fn run(
         entries.push(other);
     }
     let text = mesh_of(mesh, &entries).to_string();
-    let reading = mesh::read(&[Source::parse("mesh.json", text).unwrap()]);
+    let reading = mesh::read(&[Source::parse("mesh.json", text.as_str()).unwrap()]);
     let errors = reading
         .diagnostics
         .iter()
@@ -106,6 +106,7 @@ pub(super) fn run(
     if !codes.is_empty() {
         return Err(codes);
     }
+    crate::published::assert_fits(&text);
     let source: ClusterName = entry["name"].as_str().unwrap().parse().unwrap();
     let clusters = entries
         .iter()

@@ -120,6 +120,11 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
         .iter()
         .filter(|it| it.severity == Severity::Error);
     let errors: Vec<_> = errors.collect();
+    if errors.is_empty() {
+        for document in &documents {
+            crate::published::assert_fits(&document.to_string());
+        }
+    }
     let codes: BTreeSet<&str> = errors.iter().map(|it| it.code).collect();
     if theirs["blocked"] == codes.is_empty() {
         let disagree = ["duplicate-cluster", "inconsistent-cluster", "linked-twice"];

@@ -2,7 +2,10 @@
 
 use clustermesh::diagnostic::{Label, Severity};
 use clustermesh::rules::Finding;
+use clustermesh::schema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Report;
 use crate::files::Files;
@@ -10,58 +13,116 @@ use crate::files::Files;
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
 
-#[derive(Serialize)]
+/// The kind of the object.
+const KIND: &str = "Report";
+
+/// What `clustermesh validate --output json` found. A later version of this program may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Report", example = example())]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
     kind: &'static str,
+    /// How many findings there are of each severity.
     summary: Summary,
+    /// The findings, in the order in which they are told.
     findings: Vec<WrittenFinding<'a>>,
 }
 
-/// How many there are of each severity.
-#[derive(Serialize)]
+/// How many findings there are of each severity.
+#[derive(JsonSchema, Serialize)]
 struct Summary {
+    /// What fails.
     errors: usize,
+    /// What fails with `--strict`.
     warnings: usize,
+    /// What is only told.
     notices: usize,
 }
 
-#[derive(Serialize)]
+/// Something to act on, or to know.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
 struct WrittenFinding<'a> {
+    /// The name of the rule; `clustermesh explain RULE` says what it means.
+    #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
+    /// The reason codes under which the operator knows it.
+    #[schemars(example = ["NodeNoEndpoint"])]
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     aliases: &'static [&'static str],
-    severity: String,
+    /// How much it matters here and now, which the config may have changed.
+    severity: WrittenSeverity,
+    /// What was found, in one line, with the values that are wrong.
     message: &'a str,
+    /// The cluster that it is about, if it is about one.
+    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
+    /// The node that it is about, if it is about one.
+    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
+    /// What to do, if that can be said in a line.
+    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
+    /// Where, the most important place first.
     places: Vec<WrittenPlace<'a>>,
 }
 
-#[derive(Serialize)]
+/// How much a finding matters.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Severity")]
+#[serde(rename_all = "lowercase")]
+enum WrittenSeverity {
+    /// It fails.
+    Error,
+    /// It fails with `--strict`.
+    Warning,
+    /// It is only told.
+    Notice,
+}
+
+/// Where something stands. Lines and columns are there if the file has the place.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
 struct WrittenPlace<'a> {
+    /// The file, as it was given.
+    #[schemars(example = &"mesh.yaml")]
     file: &'a str,
+    /// The place in the file's documents: which of them, if it is not the first, and a JSON pointer.
+    #[schemars(example = &"/spec/clusters/0/podCIDRs/0")]
     pointer: String,
     #[serde(flatten)]
     range: Option<Range>,
+    /// What there is to say of this place.
+    #[schemars(example = &"first here")]
     #[serde(skip_serializing_if = "str::is_empty")]
     label: &'a str,
 }
 
 /// Lines and columns from one, columns in characters, the end being the first character after.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Range {
+    /// The first line, counted from 1.
+    #[schemars(range(min = 1))]
     line: usize,
+    /// The column of the first character, counted from 1 in characters.
+    #[schemars(range(min = 1))]
     column: usize,
+    /// The last line.
+    #[schemars(range(min = 1))]
     end_line: usize,
+    /// The column behind the last character.
+    #[schemars(range(min = 1))]
     end_column: usize,
 }
 
@@ -74,7 +135,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let findings = report.findings.iter();
     let mut text = serde_json::to_string_pretty(&Written {
         api_version: API_VERSION,
-        kind: "Report",
+        kind: KIND,
         summary: Summary {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
@@ -90,12 +151,58 @@ fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding<'a> {
     WrittenFinding {
         rule: finding.rule.name,
         aliases: finding.rule.aliases,
-        severity: finding.severity.to_string(),
+        severity: severity(finding.severity),
         message: &finding.message,
         cluster: finding.cluster.as_deref(),
         node: finding.node.as_deref(),
         help: finding.help.as_deref(),
         places: finding.labels.iter().map(|it| place(it, files)).collect(),
+    }
+}
+
+/// Returns the JSON Schema of the object.
+pub(crate) fn schema() -> Schema {
+    schema::of_output::<Written>()
+}
+
+/// A report of one finding.
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "summary": { "errors": 1, "warnings": 0, "notices": 0 },
+        "findings": [{
+            "rule": "overlapping-ranges",
+            "severity": "error",
+            "message": "10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`",
+            "places": [{
+                "file": "mesh.yaml",
+                "pointer": "/spec/clusters/1/podCIDRs/0",
+                "line": 11,
+                "column": 18,
+                "endLine": 11,
+                "endColumn": 31,
+                "label": "of `west`",
+            }],
+        }],
+    })
+}
+
+/// Says that lines and columns come together.
+fn whole_range(schema: &mut Schema) {
+    const RANGE: [&str; 4] = ["line", "column", "endLine", "endColumn"];
+    let together = RANGE.map(|field| (field.to_owned(), json!(RANGE)));
+    schema.insert(
+        "dependentRequired".to_owned(),
+        Value::Object(together.into_iter().collect()),
+    );
+}
+
+fn severity(severity: Severity) -> WrittenSeverity {
+    match severity {
+        Severity::Error => WrittenSeverity::Error,
+        Severity::Warning => WrittenSeverity::Warning,
+        Severity::Notice => WrittenSeverity::Notice,
     }
 }
 

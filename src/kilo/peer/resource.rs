@@ -1,0 +1,197 @@
+//! The resource as it is written in manifests, and its schemas.
+//!
+//! The comments here are what editors show.
+
+use std::num::NonZeroU16;
+
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Peer;
+use crate::schema::{self, pattern};
+use crate::wireguard::{self, Host};
+
+/// The version of a Peer, the only one that Kilo has.
+const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
+
+/// The kind of a Peer.
+const KIND: &str = "Peer";
+
+/// What the schema of Kilo's CRD says nothing of: it knows fields and their types, but neither what
+/// stands in them, nor what else there may be.
+const STRICT: [&str; 8] = [
+    "additionalProperties",
+    "maxLength",
+    "maximum",
+    "minLength",
+    "minimum",
+    "oneOf",
+    "pattern",
+    "propertyNames",
+];
+
+/// Who is not a node of this cluster and yet part of its Kilo mesh: every node that speaks
+/// WireGuard lets them in and sends them what is theirs.
+#[derive(JsonSchema)]
+#[schemars(
+    rename = "Peer",
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    example = example()
+)]
+#[expect(dead_code, reason = "only its schema is asked for")]
+struct Resource {
+    /// The version of this resource.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: String,
+    /// The kind of this resource.
+    #[schemars(extend("const" = KIND))]
+    kind: String,
+    /// What the Peer is called. It belongs to no namespace.
+    metadata: Metadata,
+    /// Who it is, where it is, and what is behind it.
+    spec: Spec,
+}
+
+/// What a Peer is called.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is asked for")]
+struct Metadata {
+    /// The name of the Peer, which no other in the cluster has.
+    #[schemars(length(max = 253), regex(pattern = pattern::subdomain()))]
+    name: String,
+}
+
+/// Who a Peer is, where it is, and what is behind it.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+pub struct Spec {
+    /// The ranges that are routed to the Peer and accepted from it. Kilo wants their host bits to be
+    /// zero, though it does not say so.
+    #[schemars(inner(regex(pattern = pattern::range())), example = ["10.42.0.0/24"])]
+    #[serde(rename = "allowedIPs")]
+    allowed_ips: Vec<String>,
+    /// Where the Peer is dialled; without it, it must call first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: Option<Endpoint>,
+    /// Seconds between two packets that keep the way through a NAT open; 0 or none for no packets.
+    #[schemars(example = 25)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    persistent_keepalive: Option<u16>,
+    /// A secret of both sides, 32 bytes in base64. It does not belong in git.
+    #[schemars(regex(pattern = pattern::KEY_OR_NOTHING))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preshared_key: Option<String>,
+    /// The public key of the Peer, 32 bytes in base64, which no other Peer and no node has.
+    #[schemars(
+        regex(pattern = pattern::KEY),
+        example = &"vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="
+    )]
+    public_key: String,
+}
+
+/// Where a Peer is dialled.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+struct Endpoint {
+    /// The address, or a name that gives one.
+    #[serde(rename = "dnsOrIP")]
+    dns_or_ip: DnsOrIp,
+    /// The UDP port.
+    #[schemars(example = 51820)]
+    port: NonZeroU16,
+}
+
+/// An address, or a name that gives one. Where both are there, Kilo takes the name.
+#[derive(Debug, Default, JsonSchema, Serialize)]
+#[schemars(rename = "DNSOrIP", deny_unknown_fields, extend("oneOf" = [only("dns"), only("ip")]))]
+struct DnsOrIp {
+    /// A name, in lowercase. One that does not resolve stops Kilo on the node that asks.
+    #[schemars(
+        length(max = 253),
+        regex(pattern = pattern::subdomain()),
+        example = &"node.example.org"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns: Option<String>,
+    /// An IPv4 or IPv6 address, without brackets.
+    #[schemars(regex(pattern = pattern::address()), example = &"203.0.113.10")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+}
+
+/// Returns the JSON Schema of a Peer as Kilo's CRD has it: what the API server takes.
+pub fn schema() -> Schema {
+    let mut schema = strict_schema();
+    RecursiveTransform(|schema: &mut Schema| {
+        for keyword in STRICT {
+            schema.remove(keyword);
+        }
+    })
+    .transform(&mut schema);
+    schema.insert("required".to_owned(), json!(["spec"]));
+    if let Some(Value::Object(metadata)) = schema.pointer_mut("/$defs/Metadata") {
+        metadata.remove("required");
+    }
+    schema
+}
+
+/// Returns the JSON Schema of a Peer that Kilo can use: the rules of its admission webhook, and no
+/// field that would be passed over.
+///
+/// In three things it asks for more than the webhook, for Kilo passes over them without a word: a
+/// name beside an address, a keepalive of more than 16 bits, a pre-shared key that is none.
+pub fn strict_schema() -> Schema {
+    schema::of_input::<Resource>()
+}
+
+impl Peer {
+    /// Returns the object's `spec`.
+    pub fn spec(&self) -> Spec {
+        Spec {
+            allowed_ips: self.allowed_ips.iter().map(ToString::to_string).collect(),
+            endpoint: self.endpoint.as_ref().map(Endpoint::of),
+            persistent_keepalive: self.keepalive.map(|keepalive| keepalive.0.get()),
+            preshared_key: None,
+            public_key: self.key.to_string(),
+        }
+    }
+}
+
+impl Endpoint {
+    fn of(endpoint: &wireguard::Endpoint) -> Self {
+        let mut dns_or_ip = DnsOrIp::default();
+        match &endpoint.host {
+            Host::Ip(address) => dns_or_ip.ip = Some(address.to_string()),
+            Host::Dns(name) => dns_or_ip.dns = Some(name.clone()),
+        }
+        Self {
+            dns_or_ip,
+            port: endpoint.port,
+        }
+    }
+}
+
+/// What has this field, and not as null.
+fn only(field: &str) -> Value {
+    json!({ "properties": { field: { "type": "string" } }, "required": [field] })
+}
+
+/// A Peer with everything that belongs in git.
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": { "name": "prod--east--node-1" },
+        "spec": {
+            "allowedIPs": ["10.42.0.0/24", "10.4.0.1/32"],
+            "endpoint": { "dnsOrIP": { "ip": "203.0.113.10" }, "port": 51820 },
+            "persistentKeepalive": 25,
+            "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+        },
+    })
+}

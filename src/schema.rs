@@ -1,0 +1,100 @@
+//! Schemas: what editors and other programs are told about our formats, as JSON Schema 2020-12.
+//!
+//! They are made from the types that the gates read into and the writers write from, so that what
+//! they say is what is done.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+pub mod pattern;
+
+/// Returns the schema of what can be read into a `T`.
+pub fn of_input<T: JsonSchema>() -> Schema {
+    published::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// Returns the schema of what a `T` is written as.
+pub fn of_output<T: JsonSchema>() -> Schema {
+    published::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn published<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(plain).transform(&mut schema);
+    schema
+}
+
+/// Takes out what only Rust wants to know: where a comment was wrapped, how wide a number is whose
+/// bounds are given, and that what is absent is null.
+fn plain(schema: &mut Schema) {
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        let paragraphs = text.split("\n\n").map(|it| it.replace('\n', " "));
+        *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+    }
+    let is_width = |format: &str| format.starts_with("int") || format.starts_with("uint");
+    if schema
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(is_width)
+    {
+        schema.remove("format");
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    /// A cage, and
+    /// who is in it.
+    ///
+    /// Locked.
+    #[derive(Deserialize, JsonSchema, Serialize)]
+    #[serde(deny_unknown_fields)]
+    struct Cage {
+        /// How wide.
+        #[schemars(range(min = 1))]
+        metres: u8,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        animal: Option<String>,
+        #[serde(default)]
+        empty: bool,
+    }
+
+    #[test]
+    fn nothing_of_rust_is_left() {
+        let expected = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Cage",
+            "description": "A cage, and who is in it.\n\nLocked.",
+            "type": "object",
+            "properties": {
+                "metres": {
+                    "description": "How wide.",
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 255,
+                },
+                "animal": { "type": ["string", "null"] },
+                "empty": { "type": "boolean", "default": false },
+            },
+            "required": ["metres"],
+            "additionalProperties": false,
+        });
+        assert_eq!(of_input::<Cage>().to_value(), expected);
+    }
+
+    #[test]
+    fn what_is_always_written_is_required() {
+        let schema = of_output::<Cage>();
+        assert_eq!(schema.get("required"), Some(&json!(["metres", "empty"])));
+    }
+}

@@ -1,0 +1,123 @@
+//! `schema`: what editors and other programs are given.
+
+use super::*;
+use crate::schema::violations;
+
+const KINDS: [&str; 5] = ["mesh", "config", "snapshot", "report", "peer"];
+
+fn schema(arguments: &[&str]) -> Value {
+    let folder = Folder::empty();
+    let run = folder.run(&[&["schema"], arguments].concat());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!(folder.touches(".").len(), 0);
+    assert!(run.stdout.ends_with("}\n"));
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// The schema with no room for a field that it does not know.
+fn closed(mut schema: Value) -> Value {
+    if let Value::Object(fields) = &mut schema {
+        if fields.contains_key("properties") && fields.contains_key("description") {
+            fields.insert("additionalProperties".to_owned(), json!(false));
+        }
+        for (_, field) in fields.iter_mut() {
+            *field = closed(field.take());
+        }
+    }
+    schema
+}
+
+#[test]
+fn prints_a_schema_of_every_kind() {
+    let titles = KINDS.map(|kind| schema(&[kind])["title"].take());
+    assert_eq!(
+        titles,
+        ["ClusterMesh", "Config", "NodeSnapshot", "Report", "Peer"]
+    );
+    assert_ne!(schema(&["peer"]), schema(&["peer", "--strict"]));
+}
+
+#[test]
+fn is_listed_with_what_it_can_print() {
+    let run = Folder::empty().run(&["schema", "--help"]);
+    for kind in KINDS {
+        assert!(run.stdout.contains(&format!("- {kind}:")), "{}", run.stdout);
+    }
+    let run = Folder::empty().run(&["schema", "peers"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    error: invalid value 'peers' for '<KIND>'
+      [possible values: mesh, config, snapshot, report, peer]
+
+      tip: a similar value exists: 'peer'
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn only_a_peer_has_a_strict_one() {
+    let run = Folder::empty().run(&["schema", "mesh", "--strict"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: `--strict` is for `peer`: the others are as strict as the program is");
+}
+
+#[test]
+fn needs_no_config_that_is_right() {
+    let folder = Folder::empty();
+    folder.write("clustermesh.yaml", "a: [");
+    assert_eq!(folder.run(&["schema", "config"]).code, 0);
+}
+
+#[test]
+fn does_not_mind_a_reader_who_has_gone() {
+    let folder = Folder::empty();
+    let mut command = super::stdout::command(&folder, &["schema", "mesh"]);
+    let output = command.stdout(super::stdout::broken()).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// With and without nodes, clusters, aliases, help, labels and lines, and with a file that cannot be
+/// read.
+#[test]
+fn describes_every_field_of_a_report() {
+    let schema = closed(schema(&["report"]));
+    let clean = Folder::mesh();
+    let wrong = Folder::mesh();
+    wrong.edit("mesh.yaml", "name: north", "name: east");
+    wrong.edit("mesh.yaml", "10.102.0.0/24", "10.102.0.9/33");
+    wrong.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.103",
+        "wireguardCidr: 10.103",
+    );
+    let nodes = Folder::mesh();
+    let mut bare = node(1, 1);
+    bare["annotations"] = json!({});
+    nodes.keep("east", &[bare, node(1, 2)]);
+    nodes.keep("west", &[]);
+    nodes.write("snapshots/other.json", "{}");
+    let missing = Folder::mesh();
+    fs::remove_file(missing.path("snapshots/west.json")).unwrap();
+    let broken = Folder::mesh();
+    broken.write("mesh.yaml", "a: [");
+    let mut fields = BTreeSet::new();
+    for folder in [clean, wrong, nodes, missing, broken] {
+        let run = folder.run(&["validate", "--output", "json"]);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(violations(&schema, &report), [""; 0], "{report:#}");
+        for finding in report["findings"].as_array().unwrap() {
+            fields.extend(finding.as_object().unwrap().keys().cloned());
+            for place in finding["places"].as_array().unwrap() {
+                fields.extend(place.as_object().unwrap().keys().cloned());
+            }
+        }
+    }
+    let mut known = BTreeSet::new();
+    for part in ["Finding", "Place"] {
+        let properties = schema["$defs"][part]["properties"].as_object().unwrap();
+        known.extend(properties.keys().cloned());
+    }
+    assert_eq!(fields, known);
+}

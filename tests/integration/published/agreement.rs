@@ -1,0 +1,310 @@
+//! Agreement: a schema and its gate take and refuse the same, but for what only the gate can know.
+
+use super::*;
+
+/// Rules about values that have to do with each other, which no schema can tell.
+const BETWEEN_VALUES: [&str; 9] = [
+    "another cluster",
+    "duplicate node",
+    "duplicate-cluster",
+    "invalid-date",
+    "overlapping-ranges",
+    "self-link",
+    "several-local-clusters",
+    "unknown-cluster",
+    "unlinked-cluster",
+];
+
+/// A mesh with something in every field.
+fn whole_mesh() -> Value {
+    json!({
+        "apiVersion": "kilo.squat.ai/v1alpha1",
+        "kind": "ClusterMesh",
+        "metadata": {
+            "name": "prod",
+            "namespace": "kilo",
+            "annotations": { "a": "b" },
+            "creationTimestamp": "2026-11-20T10:00:00Z",
+            "deletionGracePeriodSeconds": 1,
+            "deletionTimestamp": null,
+            "finalizers": ["f"],
+            "generateName": "p",
+            "generation": 3,
+            "labels": { "a": "b" },
+            "managedFields": [{ "manager": "kubectl" }],
+            "ownerReferences": [],
+            "resourceVersion": "12",
+            "selfLink": "",
+            "uid": "1d6f3a1e",
+        },
+        "spec": {
+            "topology": { "mode": "Links", "links": [["east", "west"]], "hubs": null },
+            "clusters": [
+                {
+                    "name": "east",
+                    "local": true,
+                    "podCIDRs": ["10.42.0.0/16", "fd00:42::/48"],
+                    "wireguardCIDR": "10.4.0.0/16",
+                    "serviceCIDR": "10.43.0.0/16",
+                    "additionalCIDRs": ["10.0.2.0/24"],
+                    "allowedNetworks": null,
+                    "wireguardPort": 51820,
+                    "persistentKeepalive": 25,
+                    "nodeSelector": {
+                        "matchLabels": { "example.org/role": "gateway" },
+                        "matchExpressions": [
+                            { "key": "zone", "operator": "In", "values": ["a"] },
+                            { "key": "zone", "operator": "Exists", "values": [] },
+                        ],
+                    },
+                    "granularity": "Full",
+                    "topologyLabel": "topology.kubernetes.io/zone",
+                    "endpointFrom": ["Annotation", "Kilo"],
+                    "endpointDomains": ["nodes.example.org"],
+                    "kubeconfigSecretRef": { "name": "east", "key": "kubeconfig" },
+                },
+                {
+                    "name": "west",
+                    "allowedNetworks": ["10.8.0.0/14"],
+                    "podCIDRs": null,
+                    "serviceCIDR": "",
+                    "additionalCIDRs": [],
+                },
+            ],
+        },
+        "status": { "conditions": [] },
+    })
+}
+
+/// A config with something in every field.
+fn whole_config() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "Config",
+        "meshes": ["mesh.yaml"],
+        "snapshots": "snapshots",
+        "rendered": "rendered",
+        "clusters": {
+            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
+            "west": { "inCluster": true, "kubeconfig": null },
+        },
+        "limits": {
+            "nodes": 500,
+            "lostNodes": 2,
+            "lostPercent": 25,
+            "gonePercent": 50,
+            "staleAfterSeconds": 300,
+        },
+        "rules": {
+            "host-bits": { "level": "error" },
+            "stale-node": { "level": "off", "reason": "why", "until": "2027-01-31" },
+        },
+        "ignore": [{
+            "rule": "missing-endpoint",
+            "cluster": "east",
+            "node": "n1",
+            "reason": "why",
+            "until": "2027-01-31",
+        }],
+    })
+}
+
+/// A snapshot with something in every field.
+fn whole_snapshot() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "cluster": "east",
+        "kind": "NodeSnapshot",
+        "nodes": [
+            {
+                "addresses": [{ "address": "10.0.0.1", "type": "InternalIP" }],
+                "annotations": { "kilo.squat.ai/key": "k" },
+                "carriedOver": true,
+                "labels": { "a": "b" },
+                "name": "n1",
+                "podCIDRs": ["10.42.0.0/24"],
+                "stale": false,
+                "uid": "1d6f3a1e",
+            },
+            { "name": "n2" },
+        ],
+    })
+}
+
+/// What somebody might write in the place of something else.
+fn other_values() -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(59),
+        json!(101),
+        json!(65_536),
+        json!(40_000_000),
+        json!(""),
+        json!("x"),
+        json!("off"),
+        json!("Not a Name"),
+        json!("a".repeat(64)),
+        json!("10.0.0.0/33"),
+        json!("10.250.0.1/24"),
+        json!("2027-02-30"),
+        json!([]),
+        json!(["x"]),
+        json!([["east", "west"], ["x"]]),
+        json!(["10.250.0.0/24"]),
+        json!(["Kilo", "Kilo"]),
+        json!({}),
+        json!({ "x": "y" }),
+        json!({ "Not a Name": {} }),
+    ]
+}
+
+/// Every place in a document.
+fn pointers(value: &Value, at: &str) -> Vec<String> {
+    let mut found = vec![at.to_owned()];
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                found.extend(pointers(item, &format!("{at}/{index}")));
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                found.extend(pointers(field, &format!("{at}/{name}")));
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+/// The document with one thing changed, in every place and way, each with what was done.
+fn variants(document: &Value) -> Vec<(String, Value)> {
+    let mut variants = Vec::new();
+    for at in pointers(document, "") {
+        let with = |change: &dyn Fn(&mut Value)| {
+            let mut variant = document.clone();
+            change(variant.pointer_mut(&at).unwrap());
+            variant
+        };
+        for value in other_values() {
+            let done = format!("{at} becomes {value}");
+            variants.push((done, with(&|it| *it = value.clone())));
+        }
+        match document.pointer(&at).unwrap() {
+            Value::Object(fields) => {
+                for name in fields.keys() {
+                    let without = with(&|it| drop(it.as_object_mut().unwrap().remove(name)));
+                    variants.push((format!("{at} loses {name}"), without));
+                }
+                let surplus = with(&|it| it["surplus"] = json!("x"));
+                variants.push((format!("{at} gains a field"), surplus));
+            }
+            Value::Array(items) if !items.is_empty() => {
+                let twice = with(&|it| it.as_array_mut().unwrap().push(items[0].clone()));
+                variants.push((format!("{at} has its first item twice"), twice));
+            }
+            _ => {}
+        }
+    }
+    variants
+}
+
+/// Fails where the gate and the schema differ about a variant of a document.
+fn hold(kind: &str, document: &Value, file: &str) {
+    let schema = schema(file);
+    assert_eq!(refusals(kind, document), BTreeSet::new());
+    assert_eq!(violations(&schema, document), [""; 0]);
+    let (mut taken, mut refused, mut between) = (0, 0, 0);
+    let mut wrong = Vec::new();
+    for (done, variant) in variants(document) {
+        // To the program that is an empty file.
+        if variant.is_null() {
+            continue;
+        }
+        let refusals = refusals(kind, &variant);
+        let violations = violations(&schema, &variant);
+        let only_gate = |it: &String| BETWEEN_VALUES.contains(&it.as_str());
+        match (refusals.is_empty(), violations.is_empty()) {
+            (true, true) => taken += 1,
+            (false, false) => refused += 1,
+            (false, true) if refusals.iter().all(only_gate) => between += 1,
+            _ => wrong.push(format!("{done}: {refusals:?} {violations:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let counts = [taken, refused, between];
+    assert!(20 < taken && 100 < refused && 0 < between, "{counts:?}");
+}
+
+#[test]
+fn the_schema_of_a_mesh_takes_and_refuses_what_the_gate_does() {
+    let file = "kilo.squat.ai/clustermesh_v1alpha1.json";
+    hold("ClusterMesh", &whole_mesh(), file);
+}
+
+#[test]
+fn the_schema_of_a_config_takes_and_refuses_what_the_gate_does() {
+    let file = "kilo-clustermesh.io/config_v1.json";
+    hold("Config", &whole_config(), file);
+}
+
+#[test]
+fn the_schema_of_a_snapshot_takes_and_refuses_what_the_gate_does() {
+    let file = "kilo-clustermesh.io/nodesnapshot_v1.json";
+    hold("NodeSnapshot", &whole_snapshot(), file);
+}
+
+/// So that a new field does not go by unheld.
+#[test]
+fn every_field_is_among_those_that_are_held() {
+    for (document, file) in [
+        (whole_mesh(), "kilo.squat.ai/clustermesh_v1alpha1.json"),
+        (whole_config(), "kilo-clustermesh.io/config_v1.json"),
+        (whole_snapshot(), "kilo-clustermesh.io/nodesnapshot_v1.json"),
+    ] {
+        let pointers = pointers(&document, "");
+        let named: BTreeSet<&str> = pointers
+            .iter()
+            .filter_map(|it| it.rsplit('/').next())
+            .collect();
+        for (at, _) in parts(&schema(file), "") {
+            if let Some((_, name)) = at.rsplit_once("/properties/") {
+                assert!(named.contains(name), "no {name} of {file}");
+            }
+        }
+    }
+}
+
+/// What is the same to a schema and not to a reader of YAML.
+#[test]
+fn a_schema_cannot_tell_how_a_value_is_written() {
+    let schema = schema("kilo.squat.ai/clustermesh_v1alpha1.json");
+    for (written, read) in [
+        (
+            "wireguardPort: 51820.0",
+            json!({ "wireguardPort": 51820.0 }),
+        ),
+        ("topologyLabel: no", json!({ "topologyLabel": "no" })),
+    ] {
+        let clusters = format!(
+            "- {{ name: a, allowedNetworks: [10.0.0.0/16], {written} }}\n\
+             - {{ name: b, allowedNetworks: [10.1.0.0/16] }}\n"
+        );
+        let text = format!(
+            "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\n\
+             spec:\n  clusters:\n  {}",
+            clusters.replace('\n', "\n  ")
+        );
+        let source = Source::parse("mesh.yaml", text).unwrap();
+        assert!(!mesh::read(&[source]).is_usable(), "{written}");
+        let mut document = whole_mesh();
+        for (field, value) in read.as_object().unwrap() {
+            document["spec"]["clusters"][1][field] = value.clone();
+        }
+        assert_eq!(violations(&schema, &document), [""; 0], "{written}");
+    }
+}

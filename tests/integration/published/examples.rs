@@ -1,0 +1,100 @@
+//! Examples: what people and other programs find in this repository, against its schema.
+
+use super::*;
+
+const MODELINE: &str = "# yaml-language-server: $schema=";
+
+/// The schema of a document, as `kubeconform` finds it.
+fn schema_of(document: &Value) -> Option<(String, Value)> {
+    let (group, version) = document["apiVersion"].as_str()?.split_once('/')?;
+    let kind = document["kind"].as_str()?.to_lowercase();
+    let file = format!("{group}/{kind}_{version}.json");
+    let is_there = folder().join(&file).is_file();
+    is_there.then(|| (file.clone(), schema(&file)))
+}
+
+fn examples() -> Vec<PathBuf> {
+    let mut files = files_under(&project().join("examples"));
+    files.retain(|path| {
+        let extension = path.extension().and_then(|it| it.to_str());
+        extension.is_some_and(|it| ["json", "yaml", "yml"].contains(&it))
+    });
+    files
+}
+
+/// A file that shows mistakes need not please a schema, but what is right must.
+#[test]
+fn every_example_fits_its_schema() {
+    let strict = schema("kilo.squat.ai/peer-strict_v1alpha1.json");
+    let mut held = [0; 3];
+    for path in examples() {
+        for document in documents(&fs::read_to_string(&path).unwrap()) {
+            let Some((file, schema)) = schema_of(&document) else {
+                continue;
+            };
+            let kind = document["kind"].as_str().unwrap();
+            let is_right = match kind {
+                "NodeSnapshot" => {
+                    let cluster = path.file_stem().unwrap().to_str().unwrap();
+                    Snapshot::read(&cluster.parse().unwrap(), &document.to_string()).is_ok()
+                }
+                _ => is_taken(kind, &document),
+            };
+            let place = format!("{} and {file}", path.display());
+            if is_right {
+                assert_eq!(violations(&schema, &document), [""; 0], "{place}");
+            }
+            if kind == "Peer" {
+                assert_eq!(violations(&strict, &document), [""; 0], "{place}");
+            }
+            let count = ["ClusterMesh", "NodeSnapshot", "Peer"].map(|it| kind == it && is_right);
+            for (held, counts) in held.iter_mut().zip(count) {
+                *held += usize::from(counts);
+            }
+        }
+    }
+    let [meshes, snapshots, peers] = held;
+    assert!(3 <= meshes && 10 <= snapshots && 20 <= peers, "{held:?}");
+}
+
+#[test]
+fn every_mesh_and_config_names_its_schema() {
+    let mut held = 0;
+    for path in examples() {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_ours = |kind: &str| text.lines().any(|line| line == format!("kind: {kind}"));
+        if !is_ours("ClusterMesh") && !is_ours("Config") {
+            continue;
+        }
+        let named = text.lines().next().and_then(|it| it.strip_prefix(MODELINE));
+        let named = named.unwrap_or_else(|| panic!("{} names no schema", path.display()));
+        let found = path.parent().unwrap().join(named).canonicalize().unwrap();
+        for document in documents(&text) {
+            let (file, _) = schema_of(&document).unwrap();
+            assert_eq!(found, folder().join(file).canonicalize().unwrap());
+        }
+        held += 1;
+    }
+    assert!(3 <= held, "{held}");
+}
+
+#[test]
+fn what_the_readme_shows_fits_its_schema() {
+    let text = fs::read_to_string(project().join("README.md")).unwrap();
+    let mut kinds = Vec::new();
+    for block in text.split("```yaml\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        for document in documents(block) {
+            let Some((file, schema)) = schema_of(&document) else {
+                continue;
+            };
+            let kind = document["kind"].as_str().unwrap();
+            assert!(is_taken(kind, &document), "{block}");
+            assert_eq!(violations(&schema, &document), [""; 0], "{file}\n{block}");
+            let is_plain = |it: &str| block.contains(&format!(": {it},"));
+            assert!(!is_plain("off"), "a boolean to readers of YAML 1.1");
+            kinds.push(kind.to_owned());
+        }
+    }
+    assert_eq!(kinds, ["ClusterMesh", "Config"]);
+}
