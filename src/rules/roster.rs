@@ -81,7 +81,8 @@ fn silence(member: &Member) -> Option<Finding> {
     Some(finding)
 }
 
-fn on_node(
+/// Returns a finding about a node of a cluster, at a place in its snapshot.
+pub(super) fn on_node(
     rule: &'static Rule,
     member: &Member,
     node: &str,
