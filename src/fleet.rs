@@ -8,7 +8,7 @@ use crate::name::ClusterName;
 use crate::net::Family;
 use crate::place::Place;
 use crate::roster::{Roster, roster};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::PublicKey;
 
 /// Everything that is planned together.
@@ -235,7 +235,21 @@ impl<'a> Candidate<'a> {
     }
 }
 
-impl Member<'_> {
+impl<'a> Member<'a> {
+    /// Returns the clusters that see it in this mesh, in the order in which they were written.
+    pub fn targets(&self) -> impl Iterator<Item = &'a ClusterName> {
+        let (mesh, entry) = (self.mesh, self.entry);
+        let others = mesh.entries.iter().map(|other| &other.name);
+        others.filter(move |&it| *it != entry.name && mesh.topology.links(it, &entry.name))
+    }
+
+    /// Returns a node of its snapshot.
+    pub fn node(&self, name: &str) -> Option<&'a Node> {
+        let nodes = &self.file.snapshot.nodes;
+        let index = nodes.binary_search_by(|node| node.name.as_str().cmp(name));
+        nodes.get(index.ok()?)
+    }
+
     /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.
     pub fn roams(&self) -> bool {
         let speakers = &self.roster.speakers;

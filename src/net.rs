@@ -7,6 +7,10 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use thiserror::Error;
 
+mod cover;
+
+pub use cover::Cover;
+
 /// An address range in canonical form: host bits are zero, never IPv4-mapped.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Cidr(IpNet);
@@ -70,6 +74,12 @@ impl Cidr {
     /// Returns the number of leading bits that all its addresses share.
     pub fn prefix_length(self) -> u8 {
         self.0.prefix_len()
+    }
+
+    /// Returns the range of that prefix length around it, or `None` where that would be narrower.
+    pub fn widened(self, length: u8) -> Option<Self> {
+        let wider = IpNet::new(self.first(), length).ok()?;
+        (length <= self.prefix_length()).then_some(Self(wider.trunc()))
     }
 
     /// Returns whether every address of `inner` is in this range.

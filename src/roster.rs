@@ -58,6 +58,8 @@ pub struct Speaker {
     pub key: PublicKey,
     /// Where it can be dialled; none for one behind NAT.
     pub endpoint: Option<Endpoint>,
+    /// Where that was found.
+    pub origin: Option<Origin>,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.

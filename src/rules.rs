@@ -3,6 +3,8 @@
 //! A fact is decided where it matters, once; here it only gets a voice. So what a command does and
 //! what any command says about it cannot differ.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
@@ -155,6 +157,29 @@ fn bare(name: &str) -> String {
     quoted.trim_matches('`').to_owned()
 }
 
+/// How many of many things a finding names.
+const NAMED: usize = 3;
+
+/// Names the first few.
+fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
+    let more = texts.len().saturating_sub(NAMED);
+    let shown: Vec<String> = texts.take(NAMED).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Drops what is told twice, as of a cluster in two meshes.
+fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let mut known = BTreeSet::new();
+    findings.retain(|finding| {
+        let (subject, message) = (finding.subject(), finding.message.clone());
+        known.insert((finding.rule.name, subject, message))
+    });
+    findings
+}
+
 /// Returns everything to tell about clusters and, where there is one, their plan: the gravest first,
 /// in an order that is always the same.
 pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
@@ -172,3 +197,6 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,8 @@ pub(crate) fn key(letter: &str) -> String {
     }
 }
 
-/// Reads a node from `name what=value …`: `pod`, `label`, `external`, `internal` (addresses),
-/// `stale`; all else is an annotation of Kilo's.
+/// Reads a node from `name what=value …`: `pod`, `label` (or `label:KEY`), `external`, `internal`
+/// (addresses), `stale`; all else is an annotation of Kilo's, where `·` stands for a space.
 pub(crate) fn node(line: &str) -> Node {
     let mut words = line.split_whitespace();
     let mut node = Node {
@@ -22,7 +22,7 @@ pub(crate) fn node(line: &str) -> Node {
     };
     for word in words {
         let (what, value) = word.split_once('=').unwrap_or((word, ""));
-        let value = value.to_owned();
+        let value = value.replace('·', " ");
         let address = |kind| Address {
             address: value.clone(),
             kind,
@@ -41,10 +41,13 @@ pub(crate) fn node(line: &str) -> Node {
                 node.annotations
                     .insert("kilo.squat.ai/wireguard-ip".to_owned(), value),
             ),
-            other => drop(
-                node.annotations
-                    .insert(format!("kilo.squat.ai/{other}"), value),
-            ),
+            other => match other.strip_prefix("label:") {
+                Some(label) => drop(node.labels.insert(label.to_owned(), value)),
+                None => drop(
+                    node.annotations
+                        .insert(format!("kilo.squat.ai/{other}"), value),
+                ),
+            },
         }
     }
     node

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::granularity::Granularity;
 use crate::net::{Cidr, Interface};
 use crate::snapshot::Node;
-use crate::wireguard::{Endpoint, Host, PublicKey};
+use crate::wireguard::{Endpoint, EndpointError, Host, PublicKey};
 
 /// Annotations that Kilo's agent writes, or that people write for it.
 pub mod annotation {
@@ -29,6 +29,10 @@ pub mod annotation {
     pub const LEADER: &str = "kilo.squat.ai/leader";
     /// How finely the cluster is cut.
     pub const GRANULARITY: &str = "kilo.squat.ai/granularity";
+    /// How often the node calls its peers unasked, in seconds.
+    pub const PERSISTENT_KEEPALIVE: &str = "kilo.squat.ai/persistent-keepalive";
+    /// Ranges beside the nodes' own that its location reaches, with commas between.
+    pub const ALLOWED_LOCATION_IPS: &str = "kilo.squat.ai/allowed-location-ips";
 }
 
 /// What Kilo's agent knows of a node.
@@ -40,6 +44,8 @@ pub struct KiloNode {
     pub endpoint: Option<Endpoint>,
     /// Its address on the nodes' network.
     pub internal_ip: InternalIp,
+    /// The network in which that address stands.
+    pub lan: Option<Cidr>,
     /// The first pod CIDR, the only one Kilo reads.
     pub pod_cidr: Option<Cidr>,
     /// Whether it holds a WireGuard address, and so leads a segment.
@@ -50,6 +56,8 @@ pub struct KiloNode {
     pub volunteers: bool,
     /// What it says of the cluster's granularity.
     pub granularity: Option<Granularity>,
+    /// How often it calls its peers unasked, in seconds; zero for never.
+    pub keepalive: u64,
     /// Whether it stopped checking in.
     pub stale: bool,
 }
@@ -69,17 +77,17 @@ impl KiloNode {
     /// Reads a node whose location may come from the label `topology_label`.
     pub fn read(node: &Node, topology_label: &str) -> Self {
         let annotation = |key: &str| node.annotations.get(key).map(String::as_str);
-        let endpoint = |key: &str| annotation(key).and_then(endpoint);
+        let (internal_ip, lan) = internal(
+            annotation(annotation::FORCE_INTERNAL_IP),
+            annotation(annotation::INTERNAL_IP),
+        );
         Self {
             key: annotation(annotation::KEY)
                 .and_then(PublicKey::bytes_as_kilo_reads)
                 .filter(|key| *key != [0; 32]),
-            endpoint: endpoint(annotation::FORCE_ENDPOINT)
-                .or_else(|| endpoint(annotation::ENDPOINT)),
-            internal_ip: internal_ip(
-                annotation(annotation::FORCE_INTERNAL_IP),
-                annotation(annotation::INTERNAL_IP),
-            ),
+            endpoint: listening(node).map(|(_, endpoint)| endpoint),
+            internal_ip,
+            lan,
             pod_cidr: node.pod_cidrs.first().and_then(|text| text.parse().ok()),
             has_wireguard_ip: annotation(annotation::WIREGUARD_IP)
                 .is_some_and(|text| !text.is_empty()),
@@ -89,6 +97,9 @@ impl KiloNode {
                 .to_owned(),
             volunteers: annotation(annotation::LEADER).is_some(),
             granularity: annotation(annotation::GRANULARITY).and_then(Granularity::from_annotation),
+            keepalive: annotation(annotation::PERSISTENT_KEEPALIVE)
+                .and_then(keepalive)
+                .unwrap_or_default(),
             stale: node.stale,
         }
     }
@@ -120,25 +131,50 @@ impl KiloNode {
     }
 }
 
-/// Kilo ignores an endpoint that is not `host:port` with an address or a lowercase name.
-fn endpoint(text: &str) -> Option<Endpoint> {
-    let endpoint: Endpoint = text.parse().ok()?;
-    let known = match &endpoint.host {
-        Host::Ip(_) => true,
-        Host::Dns(name) => crate::name::is_dns_subdomain(name),
-    };
-    known.then_some(endpoint)
+/// Returns the endpoint that Kilo works with and the annotation that has it. Its port is the one
+/// that Kilo listens on.
+pub fn listening(node: &Node) -> Option<(&'static str, Endpoint)> {
+    [annotation::FORCE_ENDPOINT, annotation::ENDPOINT]
+        .into_iter()
+        .find_map(|key| Some((key, endpoint(node.annotations.get(key)?).ok()?)))
 }
 
-fn internal_ip(forced: Option<&str>, found: Option<&str>) -> InternalIp {
-    if matches!(forced, Some("" | "-")) {
-        return InternalIp::Disabled;
+/// Reads an endpoint as Kilo does.
+///
+/// # Errors
+/// Kilo ignores what is not `host:port` with an address or a lowercase name.
+pub fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    let endpoint: Endpoint = text.parse()?;
+    match &endpoint.host {
+        Host::Dns(name) if !crate::name::is_dns_subdomain(name) => {
+            Err(EndpointError::Dns(name.clone()))
+        }
+        _ => Ok(endpoint),
     }
-    let address = |text: &str| text.parse::<Interface>().ok().map(|it| it.address);
-    forced
-        .and_then(address)
-        .or_else(|| found.and_then(address))
-        .map_or(InternalIp::Unknown, InternalIp::Known)
+}
+
+/// Reads seconds as Kilo does, which ignores what is no number; less than none is none.
+pub fn keepalive(text: &str) -> Option<u64> {
+    let seconds: i64 = text.parse().ok()?;
+    Some(u64::try_from(seconds).unwrap_or_default())
+}
+
+/// Returns what Kilo takes for the node's internal address, and the network of that.
+fn internal(forced: Option<&str>, found: Option<&str>) -> (InternalIp, Option<Cidr>) {
+    if matches!(forced, Some("" | "-")) {
+        return (InternalIp::Disabled, None);
+    }
+    let interface = |text: &str| text.parse::<Interface>().ok();
+    match forced
+        .and_then(interface)
+        .or_else(|| found.and_then(interface))
+    {
+        Some(interface) => (
+            InternalIp::Known(interface.address),
+            Some(interface.network),
+        ),
+        None => (InternalIp::Unknown, None),
+    }
 }
 
 /// What Kilo calls private: RFC 1918 and `fd00::/16` (`kilo.md` §3.2).
@@ -192,6 +228,43 @@ mod tests {
             read(&[("internal-ip", "")]).internal_ip,
             InternalIp::Unknown
         );
+    }
+
+    #[test]
+    fn the_annotation_that_counts_says_where_kilo_listens() {
+        let key = |annotations: &[(&str, &str)]| {
+            let node = Node {
+                annotations: annotations
+                    .iter()
+                    .map(|&(key, value)| (format!("kilo.squat.ai/{key}"), value.to_owned()))
+                    .collect(),
+                ..Node::default()
+            };
+            listening(&node).map(|(key, endpoint)| format!("{key} {}", endpoint.port))
+        };
+        let found = ("endpoint", "10.0.0.1:1");
+        let forced = ("force-endpoint", "10.0.0.2:2");
+        assert_eq!(
+            key(&[found, forced]).unwrap(),
+            "kilo.squat.ai/force-endpoint 2"
+        );
+        let ignored = ("force-endpoint", "WG.example.com:2");
+        assert_eq!(key(&[found, ignored]).unwrap(), "kilo.squat.ai/endpoint 1");
+        assert_eq!(key(&[ignored]), None);
+    }
+
+    #[test]
+    fn no_number_of_seconds_is_never() {
+        for (text, seconds) in [("25", 25), ("0", 0), ("-5", 0), ("25s", 0), (" 25", 0)] {
+            assert_eq!(read(&[("persistent-keepalive", text)]).keepalive, seconds);
+        }
+    }
+
+    #[test]
+    fn the_network_is_that_of_the_address() {
+        let found = ("internal-ip", "10.0.0.1/24");
+        assert_eq!(read(&[found]).lan.unwrap().to_string(), "10.0.0.0/24");
+        assert_eq!(read(&[found, ("force-internal-ip", "-")]).lan, None);
     }
 
     #[test]

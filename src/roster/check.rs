@@ -20,6 +20,7 @@ pub(super) struct Checked {
     pub(super) wireguard: IpAddr,
     pub(super) key: PublicKey,
     pub(super) endpoint: Option<Endpoint>,
+    pub(super) origin: Option<Origin>,
 }
 
 /// How many pod CIDRs of a node are looked at; Kubernetes assigns one or two.
@@ -38,7 +39,7 @@ pub(super) struct NodeChecks {
     /// Its address in Kilo's subnet.
     pub(super) wireguard: Result<IpAddr, Reason>,
     key: Result<PublicKey, Reason>,
-    endpoint: Result<Option<Endpoint>, Reason>,
+    endpoint: Result<Option<(Endpoint, Origin)>, Reason>,
 }
 
 impl NodeChecks {
@@ -69,7 +70,7 @@ pub(super) fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Resul
     checked.pods.as_ref().map_err(Reason::clone)?;
     let wireguard = checked.wireguard.clone()?;
     let key = checked.key.clone()?;
-    let endpoint = checked.endpoint.clone()?;
+    let (endpoint, origin) = checked.endpoint.clone()?.unzip();
     if endpoint.is_none() && entry.keepalive.is_none() {
         return Err(Reason::NoEndpoint(entry.endpoint_from.clone()));
     }
@@ -79,6 +80,7 @@ pub(super) fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Resul
         wireguard,
         key,
         endpoint,
+        origin,
     })
 }
 
@@ -148,7 +150,7 @@ fn public_key(node: &Node) -> Result<PublicKey, Reason> {
 }
 
 /// Returns the endpoint of the first source that has one; a malformed one is not passed over.
-fn endpoint(entry: &Entry, node: &Node) -> Result<Option<Endpoint>, Reason> {
+fn endpoint(entry: &Entry, node: &Node) -> Result<Option<(Endpoint, Origin)>, Reason> {
     for source in &entry.endpoint_from {
         let found = match source {
             EndpointSource::Annotation => ENDPOINT_ANNOTATIONS
@@ -159,7 +161,8 @@ fn endpoint(entry: &Entry, node: &Node) -> Result<Option<Endpoint>, Reason> {
             EndpointSource::InternalIP => reported(entry, node, AddressKind::InternalIP),
         };
         if let Some(found) = found {
-            return dialable(entry, found).map(Some);
+            let origin = found.origin;
+            return dialable(entry, found).map(|endpoint| Some((endpoint, origin)));
         }
     }
     Ok(None)

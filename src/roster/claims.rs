@@ -124,6 +124,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
                 leader: draft.name,
                 key: draft.key,
                 endpoint: draft.endpoint,
+                origin: draft.origin,
                 claims,
                 lost,
             })

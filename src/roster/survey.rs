@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::check::{self, NodeChecks};
 use super::contradiction;
-use super::reason::{RangeReason, Reason};
+use super::reason::{Origin, RangeReason, Reason};
 use super::{Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
 use crate::granularity::Granularity;
 use crate::kilo::node::KiloNode;
@@ -42,6 +42,7 @@ pub(super) struct Draft<'a> {
     pub(super) name: NodeName,
     pub(super) key: PublicKey,
     pub(super) endpoint: Option<Endpoint>,
+    pub(super) origin: Option<Origin>,
     pub(super) wireguard: IpAddr,
     pub(super) segment: &'a Segment,
 }
@@ -144,6 +145,7 @@ impl<'a> Survey<'a> {
             name: checked.name,
             key: checked.key,
             endpoint: checked.endpoint,
+            origin: checked.origin,
             wireguard: checked.wireguard,
             segment,
         })

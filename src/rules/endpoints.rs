@@ -1,7 +1,20 @@
 //! Can one side of every pair dial the other?
 
-use super::Finding;
-use crate::fleet::Fleet;
+use std::net::IpAddr;
+
+use super::roster::on_node;
+use super::{Finding, Rule};
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node;
+use crate::place::Place;
+use crate::roster::{Origin, Speaker};
+use crate::snapshot::{AddressKind, Node};
+use crate::wireguard::{Endpoint, Host};
+
+mod address;
+mod looping;
+mod network;
+mod port;
 
 rules! {
     "endpoints" about Plan;
@@ -10,9 +23,92 @@ rules! {
     ROAMING_NODE = "roaming-node" Warning;
     NO_INITIATOR = "no-initiator" Warning;
     NO_ANCHOR = "no-anchor" Warning;
+    LOOPING_ENDPOINT = "looping-endpoint" Warning;
+    UNANSWERED_PORT = "unanswered-port" Warning;
+    UNDECLARED_PORT = "undeclared-port" Notice;
+    DNS_ENDPOINT = "dns-endpoint" Notice;
+    DOCUMENTATION_ENDPOINT = "documentation-endpoint" Notice;
+    PRIVATE_ENDPOINT = "private-endpoint" Notice;
+    UNREACHABLE_FAMILY = "unreachable-family" Notice;
+}
+
+/// A node that others dial.
+#[derive(Clone, Copy, Debug)]
+struct Dialled<'f> {
+    member: &'f Member<'f>,
+    speaker: &'f Speaker,
+    node: &'f Node,
+    endpoint: &'f Endpoint,
+    origin: Origin,
 }
 
 /// Returns what there is to tell about who can dial whom.
-pub(super) fn findings(_fleet: &Fleet) -> Vec<Finding> {
-    Vec::new()
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    let mut members: Vec<&Member> = fleet.members().iter().collect();
+    members.sort_by_key(|member| (&member.entry.name, member.rank));
+    let mut findings = Vec::new();
+    for member in &members {
+        let dialled = Dialled::of(member);
+        findings.extend(dialled.iter().filter_map(address::finding));
+        findings.extend(dialled.iter().filter_map(port::finding));
+    }
+    findings.extend(network::findings(fleet, &members));
+    findings.extend(looping::findings(fleet, &members));
+    super::once(findings)
+}
+
+impl<'f> Dialled<'f> {
+    /// Returns the nodes of a cluster that are dialled, in order of name.
+    fn of(member: &'f Member<'f>) -> Vec<Self> {
+        let dialled = member.roster.speakers.iter().filter_map(|speaker| {
+            Some(Self {
+                member,
+                speaker,
+                node: member.node(speaker.leader.as_str())?,
+                endpoint: speaker.endpoint.as_ref()?,
+                origin: speaker.origin?,
+            })
+        });
+        dialled.collect()
+    }
+
+    /// Returns the address that is dialled, if it is not behind a name.
+    fn address(&self) -> Option<IpAddr> {
+        match self.endpoint.host {
+            Host::Ip(address) => Some(address),
+            Host::Dns(_) => None,
+        }
+    }
+
+    /// Returns where the snapshot has the endpoint.
+    fn place(&self) -> Place {
+        let node = &self.speaker.place;
+        let reported = |kind| {
+            let addresses = node.key("addresses");
+            let is_meant = |it: &&crate::snapshot::Address| {
+                let address: Option<IpAddr> = it.address.parse().ok();
+                it.kind == kind && address.map(|it| it.to_canonical()) == self.address()
+            };
+            match self.node.addresses.iter().position(|it| is_meant(&it)) {
+                Some(index) => addresses.index(index).key("address"),
+                None => addresses,
+            }
+        };
+        match self.origin {
+            Origin::Annotation(key) => node.key("annotations").key(key),
+            Origin::ExternalIP => reported(AddressKind::ExternalIP),
+            Origin::InternalIP => reported(AddressKind::InternalIP),
+        }
+    }
+
+    /// Returns where Kilo itself dials the node, and the annotation that says so.
+    fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
+        node::listening(self.node)
+    }
+
+    /// Returns a finding about it, at its place.
+    fn finding(&self, rule: &'static Rule, message: String) -> Finding {
+        let leader = self.speaker.leader.as_str();
+        on_node(rule, self.member, leader, message, &self.place())
+    }
 }

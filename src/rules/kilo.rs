@@ -1,19 +1,133 @@
 //! Does Kilo on the nodes fit?
 
+use std::collections::BTreeSet;
+
 use super::Finding;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::KiloNode;
+use crate::kilo::segment::{Segments, segments};
+use crate::name::is_dns_subdomain;
+use crate::place::Place;
+use crate::roster::Reason;
+use crate::snapshot::{Node, Snapshot};
+
+mod annotations;
+mod granularity;
+mod keepalive;
+mod location;
+mod location_ranges;
+mod subnet;
 
 rules! {
     "kilo" about Plan;
     NO_WIREGUARD_IP = "missing-wireguard-ip" Warning "NodeNoWireguardIP";
     INVALID_WIREGUARD_IP = "invalid-wireguard-ip" Warning "WGIPInvalid";
+    FULL_SUBNET = "full-subnet" Warning;
     MIXED_GRANULARITY = "mixed-granularity" Warning;
+    UNCONFIRMED_CROSS = "unconfirmed-cross" Warning;
+    MISSING_GRANULARITY = "missing-granularity" Notice;
     NODE_NOT_READY = "node-not-ready" Warning;
     LEADER_LEFT_OUT = "leader-left-out" Warning;
+    SEVERAL_LEADERS = "several-leaders" Notice;
+    MISREAD_LEADER = "misread-leader" Warning;
+    MISSING_LOCATION = "missing-location" Notice;
+    EMPTY_LOCATION = "empty-location" Notice;
+    MISSING_INTERNAL_IP = "missing-internal-ip" Warning;
+    MISSING_KEEPALIVE = "missing-keepalive" Warning;
+    UNDECLARED_KEEPALIVE = "undeclared-keepalive" Notice;
+    IGNORED_ANNOTATION = "ignored-annotation" Warning;
+    IGNORED_LOCATION_RANGE = "ignored-location-range" Warning;
+    CONTESTED_LOCATION_RANGE = "contested-location-range" Warning;
+    UNDECLARED_LOCATION_RANGE = "undeclared-location-range" Notice;
     UNROUTABLE_FAMILY = "unroutable-family" Notice;
 }
 
+/// A cluster as its own Kilo sees it.
+struct Site<'f> {
+    /// Its membership that ranks first; in what Kilo does they all agree.
+    member: &'f Member<'f>,
+    /// All its nodes, in order of name.
+    nodes: Vec<(&'f Node, KiloNode)>,
+    segments: Segments,
+    /// Nodes of which other findings say enough.
+    left_out: BTreeSet<&'f str>,
+}
+
 /// Returns what there is to tell about how Kilo runs on the nodes.
-pub(super) fn findings(_fleet: &Fleet) -> Vec<Finding> {
-    Vec::new()
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for cluster in fleet.clusters() {
+        let Some(member) = fleet.memberships(cluster).next() else {
+            continue;
+        };
+        let site = Site::new(member);
+        findings.extend(granularity::finding(&site));
+        findings.extend(subnet::finding(&site));
+        findings.extend(location::findings(&site));
+        findings.extend(annotations::findings(&site));
+        findings.extend(location_ranges::findings(fleet, &site));
+        findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
+    }
+    super::once(findings)
+}
+
+impl<'f> Site<'f> {
+    fn new(member: &'f Member<'f>) -> Self {
+        let label = &member.entry.topology_label;
+        let nodes = member.file.snapshot.nodes.iter();
+        let nodes: Vec<(&Node, KiloNode)> = nodes
+            .map(|node| (node, KiloNode::read(node, label)))
+            .collect();
+        let readings: Vec<(&str, &KiloNode)> = nodes
+            .iter()
+            .map(|(node, kilo)| (node.name.as_str(), kilo))
+            .collect();
+        let segments = segments(&readings, member.roster.granularity);
+        // What Kilo makes of these matters to their cluster, even where no other gets them.
+        let matters = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::NotSelected | Reason::NoEndpoint(_) | Reason::LeaderLeftOut(_)
+            )
+        };
+        let left_out = member.roster.left_out.iter();
+        let left_out = left_out.filter(|it| !matters(&it.reason));
+        Self {
+            left_out: left_out.map(|it| it.node.as_str()).collect(),
+            member,
+            nodes,
+            segments,
+        }
+    }
+
+    /// Returns the nodes that Kilo works with and of which nothing worse is told.
+    fn lively(&self) -> impl Iterator<Item = (&'f Node, &KiloNode)> {
+        let nodes = self.nodes.iter().map(|(node, kilo)| (*node, kilo));
+        nodes.filter(|(node, kilo)| !kilo.stale && !self.left_out.contains(node.name.as_str()))
+    }
+
+    /// Returns where the snapshot has a node.
+    fn place(&self, node: &Node) -> Place {
+        Snapshot::place(&self.member.file.source, node.position)
+    }
+
+    /// Returns where the snapshot has an annotation of a node.
+    fn annotation(&self, node: &Node, key: &str) -> Place {
+        self.place(node).key("annotations").key(key)
+    }
+}
+
+/// Returns the command that changes an annotation of a node.
+fn annotate(node: &Node, change: &str) -> String {
+    let name = match node.name.as_str() {
+        name if is_dns_subdomain(name) => name,
+        // What nobody has checked is no part of a command.
+        _ => "NODE",
+    };
+    format!("kubectl annotate node {name} --overwrite {change}")
+}
+
+/// Returns a node's annotation.
+fn annotated<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.annotations.get(key).map(String::as_str)
 }

@@ -16,6 +16,7 @@ use super::ranges::{
 use super::{Finding, Rule};
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::fleet::Member;
+use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::mesh::EndpointSource;
 use crate::place::Place;
@@ -81,7 +82,8 @@ fn silence(member: &Member) -> Option<Finding> {
     Some(finding)
 }
 
-fn on_node(
+/// Returns a finding about a node of a cluster, at a place in its snapshot.
+pub(super) fn on_node(
     rule: &'static Rule,
     member: &Member,
     node: &str,
@@ -100,9 +102,11 @@ fn left_out(member: &Member, node: &LeftOut) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
-    if matches!(node.reason, Reason::NoEndpoint(_)) {
-        finding.help = endpoint_help(member, node);
-    }
+    finding.help = match node.reason {
+        Reason::NoEndpoint(_) => endpoint_help(member, node),
+        Reason::NoWireguardIp => wireguard_ip_help(member, node),
+        _ => None,
+    };
     finding
 }
 
@@ -116,6 +120,24 @@ fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
              `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it \
              `persistentKeepalive: 25`"
         )
+    })
+}
+
+/// An annotation that is empty was written: the agent runs, and takes itself for no leader.
+fn wireguard_ip_help(member: &Member, node: &LeftOut) -> Option<String> {
+    let key = annotation::WIREGUARD_IP;
+    let text = member.node(&node.node)?.annotations.get(key)?;
+    let granularity = member.roster.granularity;
+    text.is_empty().then(|| match granularity {
+        Granularity::Location => {
+            "it leads its location, yet its Kilo wrote an empty one: has it run for a minute, and has \
+             its `--subnet` an address left?"
+                .to_owned()
+        }
+        Granularity::Full | Granularity::Cross => format!(
+            "its Kilo wrote an empty one, as where it does not lead: is its `--mesh-granularity` that \
+             of {granularity}, and has its `--subnet` an address left?"
+        ),
     })
 }
 

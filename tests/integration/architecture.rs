@@ -51,7 +51,8 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "rules",
-        "name net place diagnostic document mesh snapshot config kilo roster renewal fleet plan",
+        "name net wireguard granularity place diagnostic document mesh snapshot config kilo roster \
+         renewal fleet plan",
     ),
 ];
 

@@ -191,6 +191,12 @@ fn warns_of_who_roams() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     warning[roaming-node]: east/n1: has no endpoint: until it has connected, Kilo may miss changes of other Peers
+    warning[missing-keepalive]: east/n1: annotation kilo.squat.ai/persistent-keepalive is missing, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes nobody send any
+     --> mesh.yaml:8:28
+      |
+    8 |       persistentKeepalive: 25
+      |                            ^^
+    help: kubectl annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25
     east: 4 Peers of 2 clusters
     north: 3 Peers of 2 clusters
     west: 3 Peers of 2 clusters

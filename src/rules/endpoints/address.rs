@@ -1,0 +1,110 @@
+//! Addresses and names that are no good for everybody.
+
+use std::net::IpAddr;
+
+use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, Dialled};
+use crate::rules::Finding;
+use crate::wireguard::Host;
+
+/// Returns what there is to tell about where a node is dialled, whoever does it.
+pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
+    let endpoint = dialled.endpoint;
+    match &endpoint.host {
+        // The roster takes no name that could steer a terminal.
+        Host::Dns(_) => {
+            let message = format!(
+                "endpoint {endpoint} is a name: where it does not resolve, Kilo stops on every node"
+            );
+            let mut finding = dialled.finding(&DNS_ENDPOINT, message);
+            finding.help = Some(
+                "give an address, or see to it that every node of every cluster resolves the name"
+                    .to_owned(),
+            );
+            Some(finding)
+        }
+        Host::Ip(address) => {
+            let range = documentation(*address)?;
+            let message =
+                format!("endpoint {endpoint} lies in {range}, which is nobody's: texts use it");
+            let mut finding = dialled.finding(&DOCUMENTATION_ENDPOINT, message);
+            finding.help = Some("write the address that the node has".to_owned());
+            Some(finding)
+        }
+    }
+}
+
+/// Returns the range for documentation that holds an address (RFC 5737, RFC 3849, RFC 9637).
+fn documentation(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) => match v4.octets() {
+            [192, 0, 2, _] => Some("192.0.2.0/24"),
+            [198, 51, 100, _] => Some("198.51.100.0/24"),
+            [203, 0, 113, _] => Some("203.0.113.0/24"),
+            _ => None,
+        },
+        IpAddr::V6(v6) => match v6.segments() {
+            [0x2001, 0xdb8, ..] => Some("2001:db8::/32"),
+            [0x3fff, 0..=0x0fff, ..] => Some("3fff::/20"),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::tests::told;
+
+    const NODES: &str = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
+
+    /// Returns what is told of `east` with one node of this endpoint.
+    fn of(fields: &str, endpoint: &str) -> String {
+        let nodes = format!("{NODES} clustermesh-endpoint={endpoint}");
+        told(
+            super::super::findings,
+            &[("east", fields, &nodes), ("west", "", "")],
+        )
+    }
+
+    #[test]
+    fn a_name_is_told_even_where_it_is_declared() {
+        insta::assert_snapshot!(of("endpointDomains: [example.com]", "wg.example.com:51820"), @"
+        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a name: where it does not resolve, Kilo stops on every node
+          east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
+          help: give an address, or see to it that every node of every cluster resolves the name
+        ");
+    }
+
+    #[test]
+    fn addresses_of_documents_are_told_and_their_neighbours_are_not() {
+        let holds = |text: &str| documentation(text.parse().unwrap()).is_some();
+        for inside in [
+            "192.0.2.0",
+            "198.51.100.255",
+            "203.0.113.7",
+            "2001:db8:ffff::1",
+            "3fff:fff::1",
+        ] {
+            assert!(holds(inside), "{inside}");
+        }
+        for outside in [
+            "192.0.3.0",
+            "198.18.0.1",
+            "203.0.114.1",
+            "2001:db9::1",
+            "3fff:1000::1",
+        ] {
+            assert!(!holds(outside), "{outside}");
+        }
+        insta::assert_snapshot!(of("", "203.0.113.7:51820"), @"
+        notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 lies in 203.0.113.0/24, which is nobody's: texts use it
+          east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
+          help: write the address that the node has
+        ");
+    }
+
+    #[test]
+    fn quiet_on_an_address() {
+        assert_eq!(of("", "198.18.0.1:51820"), "");
+    }
+}

@@ -1,0 +1,122 @@
+//! Ports: is there anybody on the one that is dialled?
+
+use super::{Dialled, UNANSWERED_PORT, UNDECLARED_PORT};
+use crate::diagnostic::Label;
+use crate::kilo::node::annotation;
+use crate::roster::Origin;
+use crate::rules::Finding;
+use crate::wireguard::Endpoint;
+
+/// Returns what there is to tell about the port on which a node is dialled.
+pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
+    match dialled.of_kilo() {
+        Some((key, kilo)) if !is_answered(dialled, &kilo) => Some(unanswered(dialled, key, &kilo)),
+        _ if dialled.endpoint.port != dialled.member.entry.port => Some(undeclared(dialled)),
+        _ => None,
+    }
+}
+
+/// Returns whether Kilo listens on the port, or a person may have had it forwarded: with another
+/// address than Kilo's, other clusters do not dial the node itself.
+fn is_answered(dialled: &Dialled, kilo: &Endpoint) -> bool {
+    let is_forwarded = match dialled.origin {
+        Origin::Annotation(key) => {
+            key == annotation::CLUSTERMESH_ENDPOINT && dialled.endpoint.host != kilo.host
+        }
+        Origin::ExternalIP | Origin::InternalIP => false,
+    };
+    is_forwarded || dialled.endpoint.port == kilo.port
+}
+
+fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
+    let (endpoint, port) = (dialled.endpoint, kilo.port);
+    let message = format!("others dial {endpoint}, but its Kilo listens on port {port}");
+    let mut finding = dialled.finding(&UNANSWERED_PORT, message);
+    finding.labels.push(Label {
+        place: dialled.speaker.place.key("annotations").key(key),
+        text: "Kilo listens on the port of this".to_owned(),
+    });
+    let forward = format!("forward UDP {} to {port}", endpoint.port);
+    finding.help = Some(match dialled.origin {
+        Origin::Annotation(key) => format!("write port {port} in {key}, or {forward}"),
+        Origin::ExternalIP | Origin::InternalIP => {
+            let cluster = &dialled.member.entry.name;
+            format!("give `{cluster}` `wireguardPort: {port}`, or {forward}")
+        }
+    });
+    finding
+}
+
+fn undeclared(dialled: &Dialled) -> Finding {
+    let entry = &dialled.member.entry;
+    let (endpoint, declared) = (dialled.endpoint, entry.port);
+    let message = format!("endpoint {endpoint} has another port than {declared}, its cluster's");
+    let mut finding = dialled.finding(&UNDECLARED_PORT, message);
+    finding.labels.push(Label {
+        place: entry.place.key("wireguardPort"),
+        text: "the port of this cluster".to_owned(),
+    });
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    /// Returns what is told of `east` with one node that says this.
+    fn of(fields: &str, says: &str) -> String {
+        let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
+        let nodes = format!("{node} {says}");
+        told(
+            super::super::findings,
+            &[("east", fields, &nodes), ("west", "", "")],
+        )
+    }
+
+    #[test]
+    fn an_address_gets_the_declared_port_wherever_kilo_listens() {
+        insta::assert_snapshot!(of("", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"
+        warning[unanswered-port] east/n: others dial 198.18.0.1:51820, but its Kilo listens on port 51821
+          east.json#/nodes/0/addresses/0/address 
+          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on the port of this
+          help: give `east` `wireguardPort: 51821`, or forward UDP 51820 to 51821
+        ");
+        insta::assert_snapshot!(of("wireguardPort: 51821", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"");
+        insta::assert_snapshot!(of("", "external=198.18.0.1 force-endpoint=nonsense endpoint=192.168.0.1:51820"), @"");
+    }
+
+    #[test]
+    fn a_port_that_may_be_forwarded_is_only_not_the_declared_one() {
+        let kilo = "endpoint=192.168.0.1:51820";
+        insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=198.18.0.1:4500")), @"
+        notice[undeclared-port] east/n: endpoint 198.18.0.1:4500 has another port than 51820, its cluster's
+          east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
+          mesh.yaml#/spec/clusters/0/wireguardPort the port of this cluster
+        ");
+        insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=192.168.0.1:4500")), @"
+        warning[unanswered-port] east/n: others dial 192.168.0.1:4500, but its Kilo listens on port 51820
+          east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
+          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on the port of this
+          help: write port 51820 in kilo.squat.ai/clustermesh-endpoint, or forward UDP 4500 to 51820
+        ");
+    }
+
+    #[test]
+    fn quiet_where_all_is_the_same_or_nothing_is_known() {
+        assert_eq!(
+            of(
+                "",
+                "force-endpoint=198.18.0.1:51820 endpoint=198.18.0.1:51820"
+            ),
+            ""
+        );
+        assert_eq!(of("", "external=198.18.0.1"), "");
+        assert_eq!(
+            of(
+                "",
+                "clustermesh-endpoint=198.18.0.1:51820 endpoint=192.168.0.1:9"
+            ),
+            ""
+        );
+    }
+}

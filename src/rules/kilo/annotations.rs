@@ -1,0 +1,168 @@
+//! Annotations that Kilo reads as something else than they say, or not at all.
+
+use super::{IGNORED_ANNOTATION, MISREAD_LEADER, Site, annotate, annotated};
+use crate::diagnostic::{Quoted, escaped};
+use crate::granularity::Granularity;
+use crate::kilo::node::{annotation, endpoint};
+use crate::net::Interface;
+use crate::rules::Finding;
+use crate::rules::roster::on_node;
+use crate::snapshot::Node;
+
+/// Returns what there is to tell about what people, or an unknown agent, wrote for Kilo.
+pub(super) fn findings(site: &Site) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (node, _) in site.lively() {
+        for (key, why) in ignored(node) {
+            let text = Quoted(annotated(node, key).unwrap_or_default());
+            let message = format!("annotation {key} is {text}, which Kilo ignores: {why}");
+            let place = site.annotation(node, key);
+            findings.push(on_node(
+                &IGNORED_ANNOTATION,
+                site.member,
+                &node.name,
+                message,
+                &place,
+            ));
+        }
+        findings.extend(misread_leader(site, node));
+    }
+    findings
+}
+
+/// Says why Kilo cannot read a text, if so.
+type Check = fn(&str) -> Option<String>;
+
+/// Returns the annotations that Kilo cannot read, with the reason.
+fn ignored(node: &Node) -> Vec<(&'static str, String)> {
+    let checks: [(&str, Check); 4] = [
+        (annotation::FORCE_ENDPOINT, |text| {
+            let error = endpoint(text).err()?;
+            Some(escaped(&error.to_string(), 200))
+        }),
+        (annotation::FORCE_INTERNAL_IP, |text| {
+            let is_read = text == "-" || text.parse::<Interface>().is_ok();
+            let wanted = "an address with the length of its network, or `-`";
+            (!is_read).then(|| format!("it takes {wanted}"))
+        }),
+        (annotation::PERSISTENT_KEEPALIVE, |text| {
+            let seconds: Option<i64> = text.parse().ok();
+            let is_read = seconds.is_some_and(|it| 0 <= it);
+            (!is_read).then(|| "it takes a whole number of seconds".to_owned())
+        }),
+        (annotation::GRANULARITY, |text| {
+            let is_read = Granularity::from_annotation(text).is_some();
+            (!is_read).then(|| "no granularity is called so".to_owned())
+        }),
+    ];
+    let found = checks.into_iter().filter_map(|(key, check)| {
+        let text = annotated(node, key).filter(|text| !text.is_empty())?;
+        Some((key, check(text)?))
+    });
+    found.collect()
+}
+
+/// Kilo asks only whether the annotation is there.
+fn misread_leader(site: &Site, node: &Node) -> Option<Finding> {
+    const DENIALS: [&str; 7] = ["false", "no", "off", "0", "f", "n", "never"];
+    let text = annotated(node, annotation::LEADER)?;
+    let is_denied = DENIALS
+        .iter()
+        .any(|denial| denial.eq_ignore_ascii_case(text));
+    if !is_denied || site.member.roster.granularity != Granularity::Location {
+        return None;
+    }
+    let key = annotation::LEADER;
+    let message = format!(
+        "annotation {key} is {}, and yet it volunteers to lead",
+        Quoted(text)
+    );
+    let place = site.annotation(node, key);
+    let mut finding = on_node(&MISREAD_LEADER, site.member, &node.name, message, &place);
+    finding.help = Some(annotate(node, &format!("{key}-")));
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    fn of(granularity: &str, says: &str) -> String {
+        let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 external=198.18.0.1 internal-ip=192.168.0.1/24";
+        let nodes = format!("{node} granularity={granularity} {says}");
+        let fields = "endpointFrom: [ExternalIP]";
+        told(
+            super::super::findings,
+            &[("east", fields, &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    #[test]
+    fn what_kilo_cannot_read_is_told() {
+        insta::assert_snapshot!(of("full", "force-endpoint=WG.example.com:51820 force-internal-ip=10.0.0.1"), @"
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `WG.example.com:51820`, which Kilo ignores: `WG.example.com` is neither an IP address nor a lowercase DNS name
+          east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: it takes an address with the length of its network, or `-`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1force-internal-ip
+        ");
+        insta::assert_snapshot!(of("full", "force-endpoint=198.18.0.1 persistent-keepalive=25s"), @"
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `198.18.0.1`, which Kilo ignores: the port is missing, as in `203.0.113.1:51820`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `25s`, which Kilo ignores: it takes a whole number of seconds
+          east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
+        ");
+        insta::assert_snapshot!(of("full", "persistent-keepalive=-1"), @"
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `-1`, which Kilo ignores: it takes a whole number of seconds
+          east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
+        ");
+        insta::assert_snapshot!(of("regional\u{1b}", ""), @r"
+        notice[missing-granularity] east: no node says how Kilo cuts the cluster: Location is assumed
+          mesh.yaml#/spec/clusters/0/name 
+          help: write `granularity` as Kilo's `--mesh-granularity` has it, in the entry
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/granularity is `regional\u{1b}`, which Kilo ignores: no granularity is called so
+          east.json#/nodes/0/annotations/kilo.squat.ai~1granularity
+        ");
+    }
+
+    #[test]
+    fn quiet_on_what_kilo_reads() {
+        assert_eq!(
+            of(
+                "full",
+                "force-endpoint=wg.example.com:51820 force-internal-ip=10.0.0.1/24"
+            ),
+            ""
+        );
+        assert_eq!(
+            of(
+                "full",
+                "force-endpoint= force-internal-ip=- persistent-keepalive=0"
+            ),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_leader_leads_whatever_is_said() {
+        insta::assert_snapshot!(of("location", "leader=False"), @"
+        warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, and yet it volunteers to lead
+          east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
+          help: kubectl annotate node n --overwrite kilo.squat.ai/leader-
+        ");
+        assert_eq!(of("location", "leader=true"), "");
+        assert_eq!(of("location", "leader="), "");
+        assert_eq!(of("full", "leader=false"), "", "nobody is elected there");
+    }
+
+    #[test]
+    fn a_node_that_is_left_out_for_it_is_told_once() {
+        let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 granularity=full force-endpoint=198.18.0.1";
+        assert_eq!(
+            told(
+                super::super::findings,
+                &[("east", "", node), ("west", "granularity: Full", "")]
+            ),
+            ""
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Granularity: is it known how the cluster is cut?
+
+use super::{MISSING_GRANULARITY, Site, UNCONFIRMED_CROSS};
+use crate::diagnostic::Label;
+use crate::granularity::Granularity;
+use crate::rules::Finding;
+
+/// Returns what there is to tell where no node says how its Kilo cuts the cluster.
+pub(super) fn finding(site: &Site) -> Option<Finding> {
+    let entry = &site.member.entry;
+    if site.member.roster.usable.is_empty()
+        || site.nodes.iter().any(|it| it.1.granularity.is_some())
+    {
+        return None;
+    }
+    let (rule, message, help, place) = match entry.granularity {
+        None => {
+            let message = "no node says how Kilo cuts the cluster: Location is assumed";
+            let help = "write `granularity` as Kilo's `--mesh-granularity` has it, in the entry";
+            (&MISSING_GRANULARITY, message, help, entry.place.key("name"))
+        }
+        Some(Granularity::Cross) => {
+            let message = "no node says that its Kilo knows Cross; no release up to 0.7.0 does";
+            let help = "write what `--mesh-granularity` says: `Location`, its default, or `Full`";
+            let place = entry.place.key("granularity");
+            (&UNCONFIRMED_CROSS, message, help, place)
+        }
+        Some(_) => return None,
+    };
+    let mut finding = Finding::on_cluster(rule, &entry.name, message.to_owned());
+    finding.labels.push(Label {
+        place,
+        text: String::new(),
+    });
+    finding.help = Some(help.to_owned());
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    fn of(fields: &str, says: &str) -> String {
+        let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 external=198.18.0.1 internal-ip=192.168.0.1/24";
+        let nodes = format!("{node} {says}");
+        told(
+            super::super::findings,
+            &[("east", fields, &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    #[test]
+    fn silence_is_told_where_something_hangs_on_it() {
+        insta::assert_snapshot!(of("", ""), @"
+        notice[missing-granularity] east: no node says how Kilo cuts the cluster: Location is assumed
+          mesh.yaml#/spec/clusters/0/name 
+          help: write `granularity` as Kilo's `--mesh-granularity` has it, in the entry
+        ");
+        insta::assert_snapshot!(of("granularity: Cross", ""), @"
+        warning[unconfirmed-cross] east: no node says that its Kilo knows Cross; no release up to 0.7.0 does
+          mesh.yaml#/spec/clusters/0/granularity 
+          help: write what `--mesh-granularity` says: `Location`, its default, or `Full`
+        ");
+        assert_eq!(of("granularity: Full", ""), "");
+        assert_eq!(of("granularity: Location", ""), "");
+    }
+
+    #[test]
+    fn quiet_where_a_node_says_it() {
+        assert_eq!(of("", "granularity=full"), "");
+        assert_eq!(of("granularity: Cross", "granularity=cross"), "");
+    }
+}

@@ -1,0 +1,293 @@
+//! Locations: do nodes share one that nobody meant, and who leads it?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, Site, annotate,
+    annotated,
+};
+use crate::diagnostic::{Label, Quoted, Severity};
+use crate::granularity::Granularity;
+use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::rules::roster::on_node;
+use crate::rules::{Finding, listed};
+use crate::snapshot::Node;
+
+/// Labels that name where a node is. Kubernetes knows the first two by the last two names too, which
+/// are older.
+const LABELS: [&str; 4] = [
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+];
+
+/// Returns what there is to tell about locations.
+pub(super) fn findings(site: &Site) -> Vec<Finding> {
+    let mut findings = missing_internal_ips(site);
+    if site.member.roster.granularity == Granularity::Location {
+        findings.extend(hidden_labels(site));
+        findings.extend(nameless(site));
+        findings.extend(several_leaders(site));
+    }
+    findings
+}
+
+/// Tells of nodes without an internal address in a location where others have one.
+fn missing_internal_ips(site: &Site) -> Vec<Finding> {
+    let granularity = site.member.roster.granularity;
+    let having = site
+        .nodes
+        .iter()
+        .filter(|it| it.1.internal_address().is_some());
+    let having: BTreeMap<&str, &str> = having
+        .map(|(node, kilo)| (kilo.location.as_str(), node.name.as_str()))
+        .collect();
+    let lacking = site.lively().filter_map(|(node, kilo)| {
+        let other = having.get(kilo.location.as_str())?;
+        let is_meant = kilo.internal_ip == InternalIp::Disabled;
+        let (what, severity) = match granularity {
+            _ if kilo.internal_address().is_some() => return None,
+            Granularity::Full => return None,
+            Granularity::Location if is_meant => return None,
+            Granularity::Location => ("it is a segment of its own", Severity::Notice),
+            Granularity::Cross => ("their Kilo agents crash", MISSING_INTERNAL_IP.severity),
+        };
+        let message = format!(
+            "has no internal address, but {} of its location has: {what}",
+            Quoted(other)
+        );
+        let key = annotation::INTERNAL_IP;
+        let place = match annotated(node, key) {
+            Some(_) => site.annotation(node, key),
+            None => site.place(node).key("name"),
+        };
+        let mut finding = on_node(
+            &MISSING_INTERNAL_IP,
+            site.member,
+            &node.name,
+            message,
+            &place,
+        );
+        finding.severity = severity;
+        Some(finding)
+    });
+    lacking.collect()
+}
+
+/// Tells of empty annotations that hide a label.
+fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
+    let label = &site.member.entry.topology_label;
+    site.lively().filter_map(move |(node, _)| {
+        let hidden = node.labels.get(label).filter(|it| !it.is_empty())?;
+        annotated(node, annotation::LOCATION).filter(|text| text.is_empty())?;
+        let message = format!(
+            "annotation {} is empty and hides the label {label}, which says {}",
+            annotation::LOCATION,
+            Quoted(hidden)
+        );
+        let place = site.annotation(node, annotation::LOCATION);
+        let mut finding = on_node(&EMPTY_LOCATION, site.member, &node.name, message, &place);
+        finding.help = Some(annotate(node, &format!("{}-", annotation::LOCATION)));
+        Some(finding)
+    })
+}
+
+/// Tells of nodes that fall into the location without a name because nothing names theirs.
+fn nameless(site: &Site) -> Vec<Finding> {
+    let located: Vec<(&Node, &KiloNode)> = site
+        .lively()
+        .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
+        .collect();
+    let is_unnamed = |node: &Node| {
+        annotated(node, annotation::LOCATION).is_none()
+            && !node.labels.contains_key(&site.member.entry.topology_label)
+    };
+    let unnamed = located.iter().filter(|it| is_unnamed(it.0));
+    let unnamed: Vec<&Node> = unnamed.map(|it| it.0).collect();
+    let label = &site.member.entry.topology_label;
+    if unnamed.len() == located.len() {
+        return by_another_label(site, &unnamed).into_iter().collect();
+    }
+    let told = unnamed.iter().map(|node| {
+        let message = format!(
+            "has no location: neither annotation {} nor label {label} says one, as for others",
+            annotation::LOCATION
+        );
+        let place = site.place(node).key("name");
+        on_node(&MISSING_LOCATION, site.member, &node.name, message, &place)
+    });
+    told.collect()
+}
+
+/// Tells of a cluster that is one location only because its nodes are labelled otherwise.
+fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
+    let entry = &site.member.entry;
+    let others = LABELS.iter().filter(|it| **it != entry.topology_label);
+    let (label, values) = others
+        .map(|label| {
+            let values = nodes.iter().filter_map(|node| node.labels.get(*label));
+            (*label, values.collect::<BTreeSet<_>>())
+        })
+        .find(|(_, values)| 1 < values.len())?;
+    let values = listed(values.iter().map(|value| Quoted(value).to_string()));
+    let message = format!(
+        "its {} nodes are one location: none has the label {}, but {label} says {values}",
+        nodes.len(),
+        entry.topology_label
+    );
+    let mut finding = Finding::on_cluster(&MISSING_LOCATION, &entry.name, message);
+    let labelled = nodes.iter().find(|node| node.labels.contains_key(label))?;
+    finding.labels.push(Label {
+        place: site.place(labelled).key("labels").key(label),
+        text: String::new(),
+    });
+    finding.help = Some(format!(
+        "if its Kilo runs with `--topology-label={label}`, give `{}` `topologyLabel: {label}`",
+        entry.name
+    ));
+    Some(finding)
+}
+
+/// Tells of locations in which more than one node volunteers.
+fn several_leaders(site: &Site) -> Vec<Finding> {
+    let formed = site.segments.formed.iter().filter_map(|segment| {
+        let member = |index: &usize| site.nodes.get(*index);
+        let volunteers = segment.members.iter().filter_map(member);
+        let volunteers: Vec<&Node> = volunteers
+            .filter(|it| it.1.volunteers)
+            .map(|it| it.0)
+            .collect();
+        let (leader, kilo) = site.nodes.get(segment.leader)?;
+        let second = volunteers.get(1)?;
+        let names = volunteers.iter().map(|it| Quoted(&it.name).to_string());
+        let message = format!(
+            "{} of {} volunteer to lead: {} does",
+            listed(names),
+            called(&kilo.location),
+            Quoted(&leader.name)
+        );
+        let mut finding = Finding::on_cluster(&SEVERAL_LEADERS, &site.member.entry.name, message);
+        finding.labels.push(Label {
+            place: site.annotation(second, annotation::LEADER),
+            text: String::new(),
+        });
+        Some(finding)
+    });
+    formed.collect()
+}
+
+fn called(location: &str) -> String {
+    match location {
+        "" => "the location without a name".to_owned(),
+        name => format!("location {}", Quoted(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    /// Returns what is told of two nodes in locations that say this.
+    fn of(fields: &str, granularity: &str, first: &str, second: &str) -> String {
+        let node = |name: &str, number: u8, key: &str, says: &str| {
+            let internal = if says.contains("internal-ip") {
+                ""
+            } else {
+                "internal-ip=192.168.0.1/24"
+            };
+            format!(
+                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} {internal} {says}\n"
+            )
+        };
+        let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
+        told(
+            super::super::findings,
+            &[("east", fields, &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    const REGION: &str = "label:topology.kubernetes.io/region=";
+    const ZONE: &str = "label:topology.kubernetes.io/zone=";
+
+    #[test]
+    fn a_node_without_a_location_among_others_is_told() {
+        insta::assert_snapshot!(of("", "location", "location=x", ""), @"
+        notice[missing-location] east/b: has no location: neither annotation kilo.squat.ai/location nor label topology.kubernetes.io/region says one, as for others
+          east.json#/nodes/1/name
+        ");
+        let label = |value: &str| format!("{REGION}{value}");
+        assert_eq!(of("", "location", "location=x", &label("y")), "");
+        assert_eq!(of("", "location", "", ""), "");
+        assert_eq!(
+            of("", "location", "location=x", "location="),
+            "",
+            "a person says so"
+        );
+        assert_eq!(of("", "full", "location=x", ""), "");
+    }
+
+    #[test]
+    fn another_label_is_told_where_it_tells_nodes_apart() {
+        let zone = |value: &str| format!("{ZONE}{value}");
+        insta::assert_snapshot!(of("", "location", &zone("a"), &zone("b")), @"
+        notice[missing-location] east: its 2 nodes are one location: none has the label topology.kubernetes.io/region, but topology.kubernetes.io/zone says `a`, `b`
+          east.json#/nodes/0/labels/topology.kubernetes.io~1zone 
+          help: if its Kilo runs with `--topology-label=topology.kubernetes.io/zone`, give `east` `topologyLabel: topology.kubernetes.io/zone`
+        ");
+        assert_eq!(of("", "location", &zone("a"), &zone("a")), "");
+        let fields = "topologyLabel: topology.kubernetes.io/zone";
+        assert_eq!(of(fields, "location", &zone("a"), &zone("b")), "");
+    }
+
+    #[test]
+    fn an_empty_annotation_hides_the_label() {
+        let hiding = format!("{REGION}eu location=");
+        insta::assert_snapshot!(of("", "location", &hiding, "location="), @"
+        notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and hides the label topology.kubernetes.io/region, which says `eu`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1location 
+          help: kubectl annotate node a --overwrite kilo.squat.ai/location-
+        ");
+        assert_eq!(of("", "full", &hiding, ""), "");
+    }
+
+    #[test]
+    fn two_volunteers_of_one_location_are_told() {
+        insta::assert_snapshot!(of("", "location", "leader=", "leader=true"), @"
+        notice[several-leaders] east: `a`, `b` of the location without a name volunteer to lead: `a` does
+          east.json#/nodes/1/annotations/kilo.squat.ai~1leader
+        ");
+        assert_eq!(of("", "location", "leader=", ""), "");
+        assert_eq!(
+            of("", "location", "leader= location=x", "leader= location=y"),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_node_without_an_internal_address_breaks_cross() {
+        insta::assert_snapshot!(of("", "cross", "internal-ip=", ""), @"
+        warning[missing-internal-ip] east/a: has no internal address, but `b` of its location has: their Kilo agents crash
+          east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
+        ");
+        insta::assert_snapshot!(of("", "cross", "force-internal-ip=- internal-ip=", ""), @"
+        warning[missing-internal-ip] east/a: has no internal address, but `b` of its location has: their Kilo agents crash
+          east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
+        ");
+        assert_eq!(of("", "cross", "internal-ip= location=x", ""), "");
+        assert_eq!(of("", "cross", "internal-ip=", "internal-ip="), "");
+        assert_eq!(of("", "full", "internal-ip=", ""), "");
+    }
+
+    #[test]
+    fn a_node_without_an_internal_address_is_a_segment_of_its_own() {
+        insta::assert_snapshot!(of("", "location", "internal-ip=", ""), @"
+        notice[missing-internal-ip] east/a: has no internal address, but `b` of its location has: it is a segment of its own
+          east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
+        ");
+        assert_eq!(
+            of("", "location", "force-internal-ip=- internal-ip=", ""),
+            ""
+        );
+    }
+}

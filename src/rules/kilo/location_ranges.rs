@@ -1,0 +1,312 @@
+//! Location ranges: what a node offers beside its own, by `allowed-location-ips`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::{
+    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotated,
+};
+use crate::diagnostic::{Label, Quoted};
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::annotation;
+use crate::mesh::Range;
+use crate::net::{Cidr, Cover, Interface};
+use crate::rules::roster::on_node;
+use crate::rules::{Finding, Rule, listed};
+use crate::snapshot::Node;
+
+/// What a node's annotation says.
+struct Offer<'a> {
+    node: &'a Node,
+    /// Which of the segments it is in.
+    segment: usize,
+    /// What Kilo reads, in order, each once.
+    ranges: BTreeSet<Cidr>,
+    /// What it passes over.
+    ignored: Vec<&'a str>,
+}
+
+/// Something of a node's own.
+#[derive(Clone, Copy)]
+struct Claim<'a> {
+    cidr: Cidr,
+    what: &'static str,
+    node: &'a str,
+    segment: usize,
+}
+
+/// Ranges of other clusters that this one sees, each with its owner.
+type Foreign<'f> = Cover<(&'f Member<'f>, &'f Range)>;
+
+/// Returns what there is to tell about location ranges.
+pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
+    let offers = offers(site);
+    if offers.is_empty() {
+        return Vec::new();
+    }
+    let claims = Claims::of(site);
+    let cluster = &site.member.entry.name;
+    let sources = fleet.sources(cluster).flat_map(|(_, source, _)| {
+        let ranges = source.entry.networks.all().into_iter();
+        ranges.map(move |range| (range.cidr, (source, range)))
+    });
+    let foreign: Foreign = sources.collect();
+    let declared = fleet
+        .memberships(cluster)
+        .flat_map(|it| it.entry.networks.all());
+    let declared: Vec<Cidr> = declared.map(|range| range.cidr).collect();
+    let mut findings = Vec::new();
+    for offer in &offers {
+        findings.extend(ignored(site, offer));
+        findings.extend(contested_within(site, offer, &claims));
+        findings.extend(contested_across(site, offer, &foreign));
+        findings.extend(undeclared(site, offer, &declared, &foreign));
+    }
+    findings
+}
+
+fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
+    let segments = segment_of(site);
+    let offers = site
+        .nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (node, kilo))| {
+            let is_lively = !kilo.stale && !site.left_out.contains(node.name.as_str());
+            let text = annotated(node, annotation::ALLOWED_LOCATION_IPS).filter(|_| is_lively)?;
+            let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
+            for entry in text.split(',').filter(|entry| !entry.is_empty()) {
+                match entry.parse() {
+                    Ok(range) => drop(ranges.insert(range)),
+                    Err(_) => ignored.push(entry),
+                }
+            }
+            Some(Offer {
+                node,
+                segment: *segments.get(&index)?,
+                ranges,
+                ignored,
+            })
+        });
+    offers.collect()
+}
+
+/// Returns which segment each node is in.
+fn segment_of(site: &Site) -> BTreeMap<usize, usize> {
+    let formed = site.segments.formed.iter().enumerate();
+    formed
+        .flat_map(|(segment, formed)| formed.members.iter().map(move |&node| (node, segment)))
+        .collect()
+}
+
+/// What nodes have of their own, to be asked by address.
+struct Claims<'a> {
+    /// By first address.
+    sorted: Vec<Claim<'a>>,
+    widest: Cover<Claim<'a>>,
+}
+
+impl<'f> Claims<'f> {
+    fn of(site: &Site<'f>) -> Self {
+        let segments = segment_of(site);
+        let nodes = site.nodes.iter().enumerate();
+        let nodes = nodes.filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
+        let mut sorted: Vec<Claim> = Vec::new();
+        for (segment, (node, kilo)) in nodes {
+            let wireguard = annotated(node, annotation::WIREGUARD_IP);
+            let wireguard = wireguard.and_then(|text| text.parse::<Interface>().ok());
+            let host = |address: IpAddr| Cidr::host(address);
+            let own = [
+                (kilo.pod_cidr, "pod CIDR"),
+                (kilo.internal_address().map(host), "internal address"),
+                (wireguard.map(|it| host(it.address)), "WireGuard address"),
+            ];
+            sorted.extend(own.into_iter().filter_map(|(cidr, what)| {
+                Some(Claim {
+                    cidr: cidr?,
+                    what,
+                    node: &node.name,
+                    segment,
+                })
+            }));
+        }
+        sorted.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length()));
+        let widest = sorted.iter().map(|claim| (claim.cidr, *claim)).collect();
+        Self { sorted, widest }
+    }
+
+    /// Returns something of another segment that shares an address with `range`.
+    ///
+    /// Only so many ranges hold one address as it has bits, so that passing over a segment's own
+    /// stays cheap whatever an annotation says.
+    fn of_others(&self, range: Cidr, segment: usize) -> Option<&Claim<'f>> {
+        let is_foreign = |claim: &&Claim| claim.segment != segment;
+        let around = || self.widest.holder(range.first()).map(|(_, claim)| claim);
+        let start = self
+            .sorted
+            .partition_point(|it| it.cidr.first() < range.first());
+        let inside = self.sorted.get(start..).unwrap_or_default().iter();
+        inside
+            .take_while(|claim| claim.cidr.first() <= range.last())
+            .find(is_foreign)
+            .or_else(|| around().filter(is_foreign))
+    }
+}
+
+fn on_offer(rule: &'static Rule, site: &Site, offer: &Offer, message: String) -> Finding {
+    let place = site.annotation(offer.node, annotation::ALLOWED_LOCATION_IPS);
+    on_node(rule, site.member, &offer.node.name, message, &place)
+}
+
+fn ignored(site: &Site, offer: &Offer) -> Option<Finding> {
+    let spaced = offer
+        .ignored
+        .iter()
+        .any(|entry| entry.trim().parse::<Cidr>().is_ok());
+    let entries = offer.ignored.iter().map(|entry| Quoted(entry).to_string());
+    if offer.ignored.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "of {}, Kilo passes over {}: not ranges",
+        annotation::ALLOWED_LOCATION_IPS,
+        listed(entries)
+    );
+    let mut finding = on_offer(&IGNORED_LOCATION_RANGE, site, offer, message);
+    finding.help = Some(if spaced {
+        "write the ranges with a comma and no space between".to_owned()
+    } else {
+        "write ranges such as `172.31.5.0/24`, and one address as `172.31.6.1/32`".to_owned()
+    });
+    Some(finding)
+}
+
+fn contested_within(site: &Site, offer: &Offer, claims: &Claims) -> Option<Finding> {
+    let mut contested = offer.ranges.iter().filter_map(|range| {
+        let claim = claims.of_others(*range, offer.segment)?;
+        Some((*range, *claim))
+    });
+    let (
+        range,
+        Claim {
+            cidr, what, node, ..
+        },
+    ) = contested.next()?;
+    let message = format!(
+        "location range {range} shares addresses with {what} {cidr} of {}, which is not in this \
+         location{}",
+        Quoted(node),
+        and_more(contested.count())
+    );
+    Some(on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message))
+}
+
+fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Finding> {
+    let mut contested = offer.ranges.iter().filter_map(|range| {
+        let (cidr, &(owner, declared)) = foreign.meeting(*range)?;
+        Some((*range, cidr, owner, declared))
+    });
+    let (range, cidr, owner, declared) = contested.next()?;
+    let message = format!(
+        "location range {range} shares addresses with {cidr} of {}, so Kilo drops it for a Peer \
+         that has these{}",
+        owner.entry.name,
+        and_more(contested.count())
+    );
+    let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
+    finding.labels.push(Label {
+        place: declared.place.clone(),
+        text: "declared here".to_owned(),
+    });
+    Some(finding)
+}
+
+fn undeclared(site: &Site, offer: &Offer, declared: &[Cidr], foreign: &Foreign) -> Option<Finding> {
+    let is_undeclared = |range: &&Cidr| {
+        !declared.iter().any(|it| it.contains(**range)) && foreign.meeting(**range).is_none()
+    };
+    let ranges: Vec<&Cidr> = offer.ranges.iter().filter(is_undeclared).collect();
+    if ranges.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "location range {} is not declared: only its own cluster reaches it",
+        listed(ranges.iter().map(ToString::to_string))
+    );
+    Some(on_offer(&UNDECLARED_LOCATION_RANGE, site, offer, message))
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    const FIELDS: &str =
+        "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, additionalCIDRs: [172.31.0.0/16]";
+
+    /// Returns what is told where one of two nodes, each a location of its own, offers this.
+    fn of(ranges: &str) -> String {
+        let node = |name: &str, number: u8, key: &str| {
+            format!(
+                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity=location internal-ip=192.168.{number}.1/24 location={name}"
+            )
+        };
+        let nodes = format!(
+            "{} allowed-location-ips={ranges}\n{}",
+            node("a", 1, "A"),
+            node("b", 2, "B")
+        );
+        told(
+            super::super::findings,
+            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    #[test]
+    fn what_kilo_cannot_read_is_told() {
+        insta::assert_snapshot!(of("172.31.5.0/24,·172.31.6.0/24,172.31.7.1"), @"
+        warning[ignored-location-range] east/a: of kilo.squat.ai/allowed-location-ips, Kilo passes over ` 172.31.6.0/24`, `172.31.7.1`: not ranges
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          help: write the ranges with a comma and no space between
+        ");
+        insta::assert_snapshot!(of("nonsense"), @"
+        warning[ignored-location-range] east/a: of kilo.squat.ai/allowed-location-ips, Kilo passes over `nonsense`: not ranges
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          help: write ranges such as `172.31.5.0/24`, and one address as `172.31.6.1/32`
+        ");
+    }
+
+    #[test]
+    fn quiet_on_declared_ranges_and_empty_entries() {
+        assert_eq!(of("172.31.5.0/24,172.31.6.1/32"), "");
+        assert_eq!(of("172.31.5.9/24,"), "");
+        assert_eq!(of(""), "");
+    }
+
+    #[test]
+    fn nodes_of_another_location_are_told_and_one_s_own_are_not() {
+        let contested = |ranges: &str| {
+            let told = of(ranges);
+            let lines = told.lines().filter(|line| line.contains("contested"));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 shares addresses with internal address 192.168.2.1/32 of `b`, which is not in this location");
+        insta::assert_snapshot!(contested("10.1.2.128/25,10.101.0.2/32"), @"warning[contested-location-range] east/a: location range 10.1.2.128/25 shares addresses with pod CIDR 10.1.2.0/24 of `b`, which is not in this location (and 1 more)");
+        assert_eq!(contested("192.168.1.0/24,10.1.1.0/24"), "");
+    }
+
+    #[test]
+    fn ranges_of_other_clusters_are_told() {
+        insta::assert_snapshot!(of("10.2.0.0/24"), @"
+        warning[contested-location-range] east/a: location range 10.2.0.0/24 shares addresses with 10.2.0.0/16 of west, so Kilo drops it for a Peer that has these
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
+        ");
+    }
+}

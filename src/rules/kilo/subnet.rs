@@ -1,0 +1,73 @@
+//! Subnets: has Kilo an address for every tunnel end?
+
+use super::{FULL_SUBNET, Site};
+use crate::diagnostic::Label;
+use crate::kilo::node::annotation;
+use crate::net::{Cidr, Interface};
+use crate::rules::Finding;
+
+/// Returns what there is to tell about a cluster of more segments than its subnet has addresses.
+pub(super) fn finding(site: &Site) -> Option<Finding> {
+    let (node, subnet) = site.nodes.iter().find_map(|(node, _)| {
+        let text = node.annotations.get(annotation::WIREGUARD_IP)?;
+        let interface: Interface = text.parse().ok()?;
+        Some((*node, interface.network))
+    })?;
+    let room = room(subnet)?;
+    let formed = site.segments.formed.iter();
+    let leaders = formed.filter(|it| site.nodes.get(it.leader).is_some_and(|it| it.1.is_ready()));
+    let segments = leaders.count();
+    if segments <= room {
+        return None;
+    }
+    let message = format!(
+        "Kilo's subnet {subnet} has room for {room} of {segments} segments: the others get no address"
+    );
+    let mut finding = Finding::on_cluster(&FULL_SUBNET, &site.member.entry.name, message);
+    finding.labels.push(Label {
+        place: site.annotation(node, annotation::WIREGUARD_IP),
+        text: "its length is that of the subnet".to_owned(),
+    });
+    finding.help = Some(
+        "give all Kilo pods of the cluster a wider `--subnet`, and its entry the same range"
+            .to_owned(),
+    );
+    Some(finding)
+}
+
+/// Returns how many addresses Kilo hands out: all but the first. `None` for more than any cluster
+/// needs.
+fn room(subnet: Cidr) -> Option<usize> {
+    let bits = Cidr::host(subnet.first()).prefix_length() - subnet.prefix_length();
+    let addresses = 1usize.checked_shl(u32::from(bits))?;
+    Some(addresses - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::tests::told;
+
+    fn of(first: &str, second: &str) -> String {
+        let node = |name: &str, number: u8, key: &str, wg: &str| {
+            format!(
+                "{name} pod=10.1.{number}.0/24 key={key} endpoint=198.18.0.{number}:51820 granularity=full wg={wg}\n"
+            )
+        };
+        let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
+        told(
+            super::super::findings,
+            &[("east", "", &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    #[test]
+    fn the_first_address_is_nobody_s() {
+        insta::assert_snapshot!(of("10.101.0.1/31", ""), @"
+        warning[full-subnet] east: Kilo's subnet 10.101.0.0/31 has room for 1 of 2 segments: the others get no address
+          east.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip its length is that of the subnet
+          help: give all Kilo pods of the cluster a wider `--subnet`, and its entry the same range
+        ");
+        assert_eq!(of("10.101.0.1/30", "10.101.0.2/30"), "");
+        assert_eq!(of("fd00::1/64", ""), "");
+    }
+}
