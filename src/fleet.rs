@@ -18,8 +18,8 @@ pub struct Fleet<'a> {
     members: Vec<Member<'a>>,
     /// Every cluster, and which members it is.
     clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
-    /// Keys that more than one node of the fleet claims, and who does.
-    contested: BTreeMap<[u8; 32], Vec<Claimant<'a>>>,
+    /// Usable keys that more than one node of the fleet claims, and who does.
+    contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
 }
 
 /// One cluster in one mesh.
@@ -161,9 +161,13 @@ impl<'a> Fleet<'a> {
 
     /// Returns who claims `key`, if more than one node of the fleet does.
     pub fn claimants(&self, key: &PublicKey) -> &[Claimant<'a>] {
-        self.contested
-            .get(key.as_bytes())
-            .map_or(&[], Vec::as_slice)
+        self.contested.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the claimants of every key that more than one node of the fleet claims, whether they
+    /// are left out or not, in order of cluster and node.
+    pub fn contested(&self) -> impl Iterator<Item = &[Claimant<'a>]> {
+        self.contested.values().map(Vec::as_slice)
     }
 
     /// Returns the kind of address that `target`'s Kilo can route.
@@ -260,12 +264,13 @@ impl<'a> Member<'a> {
 
 fn contested<'a>(
     snapshots: impl Iterator<Item = (&'a ClusterName, &'a SnapshotFile)>,
-) -> BTreeMap<[u8; 32], Vec<Claimant<'a>>> {
+) -> BTreeMap<PublicKey, Vec<Claimant<'a>>> {
     let mut claims = Vec::new();
     for (cluster, file) in snapshots {
         for node in &file.snapshot.nodes {
             let text = node.annotations.get(crate::kilo::node::annotation::KEY);
-            let key = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text));
+            let bytes = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text));
+            let key = bytes.and_then(|bytes| PublicKey::try_from(bytes).ok());
             claims.extend(key.map(|key| (key, cluster, file, node)));
         }
     }

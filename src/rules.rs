@@ -187,13 +187,9 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     members.sort_by_key(|member| (&member.entry.name, member.rank));
     let mut findings: Vec<Finding> = members.iter().flat_map(|it| roster::findings(it)).collect();
     findings.extend(plan.map(plan::findings).unwrap_or_default());
-    let questions = [
-        ranges::findings,
-        identity::findings,
-        endpoints::findings,
-        kilo::findings,
-    ];
+    let questions = [ranges::findings, endpoints::findings, kilo::findings];
     findings.extend(questions.iter().flat_map(|question| question(fleet)));
+    findings.extend(identity::findings(fleet, plan));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }

@@ -239,6 +239,12 @@ impl Snapshot {
         Ok(plain(text))
     }
 
+    /// Returns the node of a name.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        let position = self.nodes.binary_search_by(|it| it.name.as_str().cmp(name));
+        self.nodes.get(position.ok()?)
+    }
+
     /// Returns the uids of the nodes in a snapshot file, as far as it is one.
     pub fn uids(text: &str) -> Vec<String> {
         let file: Result<Uids, _> = serde_json::from_str(text);

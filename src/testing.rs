@@ -1,6 +1,61 @@
-//! Nodes as text, for tests.
+//! Nodes and whole meshes as text, for tests.
 
-use crate::snapshot::{Address, AddressKind, Node};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::document::Source;
+use crate::fleet::{Fleet, SnapshotFile};
+use crate::mesh;
+use crate::name::ClusterName;
+use crate::plan::plan;
+use crate::rules;
+use crate::snapshot::{Address, AddressKind, Node, Snapshot};
+
+/// Returns what the rules tell about meshes and their clusters, each given with its nodes a line
+/// each.
+pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
+    let source = Source::parse("mesh.yaml", meshes).unwrap();
+    let reading = mesh::read(&[source]);
+    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let snapshots = clusters
+        .iter()
+        .map(|(name, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
+            let mut nodes: Vec<Node> = nodes.collect();
+            for (position, node) in nodes.iter_mut().enumerate() {
+                node.position = position;
+            }
+            let snapshot = Snapshot::new(cluster.clone(), nodes).unwrap();
+            let source = Arc::from(format!("{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        })
+        .collect();
+    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    let mut text = String::new();
+    for finding in rules::findings(&fleet, Some(&plan)) {
+        let (rule, severity) = (finding.rule.name, finding.severity);
+        let subject = finding.subject().unwrap_or_default();
+        let _ = writeln!(text, "{severity}[{rule}] {subject}: {}", finding.message);
+        for label in &finding.labels {
+            let (source, pointer) = (&label.place.source, &label.place.pointer);
+            let _ = writeln!(text, "  {source}#{pointer} {}", label.text);
+        }
+    }
+    text
+}
+
+/// Returns a mesh of clusters, each given as the fields of its entry.
+pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
+    let mut text = format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {name} }}\nspec:\n  clusters:\n"
+    );
+    for fields in clusters {
+        let _ = writeln!(text, "  - {{ {fields} }}");
+    }
+    text
+}
 
 /// Three keys, by letter.
 pub(crate) fn key(letter: &str) -> String {
@@ -13,7 +68,7 @@ pub(crate) fn key(letter: &str) -> String {
 }
 
 /// Reads a node from `name what=value …`: `pod`, `label` (or `label:KEY`), `external`, `internal`
-/// (addresses), `stale`; all else is an annotation of Kilo's, where `·` stands for a space.
+/// (addresses), `stale`, `uid`; all else is an annotation of Kilo's, where `·` stands for a space.
 pub(crate) fn node(line: &str) -> Node {
     let mut words = line.split_whitespace();
     let mut node = Node {
@@ -33,6 +88,7 @@ pub(crate) fn node(line: &str) -> Node {
             "internal" => node.addresses.push(address(AddressKind::InternalIP)),
             "label" => drop(node.labels.insert("pick".to_owned(), value)),
             "stale" => node.stale = true,
+            "uid" => node.uid = value,
             "key" => drop(
                 node.annotations
                     .insert("kilo.squat.ai/key".to_owned(), key(&value)),

@@ -120,6 +120,14 @@ impl FromStr for PublicKey {
         let bytes = STANDARD.decode(text).map_err(|_| KeyError::Encoding)?;
         let length = bytes.len();
         let key: [u8; 32] = bytes.try_into().map_err(|_| KeyError::Length(length))?;
+        key.try_into()
+    }
+}
+
+impl TryFrom<[u8; 32]> for PublicKey {
+    type Error = KeyError;
+
+    fn try_from(key: [u8; 32]) -> Result<Self, KeyError> {
         if key == [0; 32] {
             return Err(KeyError::Zero);
         }

@@ -126,6 +126,16 @@ fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> 
         }
     };
     let cidr = interface.network;
+    if cidr.prefix_length() == 0 {
+        let family = cidr.family();
+        let message = format!("{} is every {family} address there is", Quoted(text));
+        told.push(
+            Diagnostic::error("default-route", message)
+                .at(place, "")
+                .help("write the ranges that the cluster itself uses"),
+        );
+        return None;
+    }
     if !interface.is_network() {
         let message = format!("{} has host bits set and is read as {cidr}", Quoted(text));
         let help = format!("write `{cidr}`");
@@ -181,6 +191,8 @@ spec:
             "f: \"\\e[31m\"",
             "g: 10.5.0.9/16",
             "h: fd00::1/64",
+            "i: 10.0.0.0/0",
+            "j: '::/0'",
         ];
         insta::assert_snapshot!(told(&mesh("m", &ranges)), @r#"
         error[invalid-range]: not a range: `10.0.0.0` has no prefix length, as in `10.0.0.0/16`
@@ -201,6 +213,12 @@ spec:
         warning[host-bits]: `fd00::1/64` has host bits set and is read as fd00::/64
           13:36 | fd00::1/64
           help: write `fd00::/64`
+        error[default-route]: `10.0.0.0/0` is every IPv4 address there is
+          14:36 | 10.0.0.0/0
+          help: write the ranges that the cluster itself uses
+        error[default-route]: `::/0` is every IPv6 address there is
+          15:36 | '::/0'
+          help: write the ranges that the cluster itself uses
         "#);
     }
 }

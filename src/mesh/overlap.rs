@@ -15,6 +15,9 @@ const REPETITIONS: usize = 4;
 /// How many overlaps of one mesh are told.
 const TOLD: usize = 1000;
 
+/// Where Kilo takes WireGuard addresses from, if nobody tells it otherwise.
+const KILO_SUBNET: &str = "10.4.0.0/16";
+
 struct Claim<'a> {
     whose: &'a Draft,
     range: &'a Range,
@@ -49,9 +52,23 @@ fn told(later: &Claim, earlier: &Claim) -> Diagnostic {
     } else {
         format!("{own} of {whose} overlaps {other} of {others}")
     };
-    Diagnostic::error("overlapping-ranges", message)
+    let told = Diagnostic::error("overlapping-ranges", message)
         .at(later.range.place.clone(), format!("of {whose}"))
-        .at(earlier.range.place.clone(), format!("of {others}"))
+        .at(earlier.range.place.clone(), format!("of {others}"));
+    match default_subnet(own, other) {
+        Some(help) if !same_cluster => told.help(help),
+        _ => told,
+    }
+}
+
+/// Says what to do where two clusters have the range that Kilo takes if nobody tells it otherwise.
+pub(super) fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
+    (own == other && own.to_string() == KILO_SUBNET).then(|| {
+        format!(
+            "{KILO_SUBNET} is Kilo's default in every cluster: start Kilo in one of the two with \
+             another `--subnet`, and declare that"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -81,6 +98,16 @@ spec:
         error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
           8:49 | 10.4.2.0/24 | of `b`
           8:36 | 10.4.0.0/16 | of `b`
+        ");
+    }
+
+    #[test]
+    fn two_clusters_with_kilo_s_default_are_told_how_to_change_it() {
+        insta::assert_snapshot!(told(&mesh("m", &["a: 10.4.0.0/16", "b: 10.4.0.0/16"])), @"
+        error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.4.0.0/16 of `a`
+          7:36 | 10.4.0.0/16 | of `b`
+          6:36 | 10.4.0.0/16 | of `a`
+          help: 10.4.0.0/16 is Kilo's default in every cluster: start Kilo in one of the two with another `--subnet`, and declare that
         ");
     }
 

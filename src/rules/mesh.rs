@@ -19,6 +19,7 @@ rules! {
     COLLIDING_NAMES = "colliding-names" Error;
     COMPLEX_KEY = "complex-key" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error;
+    DEFAULT_ROUTE = "default-route" Error;
     DUPLICATE_CLUSTER = "duplicate-cluster" Error;
     DUPLICATE_FIELD = "duplicate-field" Error;
     DUPLICATE_HUB = "duplicate-hub" Warning;

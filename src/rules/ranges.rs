@@ -1,7 +1,16 @@
 //! Do ranges overlap, or lie outside of what was declared?
 
 use super::Finding;
+use crate::diagnostic::Label;
 use crate::fleet::Fleet;
+use crate::kilo::node::annotation;
+use crate::net::Interface;
+use crate::place::Place;
+use crate::snapshot::Node;
+
+mod declared;
+mod flat;
+mod subnet;
 
 rules! {
     "ranges" about Plan;
@@ -13,9 +22,38 @@ rules! {
     UNUSED_ADDRESS = "unused-address" Notice;
     OVERLAPPING_NODE_POD_CIDR = "overlapping-node-pod-cidr" Warning;
     ADDRESS_IN_POD_CIDR = "address-in-pod-cidr" Warning;
+    UNROUTABLE_RANGE = "unroutable-range" Error;
+    PUBLIC_RANGE = "public-range" Notice;
+    UMBRELLA_RANGE = "umbrella-range" Notice;
+    MISPLACED_WIREGUARD_IP = "misplaced-wireguard-ip" Warning;
+    OVERLAPPING_SUBNET = "overlapping-subnet" Warning;
 }
 
 /// Returns what there is to tell about the ranges of clusters and nodes.
-pub(super) fn findings(_fleet: &Fleet) -> Vec<Finding> {
-    Vec::new()
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    // All meshes say the same about a cluster's ranges, so the first stands for all.
+    let clusters = fleet.clusters();
+    let members = clusters.filter_map(|cluster| fleet.memberships(cluster).next());
+    let mut findings: Vec<Finding> = members
+        .flat_map(|member| {
+            let mut findings = declared::findings(member.entry);
+            findings.extend(flat::findings(member));
+            findings
+        })
+        .collect();
+    findings.extend(subnet::findings(fleet));
+    findings
 }
+
+/// Returns the WireGuard address that a node has, in its subnet, if what it says is one.
+fn wireguard_ip(node: &Node) -> Option<Interface> {
+    node.annotations.get(annotation::WIREGUARD_IP)?.parse().ok()
+}
+
+fn label(place: Place, text: impl Into<String>) -> Label {
+    let text = text.into();
+    Label { place, text }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use crate::name::ClusterName;
 use crate::net::{self, Cidr};
 
 use super::{Member, Members};
+use crate::mesh::overlap::default_subnet;
 use crate::mesh::{Mesh, Range};
 
 /// How many overlaps are told.
@@ -110,9 +111,13 @@ fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Diagnostic {
         whose(earlier),
     );
     let label = |claim: &Claim| format!("of `{}`", claim.member.entry.name);
-    Diagnostic::error("overlapping-ranges", message)
+    let told = Diagnostic::error("overlapping-ranges", message)
         .at(later.range.place.clone(), label(later))
-        .at(earlier.range.place.clone(), label(earlier))
+        .at(earlier.range.place.clone(), label(earlier));
+    match default_subnet(later.range.cidr, earlier.range.cidr) {
+        Some(help) => told.help(help),
+        None => told,
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,97 @@
+//! Endpoints at which two nodes are to be dialled.
+
+use std::collections::BTreeSet;
+
+use super::object::Twins;
+use super::{SHARED_ENDPOINT, label};
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::annotation;
+use crate::place::Place;
+use crate::roster::Speaker;
+use crate::rules::{Finding, bare};
+
+/// Annotations from which an endpoint may come.
+const ANNOTATIONS: [&str; 3] = [
+    annotation::CLUSTERMESH_ENDPOINT,
+    annotation::FORCE_ENDPOINT,
+    annotation::ENDPOINT,
+];
+
+/// A speaker that others dial.
+#[derive(Clone, Copy)]
+struct Dialled<'a> {
+    member: &'a Member<'a>,
+    speaker: &'a Speaker,
+}
+
+/// Returns the speakers with the endpoint of one before them: of all meshes, as an endpoint is one
+/// place in the world, or on the network that all of them share.
+pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
+    let members = fleet.members().iter();
+    let mut dialled: Vec<Dialled> = members
+        .flat_map(|member| {
+            let speakers = member.roster.speakers.iter();
+            let with_endpoint = speakers.filter(|it| it.endpoint.is_some());
+            with_endpoint.map(move |speaker| Dialled { member, speaker })
+        })
+        .collect();
+    // Stable, so that of one endpoint the speakers stay in order of rank and name.
+    dialled.sort_by_key(|it| &it.speaker.endpoint);
+    let mut findings = Vec::new();
+    for alike in dialled.chunk_by(|a, b| a.speaker.endpoint == b.speaker.endpoint) {
+        let Some((first, rest)) = alike.split_first() else {
+            continue;
+        };
+        let mut known = BTreeSet::from([first.who()]);
+        // With one key they are one machine, or a copy, which is told already.
+        let others = rest.iter().filter(|it| {
+            let is_twin = twins
+                .iter()
+                .any(|twins| twins.has(&it.member.entry.name, it.who().1));
+            known.insert(it.who()) && it.speaker.key != first.speaker.key && !is_twin
+        });
+        findings.extend(others.filter_map(|it| finding(*it, *first)));
+    }
+    findings
+}
+
+impl<'a> Dialled<'a> {
+    fn who(self) -> (&'a str, &'a str) {
+        let cluster = self.member.entry.name.as_str();
+        (cluster, self.speaker.leader.as_str())
+    }
+
+    /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
+    fn place(self) -> Place {
+        let place = &self.speaker.place;
+        let endpoint = self.speaker.endpoint.as_ref();
+        let Some(node) = self.member.file.snapshot.node(self.who().1) else {
+            return place.clone();
+        };
+        let is_it = |key: &&&str| {
+            let text = node.annotations.get(**key);
+            endpoint.is_some() && text.and_then(|it| it.parse().ok()).as_ref() == endpoint
+        };
+        match ANNOTATIONS.iter().find(is_it) {
+            Some(key) => place.key("annotations").key(key),
+            None => place.key("addresses"),
+        }
+    }
+}
+
+fn finding(again: Dialled, first: Dialled) -> Option<Finding> {
+    let (cluster, node) = first.who();
+    let whose = format!("{cluster}/{}", bare(node));
+    let endpoint = again.speaker.endpoint.as_ref()?;
+    let message = format!("endpoint {endpoint} is that of {whose} too");
+    let (cluster, node) = (&again.member.entry.name, again.who().1);
+    let mut finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message);
+    finding.labels = vec![
+        label(again.place(), "again here"),
+        label(first.place(), format!("of {whose}")),
+    ];
+    let help = "behind one address every node needs a port of its own: annotate each with \
+                kilo.squat.ai/force-endpoint, and forward the ports";
+    finding.help = Some(help.to_owned());
+    Some(finding)
+}

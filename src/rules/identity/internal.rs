@@ -1,0 +1,74 @@
+//! Internal addresses that Kilo has for two nodes of a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::{SHARED_INTERNAL_IP, label};
+use crate::diagnostic::Quoted;
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::{KiloNode, annotation};
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::roster::RangeReason;
+use crate::rules::Finding;
+use crate::snapshot::{Node, Snapshot};
+
+/// Returns the usable nodes with the internal address of one before them.
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    let clusters = fleet.clusters();
+    let members = clusters.filter_map(|cluster| fleet.memberships(cluster).next());
+    members.flat_map(of_cluster).collect()
+}
+
+fn of_cluster(member: &Member) -> Vec<Finding> {
+    let told = told(member);
+    let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for node in &member.file.snapshot.nodes {
+        if !member.roster.usable.contains(&node.name) {
+            continue;
+        }
+        let kilo = KiloNode::read(node, &member.entry.topology_label);
+        let Some(address) = kilo.internal_address() else {
+            continue;
+        };
+        match first.get(&address) {
+            None => drop(first.insert(address, node)),
+            Some(_) if told.contains(&(&node.name, Cidr::host(address).to_string())) => {}
+            Some(first) => findings.push(finding(member, address, node, first)),
+        }
+    }
+    findings
+}
+
+/// Returns the nodes and host routes of which it is told already that another node has them: those
+/// that are declared.
+fn told<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
+    let lost = member.roster.lost.iter();
+    let taken = lost.filter(|it| matches!(it.reason, RangeReason::Taken { .. }));
+    taken.map(|it| (&it.node, it.range.clone())).collect()
+}
+
+fn finding(member: &Member, address: IpAddr, node: &Node, first: &Node) -> Finding {
+    let whose = Quoted(&first.name);
+    let message = format!("internal address {address} is that of {whose} too");
+    let cluster = &member.entry.name;
+    let mut finding = Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message);
+    finding.labels = vec![
+        label(place(member, node), "again here"),
+        label(place(member, first), format!("of {whose}")),
+    ];
+    let help = "annotate each node with its own address, such as \\
+                kilo.squat.ai/force-internal-ip: 192.168.1.1/24";
+    finding.help = Some(help.to_owned());
+    finding
+}
+
+/// Returns where the snapshot has the internal address that Kilo uses.
+fn place(member: &Member, node: &Node) -> Place {
+    let annotations = Snapshot::place(&member.file.source, node.position).key("annotations");
+    let is_there = |key: &&str| node.annotations.contains_key(*key);
+    let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];
+    let key = keys.into_iter().find(is_there);
+    annotations.key(key.unwrap_or(annotation::INTERNAL_IP))
+}

@@ -1,0 +1,82 @@
+//! Keys that more than one node has, although no plan has had to choose between them.
+
+use std::collections::BTreeSet;
+
+use super::object::Twins;
+use super::{CLONED_KEY, label};
+use crate::fleet::{Claimant, Fleet};
+use crate::kilo::node::annotation;
+use crate::plan::{CutOff, Plan};
+use crate::roster::Reason;
+use crate::rules::{Finding, bare};
+
+/// Clusters and nodes.
+type Nodes<'a> = BTreeSet<(&'a str, &'a str)>;
+
+/// Returns the claimants of a key that nothing else names.
+pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> Vec<Finding> {
+    let named = named(fleet, plan);
+    let is_named = |it: &Claimant| {
+        named.contains(&(it.cluster.as_str(), it.node))
+            || twins.iter().any(|twins| twins.has(it.cluster, it.node))
+    };
+    let mut findings = Vec::new();
+    for claimants in fleet.contested() {
+        let Some(other) = claimants
+            .iter()
+            .find(|it| is_named(it))
+            .or(claimants.first())
+        else {
+            continue;
+        };
+        let rest = claimants.iter().filter(|it| !std::ptr::eq(*it, other));
+        findings.extend(rest.filter(|it| !is_named(it)).map(|it| finding(it, other)));
+    }
+    findings
+}
+
+/// Returns the nodes of which a finding about their keys is told already.
+fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
+    let mut named = Nodes::new();
+    for member in fleet.members() {
+        let cluster = member.entry.name.as_str();
+        for left_out in &member.roster.left_out {
+            if let Reason::DuplicateKey(owner) = &left_out.reason {
+                named.extend([(cluster, left_out.node.as_str()), (cluster, owner)]);
+            }
+        }
+    }
+    for cut in plan.iter().flat_map(|plan| &plan.cuts) {
+        match &cut.what {
+            CutOff::OwnKey { node, own, .. } => {
+                named.insert((cut.source.as_str(), node.as_str()));
+                named.insert((cut.target.as_str(), own));
+            }
+            CutOff::SharedKey {
+                node,
+                keeper,
+                keeper_node,
+                ..
+            } => {
+                named.insert((cut.source.as_str(), node.as_str()));
+                named.insert((keeper.as_str(), keeper_node.as_str()));
+            }
+            _ => {}
+        }
+    }
+    named
+}
+
+fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
+    let whose = format!("{}/{}", other.cluster, bare(other.node));
+    let message = format!("same public key as {whose}");
+    let mut finding = Finding::on_node(&CLONED_KEY, claimant.cluster, claimant.node, message);
+    let key = |it: &Claimant| it.place.key("annotations").key(annotation::KEY);
+    finding.labels = vec![
+        label(key(claimant), "again here"),
+        label(key(other), format!("of {whose}")),
+    ];
+    let help = "on the machine that was cloned, delete /var/lib/kilo/key and restart its Kilo pod";
+    finding.help = Some(help.to_owned());
+    finding
+}

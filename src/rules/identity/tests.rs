@@ -1,0 +1,151 @@
+//! Identities that two nodes have: whole meshes, as text.
+
+use crate::testing::{findings, mesh_of};
+
+const A: &str = "name: a, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
+const B: &str = "name: b, podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
+const C: &str = "name: c, podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.203.0.0/24";
+
+const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1";
+const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
+const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/24 key=C external=198.18.113.3";
+
+/// Returns what is told of three clusters in which `a` is the hub.
+fn told(a: &str, b: &str, c: &str) -> String {
+    let mesh = mesh_of("m", &[A, B, C]);
+    let mesh = format!("{mesh}  topology: {{ mode: Hub, hubs: [a] }}\n");
+    findings(&mesh, &[("a", a), ("b", b), ("c", c)])
+}
+
+#[test]
+fn nodes_of_their_own_are_quiet() {
+    assert_eq!(told(NODE_A, NODE_B, NODE_C), "");
+}
+
+#[test]
+fn a_key_in_two_meshes_is_told() {
+    let d = "name: d, podCIDRs: [10.4.0.0/16], wireguardCIDR: 10.204.0.0/24";
+    let meshes = [mesh_of("m", &[A, B]), mesh_of("k", &[C, d])].join("---\n");
+    let node_c = NODE_C.replace("key=C", "key=B");
+    let node_d = "d pod=10.4.1.0/24 wg=10.204.0.1/24 key=C external=198.18.113.4";
+    let clusters = [("a", NODE_A), ("b", NODE_B), ("c", &node_c), ("d", node_d)];
+    insta::assert_snapshot!(findings(&meshes, &clusters), @"
+    warning[cloned-key] c/c: same public key as b/b
+      c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
+      b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
+    ");
+}
+
+#[test]
+fn a_key_that_the_plan_settles_is_told_there_only() {
+    let spokes = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=B"));
+    assert!(spokes.contains("[key-in-two-clusters]"), "{spokes}");
+    assert!(!spokes.contains("[cloned-key]"), "{spokes}");
+    let hub = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=A"));
+    assert!(hub.contains("[key-of-target-node]"), "{hub}");
+    assert!(!hub.contains("[cloned-key]"), "{hub}");
+}
+
+#[test]
+fn a_key_of_a_node_that_is_left_out_is_told() {
+    let two = format!("{NODE_A} granularity=full\nz pod=10.1.2.0/24 key=A granularity=full");
+    let stranger = "c pod=192.168.0.0/24 wg=10.203.0.1/24 key=B external=198.18.113.3";
+    insta::assert_snapshot!(told(&two, NODE_B, stranger), @"
+    error[contradicted-declaration] c: 1 of 1 nodes have their pod CIDR outside the declared ranges
+      mesh.yaml#/spec/clusters/2/podCIDRs contradicted
+    warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+      a.json#/nodes/1/name 
+    warning[silent-cluster] c: nobody will reach it: its only node is left out
+    warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is in no declared range
+      c.json#/nodes/0/podCIDRs/0 
+    warning[cloned-key] a/z: same public key as a/a
+      a.json#/nodes/1/annotations/kilo.squat.ai~1key again here
+      a.json#/nodes/0/annotations/kilo.squat.ai~1key of a/a
+    warning[cloned-key] c/c: same public key as b/b
+      c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
+      b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
+    ");
+}
+
+#[test]
+fn an_unusable_key_is_nobody_s() {
+    let zero = "key=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    let (b, c) = (NODE_B.replace("key=B", zero), NODE_C.replace("key=C", zero));
+    let told = told(NODE_A, &b, &c);
+    assert!(!told.contains("[cloned-key]"), "{told}");
+}
+
+#[test]
+fn one_endpoint_for_two_is_told_wherever_they_are() {
+    let c = NODE_C.replace("external=198.18.113.3", "force-endpoint=198.18.113.2:51820");
+    insta::assert_snapshot!(told(NODE_A, NODE_B, &c), @"
+    warning[shared-endpoint] c/c: endpoint 198.18.113.2:51820 is that of b/b too
+      c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
+      b.json#/nodes/0/addresses of b/b
+    ");
+}
+
+#[test]
+fn endpoints_are_compared_as_what_they_mean() {
+    let node = |node: &str, endpoint: &str| {
+        let head = node.split(" external").next().unwrap();
+        format!("{head} force-endpoint={endpoint}")
+    };
+    for (one, other, is_same) in [
+        ("[fd00:0::0:1]:51820", "[fd00::1]:51820", true),
+        ("198.18.113.9:51820", "[::ffff:198.18.113.9]:51820", true),
+        ("198.18.113.9:51820", "198.18.113.9:51821", false),
+        ("[fd00::1]:51820", "[fd00::2]:51820", false),
+    ] {
+        let told = told(NODE_A, &node(NODE_B, one), &node(NODE_C, other));
+        assert_eq!(told.contains("[shared-endpoint]"), is_same, "{told}");
+    }
+}
+
+#[test]
+fn one_machine_is_not_told_of_twice() {
+    let same = "key=B external=198.18.113.2";
+    let c = NODE_C.replace("key=C external=198.18.113.3", same);
+    let told = told(NODE_A, NODE_B, &c);
+    assert!(!told.contains("[shared-endpoint]"), "{told}");
+}
+
+#[test]
+fn one_cluster_under_two_names_is_told_as_such() {
+    let b = format!("{NODE_B} uid=1 granularity=full\nx uid=2\ny uid=3");
+    let c = b.replace("10.2.", "10.3.").replace("10.202.", "10.203.");
+    insta::assert_snapshot!(told(NODE_A, &b, &c), @"
+    warning[missing-pod-cidr] b/x: left out: no pod CIDR is assigned
+      b.json#/nodes/1/podCIDRs 
+    warning[missing-pod-cidr] b/y: left out: no pod CIDR is assigned
+      b.json#/nodes/2/podCIDRs 
+    warning[missing-pod-cidr] c/x: left out: no pod CIDR is assigned
+      c.json#/nodes/1/podCIDRs 
+    warning[missing-pod-cidr] c/y: left out: no pod CIDR is assigned
+      c.json#/nodes/2/podCIDRs 
+    warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks first (in a)
+      c.json#/nodes/0/annotations/kilo.squat.ai~1key 
+      b.json#/nodes/0/annotations/kilo.squat.ai~1key 
+    warning[node-in-two-clusters] c: 3 of its 3 nodes are, by their UIDs, nodes of `b`, such as `b`
+      c.json#/nodes/0/uid in `c`
+      b.json#/nodes/0/uid in `b`
+    ");
+}
+
+#[test]
+fn an_internal_address_that_two_nodes_have_is_told_unless_it_is_declared() {
+    let two = format!(
+        "{NODE_A} granularity=full internal-ip=10.0.2.15/24\n\
+         z pod=10.1.2.0/24 wg=10.201.0.2/24 key=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= external=198.18.113.9 granularity=full internal-ip=10.0.2.15/24"
+    );
+    insta::assert_snapshot!(told(&two, NODE_B, NODE_C), @"
+    warning[shared-internal-ip] a/z: internal address 10.0.2.15 is that of `a` too
+      a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip again here
+      a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip of `a`
+    ");
+    let a = format!("{A}, additionalCIDRs: [10.0.2.0/24]");
+    let mesh = mesh_of("m", &[&a, B]);
+    let declared = findings(&mesh, &[("a", &two), ("b", NODE_B)]);
+    assert!(declared.contains("[duplicate-address]"), "{declared}");
+    assert!(!declared.contains("[shared-internal-ip]"), "{declared}");
+}

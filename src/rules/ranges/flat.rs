@@ -1,0 +1,112 @@
+//! Flat lists: what an entry of `allowedNetworks` is for, as far as nodes show it.
+
+use std::net::IpAddr;
+
+use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label, wireguard_ip};
+use crate::fleet::Member;
+use crate::kilo::node::annotation;
+use crate::mesh::{Networks, Range};
+use crate::net::Cidr;
+use crate::roster::Speaker;
+use crate::rules::Finding;
+
+/// The WireGuard address of a speaker, and which range of the list holds it.
+struct Held<'a> {
+    speaker: &'a Speaker,
+    address: IpAddr,
+    range: usize,
+}
+
+/// Returns what there is to tell of one cluster, if it declares its ranges as a flat list.
+pub(super) fn findings(member: &Member) -> Vec<Finding> {
+    let Networks::Flat { allowed } = &member.entry.networks else {
+        return Vec::new();
+    };
+    let held = held(member, allowed);
+    let home = home(&held, allowed);
+    let mut findings = Vec::new();
+    if let Some((_, home)) = home.filter(|(_, range)| holds_pods(range, &member.roster.speakers)) {
+        findings.push(umbrella(member, home));
+    }
+    let strays = held
+        .iter()
+        .filter(|it| home.map(|home| home.0) != Some(it.range));
+    findings.extend(strays.filter_map(|stray| {
+        let range = allowed.get(stray.range)?;
+        let home = home.map(|(_, range)| range);
+        Some(misplaced(member, stray, range, home))
+    }));
+    findings
+}
+
+/// Returns where the speakers' WireGuard addresses lie, but for those that are not given to anyone.
+fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
+    let held = member.roster.speakers.iter().filter_map(|speaker| {
+        let node = member.file.snapshot.node(speaker.leader.as_str())?;
+        let address = wireguard_ip(node)?.address;
+        let range = allowed.iter().position(|it| it.cidr.holds(address))?;
+        let is_given = !speaker.lost.contains(&Cidr::host(address));
+        is_given.then_some(Held {
+            speaker,
+            address,
+            range,
+        })
+    });
+    held.collect()
+}
+
+/// Returns the range in which more than half of the addresses lie.
+fn home<'a>(held: &[Held], allowed: &'a [Range]) -> Option<(usize, &'a Range)> {
+    let mut counts = vec![0; allowed.len()];
+    for it in held {
+        if let Some(count) = counts.get_mut(it.range) {
+            *count += 1;
+        }
+    }
+    let home = counts.iter().position(|count| held.len() < 2 * count)?;
+    Some((home, allowed.get(home)?))
+}
+
+/// Returns whether more than half of the speakers have pods in a range.
+fn holds_pods(range: &Range, speakers: &[Speaker]) -> bool {
+    let is_pod_cidr = |claim: &Cidr| !claim.is_host() && range.cidr.contains(*claim);
+    let inside = speakers
+        .iter()
+        .filter(|it| it.claims.iter().any(is_pod_cidr));
+    speakers.len() < 2 * inside.count()
+}
+
+fn umbrella(member: &Member, range: &Range) -> Finding {
+    let message = format!(
+        "{} holds both pods and WireGuard addresses, so of whatever else is in it others reach \
+         nothing",
+        range.cidr
+    );
+    let mut finding = Finding::on_cluster(&UMBRELLA_RANGE, &member.entry.name, message);
+    finding.labels = vec![label(range.place.clone(), "declared here")];
+    let help = "write a range for each use: `podCIDRs`, `wireguardCIDR` and, for services, \
+                `serviceCIDR`";
+    finding.help = Some(help.to_owned());
+    finding
+}
+
+fn misplaced(member: &Member, stray: &Held, range: &Range, home: Option<&Range>) -> Finding {
+    let (address, own) = (stray.address, range.cidr);
+    let elsewhere = match home {
+        Some(home) => format!("those of most nodes in {}", home.cidr),
+        None => "those of other nodes elsewhere".to_owned(),
+    };
+    let message = format!("WireGuard address {address} lies in {own}, but {elsewhere}");
+    let node = stray.speaker.leader.as_str();
+    let cluster = &member.entry.name;
+    let mut finding = Finding::on_node(&MISPLACED_WIREGUARD_IP, cluster, node, message);
+    let place = stray.speaker.place.key("annotations");
+    finding.labels = vec![
+        label(place.key(annotation::WIREGUARD_IP), ""),
+        label(range.place.clone(), "holds it"),
+    ];
+    let help = "Kilo takes all of a cluster's addresses from one subnet; with `wireguardCIDR` in \
+                the mesh, no other is believed";
+    finding.help = Some(help.to_owned());
+    finding
+}

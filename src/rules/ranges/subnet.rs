@@ -1,0 +1,214 @@
+//! Subnets: from where Kilo takes a cluster's WireGuard addresses, and who else uses that.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::{OVERLAPPING_SUBNET, label, wireguard_ip};
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::annotation;
+use crate::mesh::{Networks, Range};
+use crate::name::ClusterName;
+use crate::net::{self, Cidr};
+use crate::place::Place;
+use crate::rules::Finding;
+use crate::snapshot::{Node, Snapshot};
+
+/// How many overlaps of one mesh are looked at.
+const COMPARED: usize = 100_000;
+
+/// How many overlaps of one subnet are named.
+const NAMED: usize = 3;
+
+/// Kilo's subnet in a cluster: what more than half of the nodes with a WireGuard address say, as the
+/// annotation has the subnet's length.
+struct Subnet<'a> {
+    member: &'a Member<'a>,
+    cidr: Cidr,
+    /// The addresses in it.
+    addresses: Vec<IpAddr>,
+    /// Where the first node says so.
+    place: Place,
+}
+
+/// A range, or the subnet of another cluster, that shares addresses with a subnet.
+#[derive(Clone, Copy)]
+struct Met<'a> {
+    whose: &'a ClusterName,
+    cidr: Cidr,
+    place: &'a Place,
+    is_subnet: bool,
+}
+
+/// Returns what there is to tell about Kilo's subnets.
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    let subnets = subnets(fleet);
+    let mut met: BTreeMap<&ClusterName, Vec<Met>> = BTreeMap::new();
+    for (cluster, subnet) in &subnets {
+        let own = own(subnet);
+        if !own.is_empty() {
+            met.insert(cluster, own);
+        }
+    }
+    for (cluster, other) in foreign(fleet, &subnets) {
+        met.entry(cluster).or_default().push(other);
+    }
+    let told = met.iter();
+    told.filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met))
+        .collect()
+}
+
+fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
+    let members = fleet
+        .clusters()
+        .filter_map(|it| fleet.memberships(it).next());
+    members
+        .filter_map(|member| Some((&member.entry.name, subnet(member)?)))
+        .collect()
+}
+
+fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
+    let mut said: BTreeMap<Cidr, (&Node, Vec<IpAddr>)> = BTreeMap::new();
+    let nodes = member.file.snapshot.nodes.iter().filter(|it| !it.stale);
+    let mut having = 0;
+    for (node, interface) in nodes.filter_map(|node| Some((node, wireguard_ip(node)?))) {
+        having += 1;
+        let (_, addresses) = said
+            .entry(interface.network)
+            .or_insert_with(|| (node, Vec::new()));
+        addresses.push(interface.address);
+    }
+    // An address with the length of a host says nothing of the subnet.
+    let (cidr, (first, addresses)) = said
+        .into_iter()
+        .find(|(cidr, (_, addresses))| !cidr.is_host() && having < 2 * addresses.len())?;
+    let place = Snapshot::place(&member.file.source, first.position);
+    Some(Subnet {
+        member,
+        cidr,
+        addresses,
+        place: place.key("annotations").key(annotation::WIREGUARD_IP),
+    })
+}
+
+/// Returns what the cluster itself declares for another use.
+fn own<'f>(subnet: &Subnet<'f>) -> Vec<Met<'f>> {
+    let entry = subnet.member.entry;
+    let holds_one = |range: &Range| subnet.addresses.iter().any(|it| range.cidr.holds(*it));
+    let ranges: Vec<&Range> = match &entry.networks {
+        Networks::Typed {
+            pods,
+            services,
+            additional,
+            ..
+        } => pods.iter().chain(services).chain(additional).collect(),
+        Networks::Flat { allowed } => allowed.iter().collect(),
+    };
+    let is_flat = matches!(entry.networks, Networks::Flat { .. });
+    ranges
+        .into_iter()
+        .filter(|range| range.cidr.overlaps(subnet.cidr) && !(is_flat && holds_one(range)))
+        .map(|range| Met::range(&entry.name, range))
+        .collect()
+}
+
+/// Returns what linked clusters have in a subnet, of each two clusters one thing: the other's
+/// subnet, else a range.
+fn foreign<'f>(
+    fleet: &'f Fleet,
+    subnets: &'f BTreeMap<&'f ClusterName, Subnet<'f>>,
+) -> Vec<(&'f ClusterName, Met<'f>)> {
+    let mut meshes: BTreeMap<&Place, Vec<&Member>> = BTreeMap::new();
+    for member in fleet.members() {
+        meshes.entry(&member.mesh.place).or_default().push(member);
+    }
+    let meshes = meshes.into_values();
+    meshes.flat_map(|it| in_mesh(&it, subnets)).collect()
+}
+
+fn in_mesh<'f>(
+    members: &[&'f Member<'f>],
+    subnets: &'f BTreeMap<&'f ClusterName, Subnet<'f>>,
+) -> Vec<(&'f ClusterName, Met<'f>)> {
+    let of_kilo = members.iter().filter_map(|it| {
+        let name = &it.entry.name;
+        Some(Met::subnet(name, subnets.get(name)?))
+    });
+    let declared = members.iter().flat_map(|it| {
+        let ranges = it.entry.networks.all().into_iter();
+        ranges.map(|range| Met::range(&it.entry.name, range))
+    });
+    // In order of rank, so that of two subnets the later one is told of the earlier one.
+    let all: Vec<Met> = of_kilo.chain(declared).collect();
+    let cidrs: Vec<Cidr> = all.iter().map(|met| met.cidr).collect();
+    let Some(topology) = members.first().map(|it| &it.mesh.topology) else {
+        return Vec::new();
+    };
+    let mut pairs = BTreeMap::new();
+    for (first, second) in net::overlaps(&cidrs, COMPARED) {
+        let (Some(first), Some(second)) = (all.get(first), all.get(second)) else {
+            continue;
+        };
+        let (subnet, other) = if second.is_subnet {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        let (whose, others) = (subnet.whose, other.whose);
+        if subnet.is_subnet && whose != others && topology.links(whose, others) {
+            let pair = (whose.min(others), whose.max(others));
+            pairs.entry(pair).or_insert((whose, *other));
+        }
+    }
+    pairs.into_values().collect()
+}
+
+impl<'f> Met<'f> {
+    fn subnet(whose: &'f ClusterName, subnet: &'f Subnet) -> Self {
+        Self {
+            whose,
+            cidr: subnet.cidr,
+            place: &subnet.place,
+            is_subnet: true,
+        }
+    }
+
+    fn range(whose: &'f ClusterName, range: &'f Range) -> Self {
+        Self {
+            whose,
+            cidr: range.cidr,
+            place: &range.place,
+            is_subnet: false,
+        }
+    }
+}
+
+fn finding(subnet: &Subnet, met: &[Met]) -> Option<Finding> {
+    let (cluster, own) = (&subnet.member.entry.name, subnet.cidr);
+    let first = met.first()?;
+    let (cidr, whose) = (first.cidr, first.whose);
+    let clash = match first {
+        _ if whose == cluster => format!("overlaps {cidr}, which it declares for another use"),
+        Met {
+            is_subnet: true, ..
+        } if cidr == own => format!("is that of `{whose}` too"),
+        Met {
+            is_subnet: true, ..
+        } => format!("overlaps that of `{whose}`, {cidr}"),
+        _ => format!("overlaps {cidr} of `{whose}`"),
+    };
+    let more = match met.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("Kilo's subnet {own} {clash}{more}");
+    let mut finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message);
+    finding.labels = vec![label(subnet.place.clone(), "taken from it")];
+    let others = met.iter().take(NAMED);
+    finding
+        .labels
+        .extend(others.map(|it| label(it.place.clone(), format!("of `{}`", it.whose))));
+    finding.help = Some(format!(
+        "start Kilo in `{cluster}` with a `--subnet` that nobody else uses, and declare that"
+    ));
+    Some(finding)
+}

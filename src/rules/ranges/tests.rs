@@ -1,0 +1,171 @@
+//! Ranges that clash, or are for another use: whole meshes, as text.
+
+use crate::testing::{findings, mesh_of};
+
+const A: &str = "name: a, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
+const B: &str = "name: b, podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
+
+const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1";
+const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
+
+const FLAT: &str = "name: a, allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 10.111.0.0/16]";
+
+/// Returns what is told of these entries with these nodes of `a` and `b`.
+fn told(entries: &[&str], a: &str, b: &str) -> String {
+    findings(&mesh_of("m", entries), &[("a", a), ("b", b)])
+}
+
+/// Returns three nodes of `a` that lead, in a full mesh, with these WireGuard addresses.
+fn three(wireguard: [&str; 3]) -> String {
+    let nodes = wireguard.iter().zip(["A", "B", "C"]).enumerate();
+    let nodes = nodes.map(|(number, (wireguard, key))| {
+        format!("a{number} pod=10.1.{number}.0/24 wg={wireguard} key={key} external=198.18.113.1{number} granularity=full")
+    });
+    nodes.collect::<Vec<_>>().join("\n")
+}
+
+const OTHER: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= external=198.18.113.2";
+
+#[test]
+fn a_sound_mesh_is_quiet() {
+    assert_eq!(told(&[A, B], NODE_A, NODE_B), "");
+    let flat = three(["10.201.0.1/24", "10.201.0.2/24", "10.201.0.3/24"]);
+    assert_eq!(told(&[FLAT, B], &flat, OTHER), "");
+}
+
+#[test]
+fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
+    let a = format!("{A}, additionalCIDRs: [172.0.0.0/8, 127.0.0.0/8, 2a01:4f8::/48]");
+    let c = "name: c, podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.203.0.0/24";
+    let meshes = [mesh_of("m", &[&a, B]), mesh_of("k", &[&a, c])].join("---\n");
+    let node_c = "c pod=10.3.1.0/24 wg=10.203.0.1/24 key=C external=198.18.113.3";
+    let clusters = [("a", NODE_A), ("b", NODE_B), ("c", node_c)];
+    insta::assert_snapshot!(findings(&meshes, &clusters), @"
+    error[unroutable-range] a: 127.0.0.0/8 holds loopback addresses, which nobody can route to it
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/1 declared here
+    notice[unroutable-family] a: 1 IPv6 range left out: not of the family that Kilo routes there (in b, c)
+    notice[public-range] a: 172.0.0.0/8 holds public addresses
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
+    notice[public-range] a: 2a01:4f8::/48 holds public addresses
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/2 declared here
+    ");
+}
+
+#[test]
+fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
+    let umbrella = "name: a, allowedNetworks: [10.0.0.0/15, 10.201.0.0/24]";
+    let nodes = three(["10.0.0.1/24", "10.0.0.2/24", "10.201.0.3/24"]);
+    insta::assert_snapshot!(told(&[umbrella, B], &nodes, OTHER), @"
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.201.0.3 lies in 10.201.0.0/24, but those of most nodes in 10.0.0.0/15
+      a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
+      mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
+    notice[umbrella-range] a: 10.0.0.0/15 holds both pods and WireGuard addresses, so of whatever else is in it others reach nothing
+      mesh.yaml#/spec/clusters/0/allowedNetworks/0 declared here
+    ");
+}
+
+#[test]
+fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
+    let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.111.0.10/16"]);
+    insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 lies in 10.111.0.0/16, but those of most nodes in 10.201.0.0/24
+      a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
+      mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
+    ");
+}
+
+#[test]
+fn without_a_majority_nobody_is_taken_at_their_word() {
+    let nodes = three(["10.201.0.1/24", "10.111.0.10/16", "10.1.9.9/16"]);
+    insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
+    warning[misplaced-wireguard-ip] a/a0: WireGuard address 10.201.0.1 lies in 10.201.0.0/24, but those of other nodes elsewhere
+      a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
+      mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
+    warning[misplaced-wireguard-ip] a/a1: WireGuard address 10.111.0.10 lies in 10.111.0.0/16, but those of other nodes elsewhere
+      a.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
+      mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.1.9.9 lies in 10.1.0.0/16, but those of other nodes elsewhere
+      a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
+      mesh.yaml#/spec/clusters/0/allowedNetworks/0 holds it
+    ");
+}
+
+#[test]
+fn what_is_lost_to_another_node_s_pods_is_told_there_only() {
+    let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.1.0.9/16"]);
+    let told = told(&[FLAT, B], &nodes, OTHER);
+    assert!(told.contains("[address-in-pod-cidr]"), "{told}");
+    assert!(!told.contains("[misplaced-wireguard-ip]"), "{told}");
+}
+
+#[test]
+fn typed_ranges_hold_their_uses_apart() {
+    let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.111.0.10/16"]);
+    let told = told(&[A, B], &nodes, OTHER);
+    assert!(!told.contains("[misplaced-wireguard-ip]"), "{told}");
+}
+
+#[test]
+fn two_clusters_with_kilo_s_default_are_told_once() {
+    let a = A.replace("10.201.0.0/24", "10.4.0.0/24");
+    let a_node = NODE_A.replace("10.201.0.1/24", "10.4.0.1/16");
+    let b_node = NODE_B.replace("10.202.0.1/24", "10.4.0.1/16");
+    insta::assert_snapshot!(told(&[&a, B], &a_node, &b_node), @"
+    error[contradicted-declaration] b: 1 of 1 nodes have their WireGuard address outside the declared ranges
+      mesh.yaml#/spec/clusters/1/wireguardCIDR contradicted
+    warning[silent-cluster] b: nobody will reach it: its only node is left out
+    warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is in no declared range
+      b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
+    warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is that of `a` too
+      b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
+      a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip of `a`
+    ");
+}
+
+#[test]
+fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_told() {
+    let a = "name: a, podCIDRs: [10.4.64.0/18], wireguardCIDR: 10.4.0.0/24";
+    let b = "name: b, podCIDRs: [10.4.128.0/18, 10.4.192.0/18], wireguardCIDR: 10.202.0.0/24";
+    let a_node = "a pod=10.4.64.0/24 wg=10.4.0.1/16 key=A external=198.18.113.1";
+    let b_node = "b pod=10.4.128.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
+    insta::assert_snapshot!(told(&[a, b], a_node, b_node), @"
+    warning[overlapping-subnet] a: Kilo's subnet 10.4.0.0/16 overlaps 10.4.64.0/18, which it declares for another use (and 1 more)
+      a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
+      mesh.yaml#/spec/clusters/0/podCIDRs/0 of `a`
+      mesh.yaml#/spec/clusters/1/podCIDRs/0 of `b`
+    ");
+}
+
+#[test]
+fn subnets_of_clusters_that_are_not_linked_are_their_own_affair() {
+    let entry = |name: &str, number: u8, wireguard: &str| {
+        format!("name: {name}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: {wireguard}")
+    };
+    let hub = entry("a", 1, "10.201.0.0/24");
+    let (b, c) = (entry("b", 2, "10.4.0.0/24"), entry("c", 3, "10.4.1.0/24"));
+    let text = mesh_of("m", &[&hub, &b, &c]);
+    let b_node = "b pod=10.2.1.0/24 wg=10.4.0.1/16 key=B external=198.18.113.2";
+    let c_node = "c pod=10.3.1.0/24 wg=10.4.1.1/16 key=C external=198.18.113.3";
+    let clusters = [("a", NODE_A), ("b", b_node), ("c", c_node)];
+    let linked = findings(&text, &clusters);
+    assert_eq!(
+        linked.matches("[overlapping-subnet] c: ").count(),
+        1,
+        "{linked}"
+    );
+    let spokes = format!("{text}  topology: {{ mode: Hub, hubs: [a] }}\n");
+    assert_eq!(findings(&spokes, &clusters), "");
+}
+
+#[test]
+fn no_node_decides_what_the_subnet_is() {
+    for wireguard in [
+        // One of two, one of two that have any, and lengths that say nothing.
+        ["10.201.0.1/8", "10.201.0.2/24", "10.201.0.3/24"],
+        ["10.201.0.1/8", "10.201.0.2/24", ""],
+        ["10.201.0.1/32", "10.201.0.2/32", "10.201.0.3/32"],
+    ] {
+        let told = told(&[A, B], &three(wireguard), OTHER);
+        assert!(!told.contains("[overlapping-subnet]"), "{told}");
+    }
+}
