@@ -1,6 +1,9 @@
 //! The registry: every rule, by the question that it answers.
 
-use super::{Rule, clusters, endpoints, identity, kilo, levels, mesh, nodes, ranges, snapshots};
+use super::{
+    Rule, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes, ranges, rendered,
+    snapshots,
+};
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]
@@ -36,6 +39,14 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Does what was declared hold for any node?",
         rules: nodes::RULES,
+    },
+    Question {
+        title: "Has it shrunk or moved?",
+        rules: rendered::RULES,
+    },
+    Question {
+        title: "Would Flux or Argo CD choke?",
+        rules: gitops::RULES,
     },
     Question {
         title: "Is what the config says of findings still meant?",

@@ -33,6 +33,7 @@ mod settings;
 mod snapshot;
 mod stdout;
 mod talk;
+mod tree;
 mod trust;
 mod usage;
 mod validate;
