@@ -358,3 +358,6 @@ fn named(files: &[String]) -> String {
     }
     shown.join(", ")
 }
+
+#[cfg(test)]
+mod tests;
