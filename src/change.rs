@@ -1,11 +1,59 @@
-//! Changes: what a new tree takes away from the one that is there.
+//! Changes: what a new tree takes away from the one that is there, and what it moves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use serde::Deserialize;
+use crate::config::Limits;
+use crate::manifest::{KUSTOMIZATION, Kustomization, Oddity, OldPeer, Reading};
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::plan::{Plan, Target};
 
-use crate::manifest::{KUSTOMIZATION, SOURCE_LABEL};
-use crate::plan::Plan;
+mod index;
+mod standing;
+
+pub use standing::{Clash, Foreign, Mismatch, Standing};
+
+use index::{Given, Index};
+
+/// A file of ours that differs from what it shall be, as it stands.
+#[derive(Clone, Debug)]
+pub struct OldFile {
+    /// Its path in the tree.
+    pub path: String,
+    /// The file, as the shell calls it.
+    pub source: Arc<str>,
+    /// Whether it is no longer wanted at all.
+    pub is_stale: bool,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in a file of ours.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Peers. Files of several targets may share what was read.
+    Peers(Arc<Reading>),
+    /// What a target applies.
+    Kustomization(Kustomization),
+    /// Nobody knows, for this reason, which is harmless to print.
+    Unread(String),
+}
+
+/// What a new tree takes away from the old one, and what it moves.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Changes {
+    /// What only a person may want.
+    pub losses: Vec<Loss>,
+    /// Sources of which targets lose many Peers, but not all.
+    pub shrunk: Vec<Case<Shrunk>>,
+    /// Keys that get another name.
+    pub renamed: Vec<Case<Renamed>>,
+    /// Names that get another key.
+    pub rekeyed: Vec<Case<Rekeyed>>,
+    /// Cluster-wide ranges that get another Peer.
+    pub moved: Vec<Case<Moved>>,
+}
 
 /// Peers that a target would no longer have at all: how GitOps tears down a mesh.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -21,6 +69,8 @@ pub enum Loss {
         target: String,
         /// How many Peers its folder has.
         peers: usize,
+        /// A file in it.
+        place: Place,
     },
     /// A source would give the target nothing any more.
     Source {
@@ -30,193 +80,334 @@ pub enum Loss {
         source: String,
         /// How many Peers it gives now.
         peers: usize,
+        /// The first of them.
+        place: Place,
     },
 }
 
-/// A file of ours that is there but no longer wanted.
-pub struct Stale {
-    /// Its path in the tree.
-    pub path: String,
-    /// Its text.
-    pub text: String,
+/// Something that is the same in several targets.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Case<T> {
+    /// What.
+    pub what: T,
+    /// In which targets, at least one.
+    pub targets: Vec<String>,
+    /// Where it is in the first one's files.
+    pub place: Place,
 }
 
-/// What of a Peer tells where it leads.
-#[derive(Deserialize)]
-struct Document {
-    metadata: Option<Metadata>,
+/// A target loses Peers of a source.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Shrunk {
+    /// The source.
+    pub source: String,
+    /// How many Peers it gives now.
+    pub before: usize,
+    /// The names of those that vanish.
+    pub gone: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Metadata {
-    labels: Option<BTreeMap<String, String>>,
+/// A key gets another name.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Renamed {
+    /// The source, from now on.
+    pub source: String,
+    /// The node, from now on.
+    pub node: String,
+    /// The Peer's name now.
+    pub from: String,
+    /// The Peer's name from now on.
+    pub to: String,
 }
 
-/// Returns what `plan` takes away, given the `stale` files and the paths that stay as they are.
-pub fn losses(plan: &Plan, stale: &[Stale], same: &BTreeSet<String>) -> Vec<Loss> {
-    let mut losses: BTreeSet<Loss> = plan
-        .targets
-        .iter()
-        .filter(|target| target.blocks.is_empty())
-        .map(|target| target.cluster.to_string())
-        .filter(|target| !same.contains(&format!("{target}/{KUSTOMIZATION}")))
-        .map(|target| Loss::EmptyTarget { target })
-        .collect();
-    for (target, sources) in lost_peers(stale) {
-        let Some(planned) = plan.targets.iter().find(|it| it.cluster.as_str() == target) else {
-            let peers = sources.values().sum();
-            losses.insert(Loss::Target { target, peers });
-            continue;
+/// A name gets another key.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Rekeyed {
+    /// The source.
+    pub source: String,
+    /// The node.
+    pub node: String,
+    /// The Peer's name.
+    pub peer: String,
+}
+
+/// A cluster-wide range gets another Peer.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Moved {
+    /// The source.
+    pub source: String,
+    /// The range.
+    pub range: Cidr,
+    /// The Peer that carries it now.
+    pub from: String,
+    /// The Peer that carries it from now on.
+    pub to: String,
+}
+
+/// Cases by what is the same in them.
+type Cases<T> = BTreeMap<T, (Vec<String>, Place)>;
+
+/// Cases of every kind.
+#[derive(Default)]
+struct Found {
+    losses: BTreeSet<Loss>,
+    shrunk: Cases<Shrunk>,
+    renamed: Cases<Renamed>,
+    rekeyed: Cases<Rekeyed>,
+    moved: Cases<Moved>,
+}
+
+/// The Peers of one source in one target.
+#[derive(Default)]
+struct Share<'a> {
+    /// How many there are.
+    before: usize,
+    /// How many of them are in files that are no longer wanted at all.
+    stale: usize,
+    /// Those that vanish.
+    gone: Vec<&'a str>,
+    /// Where the first that is there is.
+    first: Option<Place>,
+    /// Where the first that vanishes is.
+    first_gone: Option<Place>,
+}
+
+impl OldFile {
+    /// Returns the place of some bytes of it.
+    pub fn place(&self, bytes: &std::ops::Range<usize>) -> Place {
+        Place::document(&self.source, 0).bytes(bytes)
+    }
+
+    /// Returns the target, and the name of the file.
+    fn parts(&self) -> (&str, &str) {
+        self.path.split_once('/').unwrap_or(("", &self.path))
+    }
+
+    fn peers(&self) -> &[OldPeer] {
+        match &self.content {
+            Content::Peers(reading) => &reading.peers,
+            Content::Kustomization(_) | Content::Unread(_) => &[],
+        }
+    }
+
+    /// Returns how many documents are in it of which nobody knows what they are.
+    fn unread(&self) -> usize {
+        match &self.content {
+            Content::Peers(reading) => {
+                let is_unread = |it: &&Oddity| matches!(it, Oddity::Unreadable { .. });
+                reading.oddities.iter().filter(is_unread).count()
+            }
+            Content::Kustomization(_) => 0,
+            Content::Unread(_) => usize::from(self.parts().1 != KUSTOMIZATION),
+        }
+    }
+}
+
+/// Returns what `plan` changes, given the files that differ and the paths that stay as they are.
+pub fn changes(
+    plan: &Plan,
+    files: &[OldFile],
+    same: &BTreeSet<String>,
+    limits: &Limits,
+) -> Changes {
+    let mut found = Found::default();
+    for target in plan.targets.iter().filter(|it| it.blocks.is_empty()) {
+        let target = target.cluster.to_string();
+        if !same.contains(&format!("{target}/{KUSTOMIZATION}")) {
+            found.losses.insert(Loss::EmptyTarget { target });
+        }
+    }
+    let mut by_target: BTreeMap<&str, Vec<&OldFile>> = BTreeMap::new();
+    for file in files {
+        by_target.entry(file.parts().0).or_default().push(file);
+    }
+    let index = if by_target.is_empty() {
+        Index::default()
+    } else {
+        Index::of(plan)
+    };
+    for (name, files) in by_target {
+        match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
+            Some(target) => {
+                found.target(&index.given(plan, target), target, (&files, same), limits);
+            }
+            None => found.lost_target(name, &files),
+        }
+    }
+    Changes {
+        losses: found.losses.into_iter().collect(),
+        shrunk: cases(found.shrunk),
+        renamed: cases(found.renamed),
+        rekeyed: cases(found.rekeyed),
+        moved: cases(found.moved),
+    }
+}
+
+fn cases<T>(cases: Cases<T>) -> Vec<Case<T>> {
+    let case = |(what, (targets, place))| Case {
+        what,
+        targets,
+        place,
+    };
+    cases.into_iter().map(case).collect()
+}
+
+fn add<T: Ord>(cases: &mut Cases<T>, what: T, target: &str, place: impl FnOnce() -> Place) {
+    let entry = cases.entry(what);
+    let (targets, _) = entry.or_insert_with(|| (Vec::new(), place()));
+    if targets.last().is_none_or(|last| last != target) {
+        targets.push(target.to_owned());
+    }
+}
+
+impl Found {
+    fn lost_target(&mut self, target: &str, files: &[&OldFile]) {
+        let peers = files.iter().map(|it| it.peers().len() + it.unread()).sum();
+        if let Some(file) = files.first() {
+            self.losses.insert(Loss::Target {
+                target: target.to_owned(),
+                peers,
+                place: file.place(&(0..0)),
+            });
+        }
+    }
+
+    fn target(
+        &mut self,
+        given: &Given,
+        target: &Target,
+        (files, same): (&[&OldFile], &BTreeSet<String>),
+        limits: &Limits,
+    ) {
+        let name = target.cluster.as_str();
+        let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+        for file in files {
+            // What does not say its source is told by its file.
+            let (_, file_name) = file.parts();
+            let stem = file_name.strip_suffix(".yaml").unwrap_or(file_name);
+            for peer in file.peers() {
+                let source = peer.source.as_deref().unwrap_or(stem);
+                if !shares.contains_key(source) {
+                    shares.insert(source.to_owned(), Share::default());
+                }
+                let Some(share) = shares.get_mut(source) else {
+                    continue;
+                };
+                share.before += 1;
+                share.stale += usize::from(file.is_stale);
+                let place = || file.place(&peer.bytes);
+                share.first.get_or_insert_with(place);
+                if self.peer(given, name, (file, peer)) {
+                    share.gone.push(&peer.name);
+                    share.first_gone.get_or_insert_with(place);
+                }
+            }
+            let unread = file.unread();
+            if 0 < unread {
+                let share = shares.entry(stem.to_owned()).or_default();
+                share.before += unread;
+                share.stale += if file.is_stale { unread } else { 0 };
+                share.first.get_or_insert_with(|| file.place(&(0..0)));
+            }
+        }
+        for (source, share) in shares {
+            self.share(given, name, (source, share), (same, limits));
+        }
+    }
+
+    /// Tells what becomes of a Peer, and returns whether it vanishes.
+    fn peer(&mut self, given: &Given, target: &str, (file, old): (&OldFile, &OldPeer)) -> bool {
+        let place = || file.place(&old.bytes);
+        let named = given.named(&old.name);
+        let is_same_key = named.is_some_and(|it| Some(it.peer.key.as_bytes()) == old.key.as_ref());
+        let keyed = match &old.key {
+            Some(key) if !is_same_key => given.keyed(key),
+            _ => None,
         };
-        let given: BTreeSet<&str> = planned
-            .blocks
+        if let Some(new) = keyed {
+            let renamed = Renamed {
+                source: new.peer.cluster.to_string(),
+                node: new.node().to_owned(),
+                from: old.name.clone(),
+                to: new.peer.name.to_string(),
+            };
+            add(&mut self.renamed, renamed, target, place);
+        }
+        if let Some(new) = named.filter(|_| !is_same_key && old.key.is_some()) {
+            let rekeyed = Rekeyed {
+                source: new.peer.cluster.to_string(),
+                node: new.node().to_owned(),
+                peer: old.name.clone(),
+            };
+            add(&mut self.rekeyed, rekeyed, target, place);
+        }
+        let heir = if is_same_key { named } else { keyed };
+        let carriers = old.source.as_deref().and_then(|it| given.carriers(it));
+        for (carriers, &range) in carriers
             .iter()
-            .filter_map(|&block| plan.blocks.get(block))
-            .map(|block| block.source.as_str())
-            .collect();
-        losses.extend(
-            sources
-                .into_iter()
-                .filter(|(source, peers)| 0 < *peers && !given.contains(source.as_str()))
-                // Nodes must not be able to stop everybody's render by copying keys. But if keys
-                // do not account for all that is lost, a person has a part in it.
-                .filter(|(source, peers)| plan.outranked(source, &target) < *peers)
-                .map(|(source, peers)| Loss::Source {
-                    target: target.clone(),
-                    source,
-                    peers,
-                }),
-        );
-    }
-    losses.into_iter().collect()
-}
-
-/// Returns the Peers in stale files by target and source.
-fn lost_peers(stale: &[Stale]) -> BTreeMap<String, BTreeMap<String, usize>> {
-    let mut lost: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
-    for Stale { path, text } in stale {
-        let Some((target, file)) = path.split_once('/') else {
-            continue;
-        };
-        let sources = lost.entry(target.to_owned()).or_default();
-        if file == KUSTOMIZATION {
-            continue;
+            .flat_map(|it| old.ranges.iter().map(move |range| (it, range)))
+        {
+            let Some(carrier) = carriers.get(&range) else {
+                continue;
+            };
+            let is_heir = heir.is_some_and(|heir| heir.peer.key == carrier.key);
+            if !is_heir && carrier.name.as_str() != old.name {
+                let moved = Moved {
+                    source: carrier.cluster.to_string(),
+                    range,
+                    from: old.name.clone(),
+                    to: carrier.name.to_string(),
+                };
+                add(&mut self.moved, moved, target, place);
+            }
         }
-        let stem = file.strip_suffix(".yaml").unwrap_or(file);
-        for source in sources_of(text, stem) {
-            *sources.entry(source).or_default() += 1;
+        named.is_none() && keyed.is_none()
+    }
+
+    /// Judges what a target loses of a source.
+    fn share(
+        &mut self,
+        given: &Given,
+        target: &str,
+        (source, share): (String, Share),
+        (same, limits): (&BTreeSet<String>, &Limits),
+    ) {
+        let Share {
+            mut before,
+            stale,
+            gone,
+            first,
+            first_gone,
+        } = share;
+        let Some(first) = first else { return };
+        let block = given.block(&source);
+        // Nodes must not be able to stop everybody's render by copying keys. But if keys do not
+        // account for all that is lost, a person has a part in it.
+        if block.is_none() && given.outranked(&source) < stale {
+            self.losses.insert(Loss::Source {
+                target: target.to_owned(),
+                source,
+                peers: stale,
+                place: first,
+            });
+            return;
+        }
+        if let Some(block) = block
+            && same.contains(&format!("{target}/{}.yaml", block.name))
+        {
+            before += block.peers.len();
+        }
+        let is_share = limits.lost_peers_percent * before < 100 * gone.len();
+        if let Some(place) = first_gone.filter(|_| is_share && limits.lost_peers <= gone.len()) {
+            let shrunk = Shrunk {
+                source,
+                before,
+                gone: gone.into_iter().map(str::to_owned).collect(),
+            };
+            add(&mut self.shrunk, shrunk, target, || place);
         }
     }
-    lost
-}
-
-/// Returns the source of each Peer in a file; the file's own name where a Peer does not say.
-fn sources_of(text: &str, stem: &str) -> Vec<String> {
-    let mut sources = Vec::new();
-    for document in serde_yaml::Deserializer::from_str(text) {
-        let Ok(document) = Document::deserialize(document) else {
-            // Behind a mistake the reader finds the same mistake again, without end.
-            sources.push(stem.to_owned());
-            break;
-        };
-        let label = document
-            .metadata
-            .and_then(|it| it.labels?.remove(SOURCE_LABEL));
-        sources.push(label.unwrap_or_else(|| stem.to_owned()));
-    }
-    sources
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::place::Place;
-    use crate::plan::{Cut, CutOff, Target};
-
-    /// A plan for targets that get nothing.
-    fn plan(targets: &[&str]) -> Plan {
-        let targets = targets.iter().map(|target| Target {
-            cluster: target.parse().unwrap(),
-            blocks: Vec::new(),
-        });
-        Plan {
-            blocks: Vec::new(),
-            targets: targets.collect(),
-            cuts: Vec::new(),
-        }
-    }
-
-    fn stale(path: &str, text: &str) -> Stale {
-        Stale {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
-    }
-
-    const PEERS: &str = "
-metadata: { labels: { kilo-clustermesh.io/source-cluster: west } }
----
-metadata: { labels: { kilo-clustermesh.io/source-cluster: west } }
-";
-
-    #[test]
-    fn tells_sources_and_targets_that_lose_their_peers() {
-        let stale = [
-            stale("east/m--west.yaml", PEERS),
-            stale("north/kustomization.yaml", "resources: []"),
-            stale("north/m--west.yaml", PEERS),
-        ];
-        insta::assert_debug_snapshot!(losses(&plan(&["east"]), &stale, &BTreeSet::new()), @r#"
-        [
-            EmptyTarget {
-                target: "east",
-            },
-            Target {
-                target: "north",
-                peers: 2,
-            },
-            Source {
-                target: "east",
-                source: "west",
-                peers: 2,
-            },
-        ]
-        "#);
-    }
-
-    #[test]
-    fn copied_keys_excuse_as_many_peers_as_they_cost() {
-        let place = Place::document(&"".into(), 0);
-        let mut plan = plan(&["east"]);
-        plan.cuts.push(Cut {
-            target: "east".parse().unwrap(),
-            source: "west".parse().unwrap(),
-            what: CutOff::SharedKey {
-                node: "a".parse().unwrap(),
-                place: place.clone(),
-                keeper: "north".parse().unwrap(),
-                keeper_node: "b".parse().unwrap(),
-                keeper_place: place,
-            },
-        });
-        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
-        let one = PEERS.split("---").next().unwrap();
-        let lost = |text| losses(&plan, &[stale("east/m--west.yaml", text)], &same);
-        assert_eq!(lost(one), []);
-        assert!(matches!(&lost(PEERS)[..], [Loss::Source { peers: 2, .. }]));
-    }
-
-    #[test]
-    fn a_target_that_was_emptied_before_may_stay_empty() {
-        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
-        assert_eq!(losses(&plan(&["east"]), &[], &same), []);
-    }
-
-    #[test]
-    fn what_does_not_say_its_source_is_told_by_its_file() {
-        let stale = [stale("east/m--west.yaml", "{ not: [a, Peer")];
-        let same = BTreeSet::from(["east/kustomization.yaml".to_owned()]);
-        let losses = losses(&plan(&["east"]), &stale, &same);
-        assert!(matches!(&losses[..], [Loss::Source { source, .. }] if source == "m--west"));
-    }
-}
+mod tests;

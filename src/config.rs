@@ -57,7 +57,8 @@ pub enum Access {
     },
 }
 
-/// From where on a snapshot is not believed.
+/// From where on a snapshot is not believed, and what is rendered is told to be too little or too
+/// much.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// The most nodes of a cluster.
@@ -70,6 +71,16 @@ pub struct Limits {
     pub gone_percent: usize,
     /// How far a node may lag behind the newest of its cluster, in seconds.
     pub stale_after_seconds: u32,
+    /// The fewest Peers of a source whose loss in a target is a shrinkage.
+    pub lost_peers: usize,
+    /// What percentage of its Peers of a source a target may lose.
+    pub lost_peers_percent: usize,
+    /// The most Peers of a target.
+    pub peers: usize,
+    /// The largest Peer, in bytes as JSON.
+    pub peer_bytes: usize,
+    /// The largest rendered file, in bytes.
+    pub file_bytes: usize,
 }
 
 impl Default for Limits {
@@ -80,6 +91,11 @@ impl Default for Limits {
             lost_percent: 25,
             gone_percent: 50,
             stale_after_seconds: 300,
+            lost_peers: 2,
+            lost_peers_percent: 25,
+            peers: 1_000,
+            peer_bytes: 262_144,
+            file_bytes: 52_428_800,
         }
     }
 }
@@ -109,7 +125,8 @@ struct Written {
     /// here is reached with the context of its name.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
     clusters: Option<BTreeMap<String, WrittenCluster>>,
-    /// From where on a snapshot is not believed.
+    /// From where on a snapshot is not believed, and what is rendered is told to be too little or
+    /// too much.
     limits: Option<WrittenLimits>,
     /// How much findings matter, by the names of their rules or the operator's reason codes; a name
     /// goes over a code. What is rendered stays the same.
@@ -134,7 +151,8 @@ struct WrittenCluster {
     in_cluster: Option<bool>,
 }
 
-/// From where on a snapshot is not believed: it is not written without `--accept`.
+/// From where on a snapshot is not believed: it is not written without `--accept`. And from where
+/// on what is rendered is told to be too little or too much; it is rendered all the same.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Limits")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -158,6 +176,23 @@ struct WrittenLimits {
         extend("default" = Limits::default().stale_after_seconds)
     )]
     stale_after_seconds: Option<u32>,
+    /// The fewest Peers of a source whose loss in a target is a shrinkage; default 2.
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_peers))]
+    lost_peers: Option<NonZeroU32>,
+    /// What percentage of its Peers of a source a target may lose; default 25.
+    #[schemars(range(max = 100), extend("default" = Limits::default().lost_peers_percent))]
+    lost_peers_percent: Option<u8>,
+    /// The most Peers that a target may have; default 1,000.
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().peers))]
+    peers: Option<NonZeroU32>,
+    /// The most bytes that a Peer may have as JSON; default 262,144, what `kubectl apply` can keep
+    /// in an annotation.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().peer_bytes))]
+    peer_bytes: Option<NonZeroU32>,
+    /// The most bytes that a rendered file may have; default 52,428,800, from where on GitHub
+    /// warns.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().file_bytes))]
+    file_bytes: Option<NonZeroU32>,
 }
 
 /// The only version of a config.
@@ -289,6 +324,13 @@ impl WrittenLimits {
             stale_after_seconds: self
                 .stale_after_seconds
                 .unwrap_or(default.stale_after_seconds),
+            lost_peers: count(self.lost_peers, default.lost_peers),
+            lost_peers_percent: self
+                .lost_peers_percent
+                .map_or(default.lost_peers_percent, usize::from),
+            peers: count(self.peers, default.peers),
+            peer_bytes: count(self.peer_bytes, default.peer_bytes),
+            file_bytes: count(self.file_bytes, default.file_bytes),
         }
     }
 }

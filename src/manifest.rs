@@ -13,7 +13,13 @@ use crate::template::{self, TemplateError};
 use crate::wireguard::Host;
 use crate::yaml;
 
+mod kustomization;
+mod reading;
+mod written;
+
 pub use crate::yaml::HEADER;
+pub use kustomization::Kustomization;
+pub use reading::{Oddity, OldPeer, Reading, Unfit, reading};
 
 /// The file of a target that says what to apply.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";

@@ -106,6 +106,15 @@ impl BlockName {
     }
 }
 
+impl FromStr for PeerName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        subdomain(text, SUBDOMAIN_LIMIT)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
 impl PeerName {
     /// Returns the name of the Peer of `node`.
     pub fn new(mesh: &MeshName, cluster: &ClusterName, node: &NodeName) -> Self {

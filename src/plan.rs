@@ -33,6 +33,8 @@ pub struct Block {
     pub source: ClusterName,
     /// The Peers, by name; never none.
     pub peers: Vec<Peer>,
+    /// Which of the ranges that they carry are the whole cluster's.
+    pub shared: Vec<Cidr>,
 }
 
 /// A cluster, and what it gets.
@@ -264,22 +266,6 @@ fn is_routable(cidr: Cidr, family: Option<Family>) -> bool {
     family.is_none_or(|family| cidr.family() == family)
 }
 
-impl Plan {
-    /// Returns how many Peers of `source` the target does not get because others have their keys:
-    /// what nodes claim, and no person asked for.
-    pub fn outranked(&self, source: &str, target: &str) -> usize {
-        let outranked = self.cuts.iter().filter(|cut| {
-            let by_key = match cut.what {
-                CutOff::OwnKey { kept, .. } => !kept,
-                CutOff::SharedKey { .. } => true,
-                _ => false,
-            };
-            by_key && cut.source.as_str() == source && cut.target.as_str() == target
-        });
-        outranked.count()
-    }
-}
-
 impl Blocks {
     fn name(&self, block: usize) -> Option<&BlockName> {
         self.made.get(block).map(|block| &block.name)
@@ -290,7 +276,11 @@ impl Blocks {
         if let Some(draft) = self.known.get(&key) {
             return Ok(draft.clone());
         }
-        let (peers, cuts) = peers(source, key.1, &key.2);
+        let Offer {
+            peers,
+            shared,
+            cuts,
+        } = offer(source, key.1, &key.2);
         check(source, &peers)?;
         let mut draft = Draft { block: None, cuts };
         if !peers.is_empty() {
@@ -300,6 +290,7 @@ impl Blocks {
                 mesh: source.mesh.name.clone(),
                 source: source.entry.name.clone(),
                 peers,
+                shared,
             });
         }
         self.known.insert(key, draft.clone());
@@ -307,12 +298,15 @@ impl Blocks {
     }
 }
 
+/// What a source has to give: its Peers, the cluster-wide ranges that they carry, what was cut.
+struct Offer {
+    peers: Vec<Peer>,
+    shared: Vec<Cidr>,
+    cuts: Vec<CutOff>,
+}
+
 /// Makes the Peers of a source, of one family, without the dropped speakers.
-fn peers(
-    source: &Member,
-    family: Option<Family>,
-    dropped: &BTreeSet<usize>,
-) -> (Vec<Peer>, Vec<CutOff>) {
+fn offer(source: &Member, family: Option<Family>, dropped: &BTreeSet<usize>) -> Offer {
     let routable = |cidr: &Cidr| is_routable(*cidr, family);
     let mut cuts = Vec::new();
     let mut unroutable = 0;
@@ -327,7 +321,7 @@ fn peers(
             left.push((speaker, kept));
         }
     }
-    let shared = shared(source, &left, routable);
+    let mut shared = shared(source, &left, routable);
     unroutable += source
         .roster
         .shared
@@ -343,16 +337,23 @@ fn peers(
     // Speakers are in order of name, so the first that can be dialled is the anchor.
     let anchor = left.iter_mut().find(|it| it.0.endpoint.is_some());
     if let Some((_, ranges)) = anchor {
-        ranges.extend(shared);
-    } else if !source.roster.speakers.is_empty() && !shared.is_empty() {
-        cuts.push(CutOff::NoAnchor { ranges: shared });
+        ranges.extend(&shared);
+    } else {
+        let ranges = std::mem::take(&mut shared);
+        if !source.roster.speakers.is_empty() && !ranges.is_empty() {
+            cuts.push(CutOff::NoAnchor { ranges });
+        }
     }
     let mut peers: Vec<Peer> = left
         .into_iter()
         .map(|(speaker, allowed_ips)| peer(source, speaker, allowed_ips))
         .collect();
     peers.sort_by(|a, b| a.name.cmp(&b.name));
-    (peers, cuts)
+    Offer {
+        peers,
+        shared,
+        cuts,
+    }
 }
 
 /// Returns the cluster-wide ranges that are left to be carried: what no segment claims as it is.

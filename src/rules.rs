@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
+use crate::place::Place;
 use crate::plan::Plan;
 
 /// Declares the rules of a question, all about one subject: a static each, and all of them as
@@ -32,6 +33,7 @@ macro_rules! rules {
 pub mod access;
 pub mod clusters;
 mod endpoints;
+pub mod gitops;
 mod identity;
 mod kilo;
 mod levels;
@@ -42,6 +44,7 @@ mod page;
 mod plan;
 mod ranges;
 mod registry;
+pub mod rendered;
 mod roster;
 pub mod snapshots;
 
@@ -75,6 +78,9 @@ pub enum Subject {
     Plan,
     /// Snapshots in the making.
     Snapshots,
+    /// The rendered tree: how it stands, and what a render would take away from it. Where one of
+    /// these is an error, nothing is written.
+    Tree,
 }
 
 /// A case of a rule.
@@ -113,11 +119,30 @@ impl Rule {
 
     /// Returns whether nothing can be planned where it is found, so that nobody can lower it.
     pub fn is_final(&self) -> bool {
-        self.subject == Subject::Files && self.severity == Severity::Error
+        let is_final = matches!(self.subject, Subject::Files | Subject::Tree);
+        is_final && self.severity == Severity::Error
     }
 }
 
 impl Finding {
+    /// Returns a finding about a cluster, as a file or a folder names it: it may be none.
+    fn on_named(rule: &'static Rule, cluster: &str, message: String) -> Self {
+        match cluster.parse() {
+            Ok(cluster) => Self::on_cluster(rule, &cluster, message),
+            Err(_) => Self {
+                rule,
+                severity: rule.severity,
+                is_final: rule.is_final(),
+                cluster: None,
+                node: None,
+                group: String::new(),
+                message: format!("{}: {message}", Quoted(cluster)),
+                labels: Vec::new(),
+                help: None,
+            },
+        }
+    }
+
     /// Returns a finding about a cluster.
     fn on_cluster(rule: &'static Rule, cluster: &ClusterName, message: String) -> Self {
         Self {
@@ -139,6 +164,19 @@ impl Finding {
             node: Some(node.to_owned()),
             ..Self::on_cluster(rule, cluster, message)
         }
+    }
+
+    /// Adds a place, with a few words for what is there.
+    fn at(mut self, place: Place, text: &str) -> Self {
+        let text = text.to_owned();
+        self.labels.push(Label { place, text });
+        self
+    }
+
+    /// Says what to do.
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
     }
 
     /// Returns whom it concerns, such as `east/worker-1`, harmless to print.

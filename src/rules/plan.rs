@@ -23,21 +23,20 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     alike
         .into_values()
         .map(|(mut finding, targets)| {
-            let shown = targets
-                .iter()
-                .take(3)
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(", ");
-            let more = targets.len().saturating_sub(3);
-            let and_more = match more {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            finding.message = format!("{} (in {shown}{and_more})", finding.message);
+            finding.message = format!("{} {}", finding.message, within(&targets));
             finding
         })
         .collect()
+}
+
+/// Says in which targets something is so: the first few, and how many more.
+pub(super) fn within(targets: &[String]) -> String {
+    let shown: Vec<&str> = targets.iter().take(3).map(String::as_str).collect();
+    let shown = shown.join(", ");
+    match targets.len().saturating_sub(3) {
+        0 => format!("(in {shown})"),
+        more => format!("(in {shown} and {more} more)"),
+    }
 }
 
 fn finding(cut: &Cut) -> Finding {
@@ -122,7 +121,7 @@ fn labels(what: &CutOff) -> Vec<Label> {
         .collect()
 }
 
-fn count(number: usize, noun: &str) -> String {
+pub(super) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         number => format!("{number} {noun}s"),

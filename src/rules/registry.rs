@@ -1,7 +1,8 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, clusters, endpoints, identity, kilo, levels, mesh, nodes, ranges, snapshots,
+    Rule, access, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes, ranges,
+    rendered, snapshots,
 };
 
 /// A question that is asked of a mesh.
@@ -38,6 +39,14 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Does what was declared hold for any node?",
         rules: nodes::RULES,
+    },
+    Question {
+        title: "Has it shrunk or moved?",
+        rules: rendered::RULES,
+    },
+    Question {
+        title: "Would Flux or Argo CD choke?",
+        rules: gitops::RULES,
     },
     Question {
         title: "Could the clusters be reached as the meshes say?",

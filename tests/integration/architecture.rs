@@ -46,13 +46,19 @@ const MODULES: &[(&str, &str)] = &[
     // Views
     ("yaml", "diagnostic"),
     ("template", "yaml"),
-    ("manifest", "name wireguard kilo plan yaml template"),
-    ("change", "name plan manifest"),
+    (
+        "manifest",
+        "name net wireguard diagnostic document kilo plan yaml template",
+    ),
+    (
+        "change",
+        "name net place diagnostic config kilo plan manifest",
+    ),
     // Judgement
     (
         "rules",
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo roster \
-         renewal fleet plan",
+         renewal fleet plan yaml manifest change",
     ),
 ];
 

@@ -34,6 +34,7 @@ mod settings;
 mod snapshot;
 mod stdout;
 mod talk;
+mod tree;
 mod trust;
 mod usage;
 mod validate;

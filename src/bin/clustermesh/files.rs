@@ -17,11 +17,22 @@ pub(crate) struct Files {
     read: Vec<Source>,
     /// Files that are read when somebody wants to see them.
     later: BTreeMap<Arc<str>, Later>,
+    /// Files of the rendered tree, which are known only once there is a plan.
+    rendered: OnceCell<BTreeMap<Arc<str>, Later>>,
 }
 
 struct Later {
     path: PathBuf,
     source: OnceCell<Option<Source>>,
+}
+
+impl Later {
+    fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            source: OnceCell::new(),
+        }
+    }
 }
 
 impl Files {
@@ -30,6 +41,7 @@ impl Files {
         Self {
             read,
             later: BTreeMap::new(),
+            rendered: OnceCell::new(),
         }
     }
 
@@ -40,8 +52,15 @@ impl Files {
 
     /// Adds a JSON file that is read when somebody wants to see it.
     pub(crate) fn add_later(&mut self, name: Arc<str>, path: PathBuf) {
-        let source = OnceCell::new();
-        self.later.insert(name, Later { path, source });
+        self.later.insert(name, Later::new(path));
+    }
+
+    /// Adds files of the rendered tree, once, which are read when somebody wants to see them.
+    pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, PathBuf)>) {
+        self.rendered.get_or_init(|| {
+            let files = files.map(|(name, path)| (name, Later::new(path)));
+            files.collect()
+        });
     }
 
     /// Returns the files that were read from the start.
@@ -59,7 +78,8 @@ impl Files {
         if let Some(source) = self.read.iter().find(|it| &*it.name == name) {
             return Some(source);
         }
-        let later = self.later.get(name)?;
+        let rendered = || self.rendered.get()?.get(name);
+        let later = self.later.get(name).or_else(rendered)?;
         let read = || {
             let text = disk::read_text(&later.path, SIZE_LIMIT).ok()?;
             Some(Source::unread(name, text))

@@ -1,11 +1,14 @@
 //! Judgement: what the rules say of the evidence, and the plan, if there is nothing against it.
 
+use clustermesh::change::Loss;
 use clustermesh::fleet::{Candidate, Fleet, Member};
 use clustermesh::plan::{self, Plan};
+use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::{self, Finding, Purpose};
 use rayon::prelude::*;
 
 use crate::evidence::Evidence;
+use crate::rendered::{self, Rendered};
 use crate::{clock, input};
 
 /// What the rules say.
@@ -14,19 +17,40 @@ pub(crate) struct Judgement<'a> {
     pub(crate) findings: Vec<Finding>,
     /// What can be rendered, unless something keeps it from being planned.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
+    /// How the rendered tree differs from that, if somebody wants to know.
+    pub(crate) rendered: Option<Rendered>,
 }
 
-/// Judges the evidence, and how much of it is to matter.
+impl Judgement<'_> {
+    /// Adds what targets would lose altogether, the gravest first as ever.
+    pub(crate) fn add_losses(&mut self, losses: &[Loss]) {
+        // Where there is no mesh at all, that says it all.
+        let is_told = self.findings.iter().any(|it| it.rule.name == "no-mesh");
+        if !losses.is_empty() && !is_told {
+            self.findings.extend(rules::rendered::losses(losses));
+            let severity = |finding: &Finding| std::cmp::Reverse(finding.severity);
+            self.findings.sort_by_key(severity);
+        }
+    }
+}
+
+/// Judges the evidence, and how much of it is to matter. The rendered tree is looked at if something
+/// becomes of it; what targets would lose altogether is left to [`Judgement::add_losses`].
 ///
 /// # Errors
-/// A plan that goes beyond what was declared: a mistake of this program.
-pub(crate) fn judge(evidence: &Evidence, purpose: Purpose) -> anyhow::Result<Judgement<'_>> {
-    let mut judgement = facts(evidence)?;
+/// A tree that cannot be read, or a plan that goes beyond what was declared: a mistake of this
+/// program.
+pub(crate) fn judge(
+    evidence: &Evidence,
+    purpose: Purpose,
+    fate: Option<Fate>,
+) -> anyhow::Result<Judgement<'_>> {
+    let mut judgement = facts(evidence, fate)?;
     let (levels, today) = (&evidence.settings.config.levels, clock::today());
     let mut findings = judgement.findings;
     let mut doubts = levels.expired(today, purpose);
-    if judgement.planned.is_some() {
-        // Without a plan nobody knows what else would have been found.
+    if judgement.rendered.is_some() {
+        // Without a plan, and a look at the tree, nobody knows what else would have been found.
         doubts.extend(levels.unused(&findings, today));
     }
     findings.extend(doubts);
@@ -37,7 +61,7 @@ pub(crate) fn judge(evidence: &Evidence, purpose: Purpose) -> anyhow::Result<Jud
 }
 
 /// Finds whatever there is.
-fn facts(evidence: &Evidence) -> anyhow::Result<Judgement<'_>> {
+fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_>> {
     let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
     let members: Vec<Member> = candidates.into_par_iter().map(Candidate::member).collect();
     let mut findings = evidence.findings.clone();
@@ -61,9 +85,27 @@ fn facts(evidence: &Evidence) -> anyhow::Result<Judgement<'_>> {
     let fleet = Fleet::assemble(members, &evidence.snapshots);
     let is_whole = evidence.is_whole && missing.is_empty();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
-    findings.extend(rules::findings(&fleet, plan.as_ref()));
+    let mut told = rules::findings(&fleet, plan.as_ref());
+    let mut rendered = None;
+    if let Some(plan) = &plan {
+        let texts = rendered::texts(plan);
+        let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+        let limits = &evidence.settings.config.content.limits;
+        told.extend(rules::gitops::planned(plan, &bytes, limits));
+        if let Some(fate) = fate {
+            let compared = rendered::compare(plan, &texts, &evidence.settings)?;
+            told.extend(rules::rendered::findings(&compared.changes, &fleet));
+            let standing = rules::gitops::standing(&compared.standing, plan, fate);
+            told.extend(standing);
+            compared.show(&evidence.files, &evidence.settings);
+            rendered = Some(compared);
+        }
+        told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+    findings.extend(told);
     Ok(Judgement {
         findings,
         planned: plan.map(|plan| (fleet, plan)),
+        rendered,
     })
 }

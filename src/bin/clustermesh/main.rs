@@ -30,6 +30,7 @@ mod files;
 mod input;
 mod judgement;
 mod output;
+mod rendered;
 mod settings;
 
 /// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way

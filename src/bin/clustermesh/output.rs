@@ -2,12 +2,10 @@
 //!
 //! All of it goes to standard error; results are written by the commands.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
-use clustermesh::change::Loss;
 use clustermesh::diagnostic::{Diagnostic, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::plan::Plan;
@@ -140,33 +138,6 @@ impl Talk {
         }
     }
 
-    fn help(&mut self, help: &str) {
-        self.report(&[Group::with_title(Level::HELP.primary_title(help))]);
-    }
-
-    /// Says which Peers a target would lose altogether, and how to allow it.
-    pub(crate) fn losses(&mut self, losses: &[Loss]) {
-        for loss in losses {
-            let text = match loss {
-                Loss::EmptyTarget { target } => format!("`{target}` would have no Peer at all"),
-                Loss::Target { target, peers } => format!(
-                    "no mesh names `{target}` any more; its folder has {}",
-                    plural(*peers, "Peer")
-                ),
-                Loss::Source {
-                    target,
-                    source,
-                    peers,
-                } => {
-                    format!("`{target}` would lose all its Peers of `{source}` ({peers} now)")
-                }
-            };
-            let title = Level::ERROR.primary_title(escaped(&text, 1000));
-            self.report(&[Group::with_title(title.id("lost-peers"))]);
-        }
-        self.help(&format!("if that is meant, render with{}", flags(losses)));
-    }
-
     /// Says what was rendered, and how many nodes were left out.
     pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &Survey) {
         for line in summary::lines(plan, left_out, survey) {
@@ -178,35 +149,6 @@ impl Talk {
         let text = self.renderer.render(report);
         self.line(&text);
     }
-}
-
-/// Returns few flags that allow all of `losses`.
-fn flags(losses: &[Loss]) -> String {
-    let mut whole: BTreeSet<&str> = BTreeSet::new();
-    let mut targets_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for loss in losses {
-        match loss {
-            Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
-                whole.insert(target);
-            }
-            Loss::Source { target, source, .. } => {
-                targets_of.entry(source).or_default().insert(target);
-            }
-        }
-    }
-    let mut flags: Vec<String> = whole.iter().map(|&target| target.to_owned()).collect();
-    for (source, mut targets) in targets_of {
-        targets.retain(|target| !whole.contains(target));
-        match targets.len() {
-            0 => {}
-            1 => flags.extend(targets.iter().map(|target| format!("{target}/{source}"))),
-            _ => flags.push(format!("'*/{source}'")),
-        }
-    }
-    let flags = flags
-        .iter()
-        .flat_map(|flag| [" --allow-empty ".to_owned(), escaped(flag, 400)]);
-    flags.collect()
 }
 
 /// Returns a number with its noun.

@@ -88,6 +88,11 @@ fn prints_the_defaults() {
     limits.lostPercent         25                     default
     limits.gonePercent         50                     default
     limits.staleAfterSeconds   300                    default
+    limits.lostPeers           2                      default
+    limits.lostPeersPercent    25                     default
+    limits.peers               1000                   default
+    limits.peerBytes           262144                 default
+    limits.fileBytes           52428800               default
     ");
 }
 
@@ -117,6 +122,11 @@ fn prints_what_the_config_says_and_where() {
     limits.lostPercent         0                      clustermesh.yaml:13:16
     limits.gonePercent         50                     default
     limits.staleAfterSeconds   300                    default
+    limits.lostPeers           2                      default
+    limits.lostPeersPercent    25                     default
+    limits.peers               1000                   default
+    limits.peerBytes           262144                 default
+    limits.fileBytes           52428800               default
     ");
 }
 
@@ -281,6 +291,11 @@ fn takes_paths_of_the_config_from_its_folder() {
     limits.lostPercent         0                        ../../clustermesh.yaml:13:16
     limits.gonePercent         50                       default
     limits.staleAfterSeconds   300                      default
+    limits.lostPeers           2                        default
+    limits.lostPeersPercent    25                       default
+    limits.peers               1000                     default
+    limits.peerBytes           262144                   default
+    limits.fileBytes           52428800                 default
     ");
 }
 
@@ -313,6 +328,11 @@ fn needs_no_mesh() {
     limits.lostPercent        25                     default
     limits.gonePercent        50                     default
     limits.staleAfterSeconds  300                    default
+    limits.lostPeers          2                      default
+    limits.lostPeersPercent   25                     default
+    limits.peers              1000                   default
+    limits.peerBytes          262144                 default
+    limits.fileBytes          52428800               default
     ");
     insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
 }

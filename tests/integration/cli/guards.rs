@@ -37,11 +37,12 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: all its 2 Peers would vanish from north
+    error[lost-source]: east: all its 2 Peers would vanish from west
+    help: if that is meant, render with --allow-empty '*/east'
     warning[silent-cluster]: east: nobody will reach it: its only node is left out
     warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    error[lost-peers]: `north` would lose all its Peers of `east` (2 now)
-    error[lost-peers]: `west` would lose all its Peers of `east` (2 now)
-    help: if that is meant, render with --allow-empty '*/east'
+    2 errors, 2 warnings
     nothing was written
     ");
 }
@@ -82,14 +83,12 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
-    --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
-
-    error[lost-peers]: no mesh names `north` any more; its folder has 4 Peers
-    error[lost-peers]: `east` would lose all its Peers of `north` (2 now)
-    error[lost-peers]: `west` would lose all its Peers of `north` (2 now)
-    help: if that is meant, render with --allow-empty north --allow-empty '*/north'
+    error[lost-target]: north: no mesh names it any more; its folder has 4 Peers
+    help: if that is meant, render with --allow-empty north
+    error[lost-source]: north: all its 2 Peers would vanish from east
+    error[lost-source]: north: all its 2 Peers would vanish from west
+    help: if that is meant, render with --allow-empty '*/north'
+    3 errors
     nothing was written
     ");
 }
@@ -117,12 +116,13 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
-    --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
-
-    error[lost-peers]: no mesh names `north` any more; its folder has 0 Peers
+    error[lost-target]: north: no mesh names it any more; its folder has 0 Peers
     help: if that is meant, render with --allow-empty north
+    note[mismatched-kustomization]: east: its kustomization.yaml names prod--north.yaml, which is not there
+    help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
+    note[mismatched-kustomization]: west: its kustomization.yaml names prod--north.yaml, which is not there
+    help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
+    1 error, 2 notices
     nothing was written
     ");
 }
@@ -134,7 +134,7 @@ fn makes_no_target_without_peers() {
     silence(&folder, 2, "north");
     let told = refusal(&folder, &[]);
     assert!(
-        told.contains("error[lost-peers]: `west` would have no Peer at all"),
+        told.contains("error[empty-target]: west: would have no Peer at all"),
         "{told}"
     );
     assert!(
@@ -209,7 +209,7 @@ fn keeps_what_it_cannot_read_any_more() {
     folder.write("rendered/west/prod--south.yaml", text);
     let told = refusal(&folder, &[]);
     assert!(
-        told.contains("`west` would lose all its Peers of `"),
+        told.contains("prod--south: its only Peer would vanish from west"),
         "{told}"
     );
 }

@@ -89,12 +89,13 @@ fn prints_no_empty_target_unless_allowed() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
+    error[empty-target]: west: would have no Peer at all
+    help: if that is meant, render with --allow-empty west
     warning[silent-cluster]: east: nobody will reach it: its only node is left out
     warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
     warning[silent-cluster]: north: nobody will reach it: its only node is left out
     warning[NodeNoPodCIDR]: north/n1: left out: no pod CIDR is assigned
-    error[lost-peers]: `west` would have no Peer at all
-    help: if that is meant, render with --allow-empty west
+    1 error, 4 warnings
     ");
     let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
     assert_eq!(run.code, 0);

@@ -126,6 +126,11 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
         lost_percent,
         gone_percent,
         stale_after_seconds,
+        lost_peers,
+        lost_peers_percent,
+        peers,
+        peer_bytes,
+        file_bytes,
     } = settings.config.content.limits;
     let limits = [
         ("nodes", nodes as u64),
@@ -133,6 +138,11 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
         ("lostPercent", lost_percent as u64),
         ("gonePercent", gone_percent as u64),
         ("staleAfterSeconds", u64::from(stale_after_seconds)),
+        ("lostPeers", lost_peers as u64),
+        ("lostPeersPercent", lost_peers_percent as u64),
+        ("peers", peers as u64),
+        ("peerBytes", peer_bytes as u64),
+        ("fileBytes", file_bytes as u64),
     ];
     limits.into_iter().map(|(field, number)| {
         let config = &settings.config;

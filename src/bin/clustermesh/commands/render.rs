@@ -7,22 +7,20 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
-use clustermesh::change::{self, Loss, Stale};
+use clustermesh::change::Loss;
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
-use clustermesh::plan::Plan;
-use clustermesh::rules::{Finding, Purpose};
-use rayon::prelude::*;
+use clustermesh::plan::{Plan, Target};
+use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::{Finding, Purpose, Subject};
 
-use crate::disk::tree::{Survey, survey};
-use crate::disk::{self, swap};
+use crate::disk::swap;
+use crate::disk::tree::Survey;
+use crate::judgement::Judgement;
 use crate::output::Talk;
-use crate::settings::{Options, Settings};
+use crate::settings::Options;
 use crate::{Outcome, evidence, input, judgement};
-
-/// The largest rendered file that is read back, in bytes.
-const MANIFEST_LIMIT: u64 = 256 << 20;
 
 /// Write the Kilo Peers of every cluster
 ///
@@ -71,99 +69,108 @@ pub(crate) fn run(
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let mut judgement = ManuallyDrop::new(judgement::judge(&evidence, Purpose::Render)?);
+    let fate = if args.stdout {
+        None
+    } else if args.check {
+        Some(Fate::Kept)
+    } else {
+        Some(Fate::Replaced)
+    };
+    let judgement = judgement::judge(&evidence, Purpose::Render, fate)?;
+    let mut judgement = ManuallyDrop::new(judgement);
     if is_allowed(args, None, None) {
         judgement.findings.retain(|it| it.rule.name != "no-mesh");
     }
+    let losses = losses(args, &judgement)?;
+    let is_wrong = fails(args, judgement.findings.iter());
+    // What stands in the tree is what `--check` lists.
+    let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
+    let is_input_wrong = fails(args, judgement.findings.iter().filter(|it| !is_of_tree(it)));
+    judgement.add_losses(&losses);
     talk.findings(&evidence.files.of_people(), &judgement.findings);
-    let planned = judgement.planned.as_ref();
-    let Some((fleet, plan)) = planned.filter(|_| !fails(args, &judgement.findings)) else {
+    if args.check
+        && !is_input_wrong
+        && let Some(rendered) = &judgement.rendered
+    {
+        let outcome = check(&rendered.survey, &evidence.settings.rendered.value, result)?;
+        return Ok(if is_wrong || !losses.is_empty() {
+            Outcome::Findings
+        } else {
+            outcome
+        });
+    }
+    let planned = judgement.planned.as_ref().filter(|_| !is_wrong);
+    let Some((fleet, plan)) = planned.filter(|_| losses.is_empty()) else {
         talk.counts(&judgement.findings);
         if !args.check && !args.stdout {
             talk.line("nothing was written");
         }
         return Ok(evidence.failure());
     };
-    if let Some(target) = &args.target {
-        return print(args, plan, target, talk, result);
-    }
+    let Some(rendered) = &judgement.rendered else {
+        return print(plan, args.target.as_deref(), result);
+    };
+    let root = &evidence.settings.rendered.value;
+    swap::apply(root, &rendered.tree, &rendered.survey)
+        .with_context(|| format!("cannot write `{}`; it was left as it was", root.display()))?;
     let rosters = fleet.members().iter().map(|member| &member.roster);
     let left_out = rosters.map(|roster| roster.left_out.len()).sum();
-    write(args, &evidence.settings, (plan, left_out), talk, result)
+    talk.summary(plan, left_out, &rendered.survey);
+    Ok(Outcome::Clean)
 }
 
-/// Returns whether what was found is bad enough to stop.
-fn fails(args: &Args, findings: &[Finding]) -> bool {
-    let limit = if args.strict {
-        Severity::Warning
-    } else {
-        Severity::Error
+/// Returns what targets would lose altogether and no flag allows.
+fn losses(args: &Args, judgement: &Judgement) -> anyhow::Result<Vec<Loss>> {
+    let Some((_, plan)) = &judgement.planned else {
+        return Ok(Vec::new());
     };
-    findings.iter().any(|finding| limit <= finding.severity)
+    let all = match (&args.target, &judgement.rendered) {
+        (Some(name), _) => {
+            let target = target(plan, name)?;
+            let is_empty = target.blocks.is_empty();
+            let target = target.cluster.to_string();
+            Vec::from_iter(is_empty.then_some(Loss::EmptyTarget { target }))
+        }
+        (None, Some(rendered)) => {
+            check_allowances(args, plan, &rendered.survey)?;
+            rendered.changes.losses.clone()
+        }
+        (None, None) => Vec::new(),
+    };
+    let unasked = all.into_iter().filter(|loss| !is_loss_allowed(args, loss));
+    Ok(unasked.collect())
+}
+
+fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
+    let mut targets = plan.targets.iter();
+    targets
+        .find(|it| it.cluster.as_str() == name)
+        .with_context(|| {
+            let known = plan.targets.iter().map(|it| it.cluster.to_string());
+            format!(
+                "no mesh names a cluster `{}`; there are {}",
+                input::name(Path::new(name)),
+                names(known)
+            )
+        })
 }
 
 /// Prints one target's manifests.
-fn print(
-    args: &Args,
-    plan: &Plan,
-    name: &str,
-    talk: &mut Talk,
-    result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let Some(target) = plan.targets.iter().find(|it| it.cluster.as_str() == name) else {
-        let known = plan.targets.iter().map(|it| it.cluster.to_string());
-        bail!(
-            "no mesh names a cluster `{}`; there are {}",
-            input::name(Path::new(name)),
-            names(known)
-        );
-    };
-    if target.blocks.is_empty() && !is_allowed(args, Some(name), None) {
-        let loss = Loss::EmptyTarget {
-            target: name.to_owned(),
-        };
-        talk.losses(&[loss]);
-        return Ok(Outcome::Findings);
-    }
+fn print(plan: &Plan, name: Option<&str>, result: &mut impl Write) -> anyhow::Result<Outcome> {
+    let target = target(plan, name.unwrap_or_default())?;
     result.write_all(manifest::stream(plan, target).as_bytes())?;
     result.flush()?;
     Ok(Outcome::Clean)
 }
 
-/// Writes the tree, or compares it.
-fn write(
-    args: &Args,
-    settings: &Settings,
-    (plan, left_out): (&Plan, usize),
-    talk: &mut Talk,
-    result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let texts: Vec<_> = plan.blocks.par_iter().map(manifest::text).collect();
-    let tree = manifest::tree_of(plan, &texts)?;
-    let rendered = &settings.rendered.value;
-    let survey = survey(rendered, &tree)?;
-    if args.check {
-        return check(&survey, rendered, result);
-    }
-    survey.check_unblocked(rendered)?;
-    check_allowances(args, plan, &survey)?;
-    let losses: Vec<Loss> = losses(plan, &survey, rendered)?
-        .into_iter()
-        .filter(|loss| !is_loss_allowed(args, loss))
-        .collect();
-    if !losses.is_empty() {
-        talk.losses(&losses);
-        talk.line("nothing was written");
-        return Ok(Outcome::Findings);
-    }
-    swap::apply(rendered, &tree, &survey).with_context(|| {
-        format!(
-            "cannot write `{}`; it was left as it was",
-            rendered.display()
-        )
-    })?;
-    talk.summary(plan, left_out, &survey);
-    Ok(Outcome::Clean)
+/// Returns whether what was found is bad enough to stop.
+fn fails<'f>(args: &Args, mut findings: impl Iterator<Item = &'f Finding>) -> bool {
+    let limit = if args.strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    findings.any(|finding| limit <= finding.severity)
 }
 
 /// Lists what a render would do to the tree, and what else is in it.
@@ -210,22 +217,6 @@ fn check_allowances(args: &Args, plan: &Plan, survey: &Survey) -> anyhow::Result
         bail!("--allow-empty names a cluster `{target}` that is nowhere; there are {known}");
     }
     Ok(())
-}
-
-fn losses(plan: &Plan, survey: &Survey, rendered: &Path) -> anyhow::Result<Vec<Loss>> {
-    let stale = survey
-        .stale
-        .iter()
-        .map(|path| {
-            let text = disk::read_text(&rendered.join(path), MANIFEST_LIMIT)?;
-            Ok(Stale {
-                path: path.clone(),
-                text,
-            })
-        })
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let same: BTreeSet<String> = survey.same.iter().cloned().collect();
-    Ok(change::losses(plan, &stale, &same))
 }
 
 fn is_loss_allowed(args: &Args, loss: &Loss) -> bool {

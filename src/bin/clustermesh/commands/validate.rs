@@ -6,16 +6,18 @@ use clap::ValueEnum;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::rules::Purpose;
+use clustermesh::rules::gitops::Fate;
 
 use crate::output::{Format, Report, Talk};
 use crate::settings::Options;
 use crate::{Outcome, evidence, judgement};
 
-/// Find what is wrong with meshes and snapshots
+/// Find what is wrong with meshes, snapshots and what is rendered
 ///
 /// Reads the meshes and the snapshots of their clusters and tells the mistakes in them, and every
-/// node and range that a render leaves out, each with its place, its reason and what to do. Writes
-/// nothing.
+/// node and range that a render leaves out, each with its place, its reason and what to do. So it
+/// does with the rendered tree, if there is one, and with what a render would take away from it or
+/// move. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -60,7 +62,12 @@ pub(crate) fn run(
         Ok(evidence) => evidence,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let judgement = judgement::judge(&evidence, Purpose::Validate)?;
+    let mut judgement = judgement::judge(&evidence, Purpose::Validate, Some(Fate::Kept))?;
+    let losses = judgement
+        .rendered
+        .as_ref()
+        .map(|it| it.changes.losses.clone());
+    judgement.add_losses(&losses.unwrap_or_default());
     let findings = &judgement.findings;
     let report = Report {
         files: &evidence.files,

@@ -48,16 +48,5 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
         survey.same.len(),
         survey.stale.len(),
     ));
-    let foreign = survey.foreign.len();
-    if 0 < foreign {
-        let things = if foreign == 1 {
-            "1 thing in the tree is"
-        } else {
-            &format!("{foreign} things in the tree are")
-        };
-        lines.push(format!(
-            "{things} not ours and left alone, but Flux may choke on it; `render --check` lists all"
-        ));
-    }
     lines
 }

@@ -1,0 +1,136 @@
+//! The rendered tree: what it shall be, how it stands, and what lies between the two.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use clustermesh::change::{self, Changes, Content, Foreign, OldFile, Standing};
+use clustermesh::diagnostic::escaped;
+use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
+use clustermesh::plan::Plan;
+use rayon::prelude::*;
+
+use crate::disk;
+use crate::disk::tree::{self, Files as Tree, Survey, survey};
+use crate::files::Files;
+use crate::input;
+use crate::settings::Settings;
+
+/// The largest rendered file that is read back, in bytes: what GitHub would take.
+const MANIFEST_LIMIT: u64 = 100 << 20;
+
+/// How much of a problem is told, in characters.
+const TOLD: usize = 400;
+
+/// A rendered tree, as it shall be and as it stands.
+pub(crate) struct Rendered {
+    /// What it shall be.
+    pub(crate) tree: Tree,
+    /// How its files compare with that.
+    pub(crate) survey: Survey,
+    /// What is in those that differ.
+    pub(crate) standing: Standing,
+    /// What a render would change.
+    pub(crate) changes: Changes,
+}
+
+/// Returns the text of every block.
+pub(crate) fn texts(plan: &Plan) -> Vec<Arc<str>> {
+    plan.blocks.par_iter().map(manifest::text).collect()
+}
+
+/// Compares the tree on disk with a plan whose blocks have these texts.
+pub(crate) fn compare(
+    plan: &Plan,
+    texts: &[Arc<str>],
+    settings: &Settings,
+) -> anyhow::Result<Rendered> {
+    let tree = manifest::tree_of(plan, texts)?;
+    let root = &settings.rendered.value;
+    let survey = survey(root, &tree)?;
+    let mut standing = Standing {
+        root: input::name(root),
+        same: survey.same.iter().cloned().collect(),
+        missing: survey.missing.clone(),
+        foreign: survey.foreign.iter().map(foreign).collect(),
+        blocked: survey.blocked.iter().map(foreign).collect(),
+        ..Standing::default()
+    };
+    standing.files = read_back(root, &survey, &standing);
+    let limits = &settings.config.content.limits;
+    let changes = change::changes(plan, &standing.files, &standing.same, limits);
+    Ok(Rendered {
+        tree,
+        survey,
+        standing,
+        changes,
+    })
+}
+
+impl Rendered {
+    /// Lets people see what findings point to.
+    pub(crate) fn show(&self, files: &Files, settings: &Settings) {
+        let differing = self.standing.files.iter().map(|it| it.path.as_str());
+        let same = self.standing.same.iter().map(String::as_str);
+        let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
+        let root = &settings.rendered.value;
+        let paths = differing.chain(kustomizations);
+        files.add_rendered(paths.map(|path| (self.standing.source(path), root.join(path))));
+    }
+}
+
+fn foreign(it: &tree::Foreign) -> Foreign {
+    Foreign {
+        path: it.path.clone(),
+        kind: it.kind,
+    }
+}
+
+/// Reads the files of ours that differ. Files of one name are read one after another, as they mostly
+/// are the same in all targets, and then only one has to be understood.
+fn read_back(root: &Path, survey: &Survey, standing: &Standing) -> Vec<OldFile> {
+    let mut by_name: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
+    let changed = survey.changed.iter().map(|path| (path, false));
+    for (path, is_stale) in changed.chain(survey.stale.iter().map(|path| (path, true))) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        by_name.entry(name).or_default().push((path, is_stale));
+    }
+    let groups: Vec<Vec<(&String, bool)>> = by_name.into_values().collect();
+    let read = groups.par_iter().flat_map_iter(|group| {
+        let mut last: Option<(String, Content)> = None;
+        group.iter().map(move |&(path, is_stale)| OldFile {
+            path: path.clone(),
+            source: standing.source(path),
+            is_stale,
+            content: content(&root.join(path), &mut last),
+        })
+    });
+    let mut files: Vec<OldFile> = read.collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+fn content(path: &Path, last: &mut Option<(String, Content)>) -> Content {
+    let text = match disk::read_text(path, MANIFEST_LIMIT) {
+        Ok(text) => text,
+        Err(error) => return Content::Unread(escaped(&error.root_cause().to_string(), TOLD)),
+    };
+    match last {
+        Some((known, content)) if *known == text => content.clone(),
+        _ => {
+            let content = understood(path, &text);
+            *last = Some((text, content.clone()));
+            content
+        }
+    }
+}
+
+fn understood(path: &Path, text: &str) -> Content {
+    if path.ends_with(KUSTOMIZATION) {
+        return match Kustomization::read(text) {
+            Ok(kustomization) => Content::Kustomization(kustomization),
+            Err(problem) => Content::Unread(problem),
+        };
+    }
+    Content::Peers(Arc::new(manifest::reading(text)))
+}

@@ -1,0 +1,205 @@
+//! The rendered tree as it stands: what of it is not what it shall be, and does not fit together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Content, OldFile};
+use crate::diagnostic::escaped;
+use crate::manifest::{KUSTOMIZATION, OldPeer};
+use crate::place::Place;
+use crate::plan::Plan;
+
+/// How much of a path is shown, in characters.
+const SHOWN: usize = 400;
+
+/// A rendered tree as it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// What the shell calls its root, harmless to print.
+    pub root: String,
+    /// The files of ours that differ from what they shall be.
+    pub files: Vec<OldFile>,
+    /// The paths of those that do not.
+    pub same: BTreeSet<String>,
+    /// The paths of files that shall be, and are not there.
+    pub missing: Vec<String>,
+    /// What is not ours.
+    pub foreign: Vec<Foreign>,
+    /// What is not ours, and in the way of something that shall be.
+    pub blocked: Vec<Foreign>,
+}
+
+/// Something in the tree that we did not make.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Foreign {
+    /// Where, from the root of the tree.
+    pub path: String,
+    /// What it is, with its article.
+    pub kind: &'static str,
+}
+
+/// A kustomization that does not name what is beside it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mismatch {
+    /// Whose it is.
+    pub target: String,
+    /// The file that it names and that is not there.
+    pub absent: Vec<String>,
+    /// The files that are there, and that it does not name.
+    pub unnamed: Vec<String>,
+    /// Where it names what is not there, or is itself.
+    pub place: Place,
+}
+
+/// Two Peers of one name in one target.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Clash {
+    /// The target.
+    pub target: String,
+    /// The name.
+    pub peer: String,
+    /// Where the second is.
+    pub place: Place,
+    /// The file in which the first is.
+    pub first: String,
+}
+
+impl Standing {
+    /// Returns what a file of the tree is called, harmless to print.
+    pub fn source(&self, path: &str) -> Arc<str> {
+        let path = format!("{}/{path}", self.root.trim_end_matches('/'));
+        Arc::from(escaped(&path, SHOWN))
+    }
+
+    /// Returns every kustomization that does not name what is beside it.
+    pub fn mismatches(&self) -> Vec<Mismatch> {
+        let mut beside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let paths = self.files.iter().map(|it| it.path.as_str());
+        for path in paths.chain(self.same.iter().map(String::as_str)) {
+            if let Some((target, file)) = path.split_once('/') {
+                beside.entry(target).or_default().insert(file);
+            }
+        }
+        let mut mismatches: Vec<Mismatch> = Vec::new();
+        for (target, files) in &beside {
+            if files.contains(KUSTOMIZATION) {
+                mismatches.extend(self.mismatch(target, files));
+            }
+        }
+        mismatches
+    }
+
+    fn mismatch(&self, target: &str, files: &BTreeSet<&str>) -> Option<Mismatch> {
+        let path = format!("{target}/{KUSTOMIZATION}");
+        let peers = files.iter().copied().filter(|it| *it != KUSTOMIZATION);
+        let peers: BTreeSet<&str> = peers.collect();
+        if self.same.contains(&path) {
+            // It names what shall be.
+            let prefix = format!("{target}/");
+            let missing = self.missing.iter();
+            let absent = missing.filter_map(|it| it.strip_prefix(prefix.as_str()));
+            let absent: Vec<String> = absent.map(str::to_owned).collect();
+            let unwanted = self.files.iter().filter_map(|it| {
+                let file = it.path.strip_prefix(prefix.as_str())?;
+                it.is_stale.then(|| file.to_owned())
+            });
+            let unnamed: Vec<String> = unwanted.collect();
+            let is_fine = absent.is_empty() && unnamed.is_empty();
+            return (!is_fine).then(|| Mismatch {
+                target: target.to_owned(),
+                absent,
+                unnamed,
+                place: Place::document(&self.source(&path), 0).bytes(&(0..0)),
+            });
+        }
+        let is_meant = |it: &&OldFile| it.path == path && !it.is_stale;
+        let file = self.files.iter().find(is_meant)?;
+        let Content::Kustomization(kustomization) = &file.content else {
+            return None;
+        };
+        // Other things beside it, such as a folder, may well be named.
+        let blocked = self.blocked.iter().chain(&self.foreign);
+        let others: BTreeSet<&str> = blocked
+            .filter_map(|it| it.path.strip_prefix(target)?.strip_prefix('/'))
+            .collect();
+        let named = &kustomization.resources;
+        let absent: Vec<_> = named
+            .iter()
+            .filter(|(name, _)| {
+                let name = name.trim_start_matches("./").trim_end_matches('/');
+                !name.contains('/') && !peers.contains(name) && !others.contains(name)
+            })
+            .collect();
+        let is_named = |file: &&str| {
+            let mut named = named.iter();
+            named.any(|(name, _)| name.trim_start_matches("./") == *file)
+        };
+        let unnamed: Vec<String> = peers
+            .iter()
+            .filter(|it| !is_named(it))
+            .map(|&it| it.to_owned())
+            .collect();
+        let bytes = absent.first().map_or(0..0, |(_, bytes)| bytes.clone());
+        let is_fine = absent.is_empty() && unnamed.is_empty();
+        (!is_fine).then(|| Mismatch {
+            target: target.to_owned(),
+            absent: absent.into_iter().map(|(name, _)| name.clone()).collect(),
+            unnamed,
+            place: file.place(&bytes),
+        })
+    }
+
+    /// Returns the Peers of one name in one target, as far as files differ from what they shall be.
+    pub fn clashes(&self, plan: &Plan) -> Vec<Clash> {
+        let mut all: BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> = BTreeMap::new();
+        for file in &self.files {
+            let (target, _) = file.parts();
+            let named = file.peers().iter().filter(|it| !it.name.is_empty());
+            let peers = all.entry(target).or_default();
+            peers.extend(named.map(|it| (file, it)));
+        }
+        let mut clashes = Vec::new();
+        for (target, mut peers) in all {
+            // Stable, so that of one name the first stays first.
+            peers.sort_by_key(|(_, peer)| &peer.name);
+            let kept = self.kept(plan, target);
+            let mut last: Option<(&OldFile, &OldPeer)> = None;
+            for (file, peer) in peers {
+                let before = last.filter(|(_, it)| it.name == peer.name);
+                let first = match before {
+                    Some((file, _)) => Some(file.path.clone()),
+                    None => kept
+                        .get(peer.name.as_str())
+                        .map(|it| format!("{target}/{it}.yaml")),
+                };
+                if let Some(first) = first {
+                    clashes.push(Clash {
+                        target: target.to_owned(),
+                        peer: peer.name.clone(),
+                        place: file.place(&peer.bytes),
+                        first,
+                    });
+                }
+                last = Some((file, peer));
+            }
+        }
+        clashes
+    }
+
+    /// Returns the Peers of a target whose files are what they shall be, and their blocks.
+    fn kept<'a>(&self, plan: &'a Plan, target: &str) -> BTreeMap<&'a str, &'a str> {
+        let mut targets = plan.targets.iter();
+        let target = targets.find(|it| it.cluster.as_str() == target);
+        let blocks = target.into_iter().flat_map(|target| {
+            let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+            blocks.filter(|it| {
+                self.same
+                    .contains(&format!("{}/{}.yaml", target.cluster, it.name))
+            })
+        });
+        let peers = blocks.flat_map(|block| block.peers.iter().map(move |peer| (block, peer)));
+        peers
+            .map(|(block, peer)| (peer.name.as_str(), block.name.as_str()))
+            .collect()
+    }
+}

@@ -1,0 +1,343 @@
+use super::*;
+use crate::kilo::peer::Peer;
+use crate::manifest::{HEADER, reading};
+use crate::name::{BlockName, ClusterName, MeshName, PeerName};
+use crate::plan::{Block, Cut, CutOff};
+use crate::testing::key;
+
+/// A Peer of `west`, from `node key range …`.
+fn peer(line: &str) -> Peer {
+    let mut words = line.split(' ');
+    let (mesh, cluster) = (mesh(), "west".parse().unwrap());
+    let node = words.next().unwrap().parse().unwrap();
+    Peer {
+        name: PeerName::new(&mesh, &cluster, &node),
+        mesh,
+        cluster,
+        key: key(words.next().unwrap()).parse().unwrap(),
+        allowed_ips: words.map(|it| it.parse().unwrap()).collect(),
+        endpoint: None,
+        keepalive: None,
+    }
+}
+
+fn mesh() -> MeshName {
+    "m".parse().unwrap()
+}
+
+/// A plan that gives `east` these Peers of `west`.
+fn plan(lines: &[&str]) -> Plan {
+    let source: ClusterName = "west".parse().unwrap();
+    let block = Block {
+        name: BlockName::new(&mesh(), &source),
+        mesh: mesh(),
+        source,
+        peers: lines.iter().map(|it| peer(it)).collect(),
+        shared: vec!["10.96.0.0/16".parse().unwrap()],
+    };
+    let blocks: Vec<Block> = Some(block)
+        .filter(|_| !lines.is_empty())
+        .into_iter()
+        .collect();
+    Plan {
+        targets: vec![Target {
+            cluster: "east".parse().unwrap(),
+            blocks: (0..blocks.len()).collect(),
+        }],
+        blocks,
+        cuts: Vec::new(),
+    }
+}
+
+/// A file with Peers of `west`.
+fn file(path: &str, lines: &[&str]) -> OldFile {
+    let old = plan(lines);
+    let text = old.blocks.first().map(crate::manifest::text);
+    read(path, &text.unwrap_or_else(|| HEADER.into()))
+}
+
+fn read(path: &str, text: &str) -> OldFile {
+    let content = if path.ends_with(KUSTOMIZATION) {
+        Content::Kustomization(Kustomization::read(text).unwrap())
+    } else {
+        Content::Peers(Arc::new(reading(text)))
+    };
+    OldFile {
+        path: path.to_owned(),
+        source: Arc::from(format!("rendered/{path}")),
+        is_stale: !path.ends_with(KUSTOMIZATION),
+        content,
+    }
+}
+
+fn same() -> BTreeSet<String> {
+    BTreeSet::from(["east/kustomization.yaml".to_owned()])
+}
+
+fn changed(plan: &Plan, files: &[OldFile]) -> Changes {
+    changes(plan, files, &same(), &Limits::default())
+}
+
+/// Returns what changes in `east`, in a few words.
+fn told(plan: &Plan, files: &[OldFile]) -> Vec<String> {
+    let changes = changed(plan, files);
+    assert_eq!(changes.losses, []);
+    let shrunk = changes.shrunk.iter().map(|it| {
+        format!(
+            "{} of {}: {}",
+            it.what.gone.len(),
+            it.what.before,
+            it.what.gone.join(" ")
+        )
+    });
+    let renamed = changes.renamed.iter();
+    let renamed = renamed.map(|it| format!("{} is {}", it.what.from, it.what.to));
+    let rekeyed = changes.rekeyed.iter();
+    let rekeyed = rekeyed.map(|it| format!("{} has another key", it.what.peer));
+    let moved = changes.moved.iter();
+    let moved =
+        moved.map(|it| format!("{} from {} to {}", it.what.range, it.what.from, it.what.to));
+    shrunk.chain(renamed).chain(rekeyed).chain(moved).collect()
+}
+
+fn losses(plan: &Plan, files: &[OldFile], same: &BTreeSet<String>) -> Vec<String> {
+    let losses = changes(plan, files, same, &Limits::default()).losses;
+    let losses = losses.into_iter().map(|loss| match loss {
+        Loss::EmptyTarget { target } => format!("{target} is empty"),
+        Loss::Target { target, peers, .. } => format!("{target} is gone with {peers}"),
+        Loss::Source {
+            target,
+            source,
+            peers,
+            ..
+        } => format!("{target} loses {peers} of {source}"),
+    });
+    losses.collect()
+}
+
+#[test]
+fn tells_sources_and_targets_that_lose_their_peers() {
+    let two = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
+    let files = [
+        file("east/m--west.yaml", &two),
+        read("north/kustomization.yaml", "resources: []"),
+        file("north/m--west.yaml", &two),
+    ];
+    insta::assert_snapshot!(losses(&plan(&[]), &files, &BTreeSet::new()).join("\n"), @"
+    east is empty
+    north is gone with 2
+    east loses 2 of west
+    ");
+}
+
+#[test]
+fn copied_keys_excuse_as_many_peers_as_they_cost() {
+    let place = Place::document(&"".into(), 0);
+    let mut plan = plan(&[]);
+    plan.cuts.push(Cut {
+        target: "east".parse().unwrap(),
+        source: "west".parse().unwrap(),
+        what: CutOff::SharedKey {
+            node: "a".parse().unwrap(),
+            place: place.clone(),
+            keeper: "north".parse().unwrap(),
+            keeper_node: "b".parse().unwrap(),
+            keeper_place: place,
+        },
+    });
+    let lost = |lines: &[&str]| losses(&plan, &[file("east/m--west.yaml", lines)], &same());
+    assert_eq!(lost(&["a A 10.1.0.0/24"]), Vec::<String>::new());
+    let two = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
+    assert_eq!(lost(&two), ["east loses 2 of west"]);
+}
+
+#[test]
+fn a_target_that_was_emptied_before_may_stay_empty() {
+    assert_eq!(losses(&plan(&[]), &[], &same()), Vec::<String>::new());
+}
+
+#[test]
+fn what_does_not_say_its_source_is_told_by_its_file() {
+    let files = [read("east/m--west.yaml", "{ not: [a, Peer")];
+    assert_eq!(
+        losses(&plan(&[]), &files, &same()),
+        ["east loses 1 of m--west"]
+    );
+    let unread = OldFile {
+        content: Content::Unread("it is too large".to_owned()),
+        ..files[0].clone()
+    };
+    assert_eq!(
+        losses(&plan(&[]), &[unread], &same()),
+        ["east loses 1 of m--west"]
+    );
+}
+
+#[test]
+fn tells_no_loss_below_its_share_or_its_number() {
+    let nine: Vec<String> = (1..10)
+        .map(|it| format!("n{it} A 10.1.{it}.0/24"))
+        .collect();
+    let old = |count: usize| {
+        let lines: Vec<&str> = nine.iter().take(count).map(String::as_str).collect();
+        // Names alone count where keys cannot.
+        let mut file = file("east/m--west.yaml", &lines);
+        if let Content::Peers(reading) = &mut file.content {
+            Arc::make_mut(reading)
+                .peers
+                .iter_mut()
+                .for_each(|it| it.key = None);
+        }
+        [file]
+    };
+    let new = |count: usize| {
+        let lines: Vec<&str> = nine.iter().take(count).map(String::as_str).collect();
+        plan(&lines)
+    };
+    assert_eq!(told(&new(9), &old(9)), Vec::<String>::new());
+    assert_eq!(told(&new(1), &old(2)), Vec::<String>::new(), "one");
+    assert_eq!(told(&new(6), &old(8)), Vec::<String>::new(), "a quarter");
+    assert_eq!(told(&new(5), &old(7)), ["2 of 7: m--west--n6 m--west--n7"]);
+}
+
+#[test]
+fn what_is_left_in_a_file_that_stays_counts() {
+    let plan = plan(&["a A 10.1.0.0/24", "b B 10.1.1.0/24"]);
+    let stray = [file(
+        "east/copy.yaml",
+        &[
+            "c C 10.1.2.0/24",
+            "d 9WZ1GYQh5p8IXu3xTHjzCVbvCZBnkWMqAZ7Q0mZzYlI= 10.1.3.0/24",
+        ],
+    )];
+    assert_eq!(told(&plan, &stray), ["2 of 2: m--west--c m--west--d"]);
+    let mut same = same();
+    same.insert("east/m--west.yaml".to_owned());
+    let limits = Limits {
+        lost_peers_percent: 50,
+        ..Limits::default()
+    };
+    assert_eq!(changes(&plan, &stray, &same, &limits).shrunk, []);
+}
+
+#[test]
+fn a_key_under_another_name_is_not_gone() {
+    let old = [file(
+        "east/m--west.yaml",
+        &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
+    )];
+    let new = plan(&["b B 10.1.1.0/24", "c A 10.1.0.0/24"]);
+    assert_eq!(told(&new, &old), ["m--west--a is m--west--c"]);
+}
+
+#[test]
+fn a_name_with_another_key_is_told() {
+    let old = [file(
+        "east/m--west.yaml",
+        &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
+    )];
+    let new = plan(&["a C 10.1.0.0/24", "b B 10.9.1.0/24"]);
+    assert_eq!(told(&new, &old), ["m--west--a has another key"]);
+    let swapped = plan(&["a B 10.1.0.0/24", "b A 10.1.1.0/24"]);
+    insta::assert_snapshot!(told(&swapped, &old).join("\n"), @"
+    m--west--b is m--west--a
+    m--west--a is m--west--b
+    m--west--a has another key
+    m--west--b has another key
+    ");
+}
+
+#[test]
+fn only_a_cluster_wide_range_moves() {
+    let old = [file(
+        "east/m--west.yaml",
+        &["a A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"],
+    )];
+    let new = plan(&["a A 10.1.1.0/24", "b B 10.1.0.0/24 10.96.0.0/16"]);
+    assert_eq!(
+        told(&new, &old),
+        ["10.96.0.0/16 from m--west--a to m--west--b"]
+    );
+    let heir = plan(&["c A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"]);
+    assert_eq!(told(&heir, &old), ["m--west--a is m--west--c"]);
+}
+
+#[test]
+fn what_is_alike_in_many_targets_is_told_once() {
+    let lines = ["a A 10.1.0.0/24"];
+    let mut plan = plan(&["b A 10.1.0.0/24"]);
+    plan.targets.push(Target {
+        cluster: "north".parse().unwrap(),
+        blocks: vec![0],
+    });
+    let files = [
+        file("east/m--west.yaml", &lines),
+        file("north/m--west.yaml", &lines),
+    ];
+    let renamed = changed(&plan, &files).renamed;
+    assert_eq!(renamed.len(), 1);
+    assert_eq!(renamed[0].targets, ["east", "north"]);
+    assert_eq!(&*renamed[0].place.source, "rendered/east/m--west.yaml");
+}
+
+fn standing(files: Vec<OldFile>) -> Standing {
+    Standing {
+        root: "rendered".to_owned(),
+        files,
+        ..Standing::default()
+    }
+}
+
+#[test]
+fn a_kustomization_is_held_against_what_is_beside_it() {
+    let peers = || file("east/m--west.yaml", &["a A 10.1.0.0/24"]);
+    let mismatch = |text: &str| {
+        let standing = standing(vec![read("east/kustomization.yaml", text), peers()]);
+        standing
+            .mismatches()
+            .pop()
+            .map(|it| (it.absent, it.unnamed))
+    };
+    let list = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+    assert_eq!(mismatch("resources: [m--west.yaml]"), None);
+    assert_eq!(mismatch("resources: [./m--west.yaml, ../base]"), None);
+    assert_eq!(
+        mismatch("resources: []"),
+        Some((vec![], list(&["m--west.yaml"])))
+    );
+    let other = mismatch("resources: [m--east.yaml, m--west.yaml]");
+    assert_eq!(other, Some((list(&["m--east.yaml"]), vec![])));
+
+    let mut standing = standing(vec![peers()]);
+    assert_eq!(standing.mismatches(), [], "there is none");
+    standing.same = same();
+    standing.missing = list(&["east/m--south.yaml", "north/m--south.yaml"]);
+    let found = standing.mismatches().pop().unwrap();
+    assert_eq!(
+        (found.absent, found.unnamed),
+        (list(&["m--south.yaml"]), list(&["m--west.yaml"]))
+    );
+}
+
+#[test]
+fn peers_of_one_name_clash_within_a_target() {
+    let lines = ["a A 10.1.0.0/24"];
+    let plan = plan(&["a A 10.1.0.0/24"]);
+    let two = standing(vec![
+        file("east/copy.yaml", &lines),
+        file("east/other.yaml", &lines),
+    ]);
+    let clashes = two.clashes(&plan);
+    assert_eq!(clashes.len(), 1);
+    assert_eq!(
+        (clashes[0].first.as_str(), &*clashes[0].place.source),
+        ("east/copy.yaml", "rendered/east/other.yaml")
+    );
+    let mut one = standing(vec![
+        file("east/copy.yaml", &lines),
+        file("north/copy.yaml", &lines),
+    ]);
+    assert_eq!(one.clashes(&plan), []);
+    one.same.insert("east/m--west.yaml".to_owned());
+    assert_eq!(one.clashes(&plan)[0].first, "east/m--west.yaml");
+}

@@ -1,0 +1,74 @@
+//! The kustomization of a target as it stands.
+
+use std::ops::Range;
+
+use crate::document::{Node, Source, Value};
+use crate::template;
+
+/// A kustomization that was read back.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Kustomization {
+    /// What it names, and where.
+    pub resources: Vec<(String, Range<usize>)>,
+    /// Whether it is byte for byte what we write to name these.
+    pub is_ours: bool,
+}
+
+impl Kustomization {
+    /// Reads a kustomization, whatever is in it.
+    ///
+    /// # Errors
+    /// Why it is none, harmless to print.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let source = Source::parse("", text).map_err(|broken| {
+            let problem = broken.problems.into_iter().next();
+            problem.map(|it| it.message).unwrap_or_default()
+        })?;
+        let resources = source.documents.first().and_then(|it| it.get("resources"));
+        let items: &[Node] = match resources.map(|it| &it.value) {
+            Some(Value::Sequence(items)) => items,
+            _ => &[],
+        };
+        let resource = |node: &Node| Some((node.text()?.to_owned(), node.span.clone()));
+        let resources: Vec<(String, Range<usize>)> = items.iter().filter_map(resource).collect();
+        let names: Vec<&str> = resources.iter().map(|(name, _)| name.as_str()).collect();
+        let ours = template::kustomization(&names);
+        Ok(Self {
+            is_ours: ours.is_ok_and(|it| it == text),
+            resources,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Kustomization {
+        Kustomization::read(text).unwrap()
+    }
+
+    #[test]
+    fn knows_its_own() {
+        for files in [vec![], vec!["m--a.yaml", "no"]] {
+            let ours = read(&template::kustomization(&files).unwrap());
+            let names: Vec<&str> = ours.resources.iter().map(|it| it.0.as_str()).collect();
+            assert!(ours.is_ours);
+            assert_eq!(names, files);
+        }
+    }
+
+    #[test]
+    fn reads_what_somebody_made_of_it() {
+        let text = "namePrefix: a-\nresources: [m--a.yaml, {no: name}, \"b\"]\n";
+        let edited = read(text);
+        let named = edited.resources.iter().map(|(_, at)| &text[at.clone()]);
+        assert!(!edited.is_ours);
+        assert_eq!(named.collect::<Vec<_>>(), ["m--a.yaml", "\"b\""]);
+        assert_eq!(
+            read("resources: *\n".trim_end_matches(" *\n")).resources,
+            []
+        );
+        assert!(Kustomization::read("resources: [").is_err());
+    }
+}

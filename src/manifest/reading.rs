@@ -1,0 +1,247 @@
+//! Readings: rendered files as they stand, which Peers are in them, and what of that is not ours.
+
+use std::ops::Range;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::written;
+use crate::diagnostic::Diagnostic;
+use crate::document::{Node, Source};
+use crate::kilo::peer::{Refusal, admit};
+use crate::name::{is_dns_subdomain, is_label_value};
+use crate::net::Cidr;
+use crate::wireguard::PublicKey;
+use crate::yaml::HEADER;
+
+use super::SOURCE_LABEL;
+
+/// A file of Peers as it stands.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Reading {
+    /// Its Peers, in its order.
+    pub peers: Vec<OldPeer>,
+    /// What of it is not as we write it.
+    pub oddities: Vec<Oddity>,
+}
+
+/// A Peer as it stands in a file; anything may be wrong with it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct OldPeer {
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// The cluster it leads to, if it says.
+    pub source: Option<String>,
+    /// Its key, if it has one that Kilo can read.
+    pub key: Option<[u8; 32]>,
+    /// Its ranges, as far as they are any.
+    pub ranges: Vec<Cidr>,
+    /// Where in the file its name is.
+    pub bytes: Range<usize>,
+}
+
+/// What of a file is not as we write it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Oddity {
+    /// We would write these Peers another way from here on.
+    Edited {
+        /// Which line.
+        bytes: Range<usize>,
+    },
+    /// Lines end with a carriage return, as git may make them on Windows.
+    Returns,
+    /// No Peer at all.
+    NoPeer,
+    /// A document that is none.
+    Unreadable {
+        /// Where it breaks.
+        bytes: Range<usize>,
+        /// Why, harmless to print.
+        problem: String,
+    },
+    /// A Peer that Kubernetes or Kilo does not take.
+    Refused {
+        /// Its name.
+        peer: String,
+        /// Where it is.
+        bytes: Range<usize>,
+        /// Why.
+        why: Unfit,
+    },
+    /// What Flux takes for a variable.
+    Variable {
+        /// Where.
+        bytes: Range<usize>,
+    },
+}
+
+/// Why a Peer is not taken.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Unfit {
+    /// Its name is none that an object may have.
+    Name,
+    /// The value of this label is none.
+    Label(String),
+    /// Kilo's own rules.
+    Spec(Refusal),
+}
+
+/// The most documents of a file that are looked at. A target with so many Peers has no Kilo any more.
+const DOCUMENTS: usize = 100_000;
+
+/// What stands between two documents of ours.
+const SEPARATOR: &str = "---\n";
+
+/// Reads a file of Peers, whatever is in it.
+pub fn reading(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    if text.contains('\r') {
+        let unix = text.replace("\r\n", "\n");
+        let mut read = read(&unix);
+        if read.oddities.is_empty() {
+            read.oddities.push(Oddity::Returns);
+            // What was found lies elsewhere in the file itself.
+            read.peers.iter_mut().for_each(|peer| peer.bytes = 0..0);
+            return read;
+        }
+    }
+    if let Some(start) = text.find("${") {
+        let bytes = line_at(text, start);
+        reading.oddities.push(Oddity::Variable { bytes });
+    }
+    let Reading { peers, oddities } = read(text);
+    reading.peers = peers;
+    reading.oddities.extend(oddities);
+    reading
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let body = text
+        .strip_prefix(HEADER)
+        .and_then(|it| it.strip_prefix('\n'));
+    let mut start = body.map_or(0, |body| text.len() - body.len());
+    let mut edited = body.is_none().then(|| line_at(text, 0));
+    let mut seen = 0;
+    while start < text.len() {
+        if seen == DOCUMENTS {
+            let problem = format!("it has more than {DOCUMENTS} documents");
+            let bytes = line_at(text, start);
+            reading.oddities.push(Oddity::Unreadable { bytes, problem });
+            return reading;
+        }
+        seen += 1;
+        let document = document(&text[start..]);
+        match written::peer(document) {
+            Ok(mut peer) => {
+                peer.bytes = peer.bytes.start + start..peer.bytes.end + start;
+                reading.peers.push(peer);
+            }
+            Err(offset) => {
+                edited.get_or_insert_with(|| line_at(text, start + offset));
+                loose(&mut reading, document, start);
+            }
+        }
+        start += document.len();
+        if let Some(rest) = text[start..].strip_prefix(SEPARATOR) {
+            start = text.len() - rest.len();
+            if rest.is_empty() {
+                edited.get_or_insert_with(|| line_at(text, text.len()));
+            }
+        }
+    }
+    let is_unread = |it: &Oddity| matches!(it, Oddity::Unreadable { .. });
+    if reading.peers.is_empty() && !reading.oddities.iter().any(is_unread) {
+        reading.oddities.push(Oddity::NoPeer);
+    } else if let Some(bytes) = edited {
+        reading.oddities.insert(0, Oddity::Edited { bytes });
+    }
+    reading
+}
+
+/// Returns the text up to the next line that ends a document.
+fn document(text: &str) -> &str {
+    if text.starts_with(SEPARATOR) {
+        return "";
+    }
+    let end = text.find("\n---\n").map_or(text.len(), |end| end + 1);
+    text.get(..end).unwrap_or(text)
+}
+
+/// Returns the line around a byte, without its indentation and its end.
+fn line_at(text: &str, offset: usize) -> Range<usize> {
+    let offset = offset.min(text.len());
+    let start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[offset..]
+        .find('\n')
+        .map_or(text.len(), |end| offset + end);
+    let line = text.get(start..end).unwrap_or_default();
+    end - line.trim_start_matches(' ').len()..end
+}
+
+/// Reads what somebody else has written, which may be more than one document.
+fn loose(reading: &mut Reading, text: &str, start: usize) {
+    let source = match Source::parse("", text) {
+        Ok(source) => source,
+        Err(broken) => {
+            let problem = broken.problems.first();
+            let place = problem.and_then(|it| it.labels.first());
+            let bytes = place.and_then(|label| broken.source.locate(&label.place));
+            let bytes = bytes.unwrap_or(0..0);
+            let message = |it: &Diagnostic| it.message.clone();
+            reading.oddities.push(Oddity::Unreadable {
+                bytes: start + bytes.start..start + bytes.end,
+                problem: problem.map(message).unwrap_or_default(),
+            });
+            return;
+        }
+    };
+    let values = serde_yaml::Deserializer::from_str(text)
+        .map_while(|document| Value::deserialize(document).ok());
+    for (node, value) in source.documents.iter().zip(values) {
+        // Other objects are no Peers, but then they have no place here either: it was edited.
+        let is_peer = value.get("kind").is_none_or(|kind| kind == "Peer");
+        if value.is_object() && is_peer {
+            old_peer(reading, node, &value, start);
+        }
+    }
+}
+
+fn old_peer(reading: &mut Reading, node: &Node, value: &Value, start: usize) {
+    let metadata = node.get("metadata");
+    let name = metadata.and_then(|it| it.get("name"));
+    let bytes = name.unwrap_or(node).span.clone();
+    let labels = value.pointer("/metadata/labels").and_then(Value::as_object);
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let ranges = value.pointer("/spec/allowedIPs").and_then(Value::as_array);
+    let ranges = ranges.into_iter().flatten().filter_map(Value::as_str);
+    let key = value.pointer("/spec/publicKey").and_then(Value::as_str);
+    let peer = OldPeer {
+        name: text(value.pointer("/metadata/name")).unwrap_or_default(),
+        source: text(labels.and_then(|it| it.get(SOURCE_LABEL))),
+        key: key.and_then(PublicKey::bytes_as_kilo_reads),
+        ranges: ranges.filter_map(|it| it.parse().ok()).collect(),
+        bytes: start + bytes.start..start + bytes.end,
+    };
+    let bad_label = labels.into_iter().flatten().find(|(_, value)| {
+        let text = value.as_str();
+        !text.is_some_and(is_label_value)
+    });
+    let refusal = admit(value.get("spec").unwrap_or(&Value::Null)).err();
+    let why = match (bad_label, refusal) {
+        _ if !is_dns_subdomain(&peer.name) => Some(Unfit::Name),
+        (Some((key, _)), _) => Some(Unfit::Label(key.clone())),
+        (None, refusal) => refusal.map(Unfit::Spec),
+    };
+    if let Some(why) = why {
+        reading.oddities.push(Oddity::Refused {
+            peer: peer.name.clone(),
+            bytes: peer.bytes.clone(),
+            why,
+        });
+    }
+    reading.peers.push(peer);
+}
+
+#[cfg(test)]
+mod tests;

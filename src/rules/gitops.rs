@@ -1,0 +1,363 @@
+//! Would Flux or Argo CD choke? On what is rendered, and on the tree as it stands.
+
+use std::collections::BTreeMap;
+
+use super::plan::{count, within};
+use super::{Finding, Rule, bare};
+use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Standing};
+use crate::config::Limits;
+use crate::diagnostic::{Quoted, Severity};
+use crate::kilo::peer::Peer;
+use crate::manifest::{KUSTOMIZATION, Oddity, Unfit};
+use crate::place::Place;
+use crate::plan::{Block, Plan};
+
+rules! {
+    "gitops" about Tree;
+    CROWDED_TARGET = "crowded-target" Warning;
+    LARGE_FILE = "large-file" Warning;
+    LARGE_PEER = "large-peer" Warning;
+    BLOCKED_FILE = "blocked-file" Error;
+    RIVAL_KUSTOMIZATION = "rival-kustomization" Error;
+    STRAY_MANIFEST = "stray-manifest" Warning;
+    FOREIGN_FILE = "foreign-file" Notice;
+    EDITED_FILE = "edited-file" Warning;
+    UNREADABLE_MANIFEST = "unreadable-manifest" Warning;
+    EMPTY_MANIFEST = "empty-manifest" Warning;
+    REFUSED_PEER = "refused-peer" Warning;
+    VARIABLE_IN_MANIFEST = "variable-in-manifest" Warning;
+    CLASHING_PEERS = "clashing-peers" Warning;
+    MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
+}
+
+/// From how many bytes on GitHub takes no file.
+const GITHUB_LIMIT: usize = 100 << 20;
+
+/// From how many bytes on etcd takes no object.
+const ETCD_LIMIT: usize = 3 << 19;
+
+/// What a range has at most as JSON: an IPv6 address, its length, quotes and a comma.
+const RANGE_BYTES: usize = 46;
+
+/// What all else of a Peer has at most as JSON.
+const PEER_BYTES: usize = 2_000;
+
+/// How many files a finding names.
+const NAMED: usize = 3;
+
+/// What becomes of the files of ours that are not what they shall be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// They stay.
+    Kept,
+    /// They are about to be written anew, or removed. What is wrong with them is worth knowing, and
+    /// stops nobody.
+    Replaced,
+}
+
+/// Returns what there is to tell about a plan whose blocks have so many bytes as files.
+pub fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for target in &plan.targets {
+        let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+        let peers: usize = blocks.map(|block| block.peers.len()).sum();
+        if limits.peers < peers {
+            let limit = limits.peers;
+            let message = format!("would have {peers} Peers, more than {limit}");
+            let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
+            findings.push(finding.help(
+                "granularity `Location`, a `nodeSelector` or a `topology` other than `FullMesh` make fewer",
+            ));
+        }
+        for &block in &target.blocks {
+            let name = target.cluster.to_string();
+            targets_of.entry(block).or_default().push(name);
+        }
+    }
+    for (block, targets) in targets_of {
+        if let (Some(bytes), Some(block)) = (bytes.get(block), plan.blocks.get(block)) {
+            findings.extend(large_file(block, *bytes, limits, &targets));
+            findings.extend(
+                block
+                    .peers
+                    .iter()
+                    .filter_map(|it| large_peer(it, limits, &targets)),
+            );
+        }
+    }
+    findings
+}
+
+fn large_file(block: &Block, bytes: usize, limits: &Limits, targets: &[String]) -> Option<Finding> {
+    if bytes <= limits.file_bytes {
+        return None;
+    }
+    let message = format!(
+        "{}.yaml would have {bytes} bytes, more than {} {}",
+        block.name,
+        limits.file_bytes,
+        within(targets)
+    );
+    let mut finding = Finding::on_cluster(&LARGE_FILE, &block.source, message);
+    if GITHUB_LIMIT < bytes {
+        finding.severity = Severity::Error;
+    }
+    Some(finding.help("declare fewer, larger ranges, or let fewer nodes have a Peer"))
+}
+
+fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Finding> {
+    let ranges = peer.allowed_ips.len();
+    if ranges * RANGE_BYTES + PEER_BYTES <= limits.peer_bytes && PEER_BYTES < limits.peer_bytes {
+        return None;
+    }
+    let bytes = serde_json::to_string(&peer.spec()).map_or(0, |text| text.len());
+    if bytes <= limits.peer_bytes {
+        return None;
+    }
+    let message = format!(
+        "{} would have {bytes} bytes as JSON, more than {}, with {} {}",
+        peer.name,
+        limits.peer_bytes,
+        count(ranges, "range"),
+        within(targets)
+    );
+    let mut finding = Finding::on_cluster(&LARGE_PEER, &peer.cluster, message);
+    if ETCD_LIMIT < bytes {
+        finding.severity = Severity::Error;
+    }
+    Some(finding.help("declare fewer, larger ranges"))
+}
+
+/// Returns what there is to tell about a tree as it stands.
+pub fn standing(standing: &Standing, plan: &Plan, fate: Fate) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let blocked = standing.blocked.iter();
+    findings.extend(blocked.map(|it| blocked_file(standing, it)));
+    findings.extend(standing.foreign.iter().map(|it| foreign(standing, it)));
+    let mut ours: Vec<Finding> = Vec::new();
+    let mismatches = standing.mismatches();
+    for file in &standing.files {
+        ours.extend(of_file(file, &mismatches));
+    }
+    ours.extend(standing.clashes(plan).into_iter().map(clash));
+    ours.extend(mismatches.into_iter().map(mismatch));
+    if fate == Fate::Replaced {
+        let noted =
+            |finding: &mut Finding| finding.severity = finding.severity.min(Severity::Notice);
+        ours.iter_mut().for_each(noted);
+    }
+    findings.extend(ours);
+    findings
+}
+
+/// Returns a finding about a file in the tree.
+fn on_path(rule: &'static Rule, path: &str, message: String) -> Finding {
+    let (folder, _) = path.split_once('/').unwrap_or(("", path));
+    let mut finding = Finding::on_named(rule, folder, String::new());
+    finding.message = message;
+    finding
+}
+
+fn whole(standing: &Standing, path: &str) -> Place {
+    Place::document(&standing.source(path), 0).bytes(&(0..0))
+}
+
+fn blocked_file(standing: &Standing, it: &Foreign) -> Finding {
+    let path = standing.source(&it.path);
+    let message = format!(
+        "{} ({}) is in the way, and not ours",
+        Quoted(&path),
+        it.kind
+    );
+    let finding = on_path(&BLOCKED_FILE, &it.path, message);
+    finding
+        .at(whole(standing, &it.path), "")
+        .help("move it away: a file of ours begins with `# Generated by clustermesh; do not edit.`")
+}
+
+fn foreign(standing: &Standing, it: &Foreign) -> Finding {
+    let path = standing.source(&it.path);
+    let (rule, what, help) = match nature(standing, it) {
+        Nature::Rival => (
+            &RIVAL_KUSTOMIZATION,
+            "is a second kustomization, and not ours",
+            "move it away: kustomize refuses a folder with two",
+        ),
+        Nature::Manifest => (
+            &STRAY_MANIFEST,
+            "is not ours, and may be applied with the rest",
+            "move it to another folder, beside `rendered` and not in it",
+        ),
+        Nature::Other => (
+            &FOREIGN_FILE,
+            "is not ours",
+            "move it away: nothing else belongs here",
+        ),
+    };
+    let message = format!("{} ({}) {what}", Quoted(&path), it.kind);
+    let finding = on_path(rule, &it.path, message);
+    finding.at(whole(standing, &it.path), "").help(help)
+}
+
+/// What Flux and Argo CD make of something that is not ours.
+enum Nature {
+    Rival,
+    Manifest,
+    Other,
+}
+
+fn nature(standing: &Standing, it: &Foreign) -> Nature {
+    let (folder, name) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
+    if name.starts_with('.') {
+        return Nature::Other;
+    }
+    let kustomization = format!("{folder}/{KUSTOMIZATION}");
+    let is_ours = standing.same.contains(&kustomization)
+        || standing.missing.contains(&kustomization)
+        || standing.files.iter().any(|it| it.path == kustomization);
+    if ["kustomization.yml", "Kustomization"].contains(&name) && is_ours {
+        return Nature::Rival;
+    }
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_manifest = ["yaml", "yml", "json", "jsonnet"]
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known));
+    if is_manifest || it.kind == "a folder" {
+        Nature::Manifest
+    } else {
+        Nature::Other
+    }
+}
+
+fn of_file(file: &OldFile, mismatches: &[Mismatch]) -> Vec<Finding> {
+    let (target, name) = file.path.split_once('/').unwrap_or(("", &file.path));
+    match &file.content {
+        Content::Peers(reading) => {
+            let is_unread = |it: &Oddity| matches!(it, Oddity::Unreadable { .. });
+            let is_unread = reading.oddities.iter().any(is_unread);
+            // What cannot be read was hardly written by us, which goes without saying.
+            let oddities = reading.oddities.iter();
+            let told = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
+            told.map(|it| odd(file, &bare(name), it)).collect()
+        }
+        Content::Kustomization(it)
+            if it.is_ours || mismatches.iter().any(|it| it.target == target) =>
+        {
+            Vec::new()
+        }
+        Content::Kustomization(_) => {
+            let finding = edited(file, &bare(name), "the files that it names");
+            vec![finding.at(file.place(&(0..0)), "")]
+        }
+        Content::Unread(problem) => {
+            let message = format!("{} cannot be read: {problem}", bare(name));
+            let finding = on_path(&UNREADABLE_MANIFEST, &file.path, message);
+            vec![finding.at(file.place(&(0..0)), "").help(ANEW)]
+        }
+    }
+}
+
+/// What to do about a file of ours.
+const ANEW: &str =
+    "`clustermesh render` writes it anew, or removes it where it is no longer wanted";
+
+fn edited(file: &OldFile, name: &str, what: &str) -> Finding {
+    let message = format!("{name} is not as clustermesh writes {what}: it was edited");
+    on_path(&EDITED_FILE, &file.path, message).help(
+        "write what is meant into the mesh: `clustermesh render` overwrites this, or removes it",
+    )
+}
+
+fn odd(file: &OldFile, name: &str, oddity: &Oddity) -> Finding {
+    match oddity {
+        Oddity::Edited { bytes } => {
+            let finding = edited(file, name, "the Peers in it");
+            finding.at(file.place(bytes), "from here on")
+        }
+        Oddity::Returns => {
+            let message = format!("the lines of {name} end with a carriage return");
+            let finding = on_path(&EDITED_FILE, &file.path, message);
+            finding.at(file.place(&(0..0)), "").help(
+                "let git leave them as they are, with a line in `.gitattributes`: \
+                 `rendered/** text eol=lf`",
+            )
+        }
+        Oddity::NoPeer => {
+            let message = format!("{name} has no Peer in it");
+            let finding = on_path(&EMPTY_MANIFEST, &file.path, message);
+            finding.at(file.place(&(0..0)), "").help(ANEW)
+        }
+        Oddity::Unreadable { bytes, problem } => {
+            let message = format!("{name} cannot be read: {problem}");
+            let finding = on_path(&UNREADABLE_MANIFEST, &file.path, message);
+            finding.at(file.place(bytes), "").help(ANEW)
+        }
+        Oddity::Refused { peer, bytes, why } => {
+            let why = match why {
+                Unfit::Name => "its name is no DNS-1123 subdomain".to_owned(),
+                Unfit::Label(key) => format!("its label {} has a value that is none", Quoted(key)),
+                Unfit::Spec(refusal) => refusal.to_string(),
+            };
+            let message = format!("{} would be refused: {why}", Quoted(peer));
+            let finding = on_path(&REFUSED_PEER, &file.path, message);
+            finding.at(file.place(bytes), "").help(ANEW)
+        }
+        Oddity::Variable { bytes } => {
+            let message = format!("{name} has `${{` in it, which Flux may take for a variable");
+            let finding = on_path(&VARIABLE_IN_MANIFEST, &file.path, message);
+            finding.at(file.place(bytes), "").help(ANEW)
+        }
+    }
+}
+
+fn clash(clash: Clash) -> Finding {
+    let Clash {
+        target,
+        peer,
+        place,
+        first,
+    } = clash;
+    let first = first.rsplit('/').next().map(bare).unwrap_or_default();
+    let message = format!("{} is a Peer of {first} too", Quoted(&peer));
+    let finding = Finding::on_named(&CLASHING_PEERS, &target, message);
+    finding.at(place, "again here").help(ANEW)
+}
+
+fn mismatch(mismatch: Mismatch) -> Finding {
+    let Mismatch {
+        target,
+        absent,
+        unnamed,
+        place,
+    } = mismatch;
+    let mut parts = Vec::new();
+    if !absent.is_empty() {
+        let names = named(&absent);
+        parts.push(format!("names {names}, which {} not there", are(&absent)));
+    }
+    if !unnamed.is_empty() {
+        let names = named(&unnamed);
+        parts.push(format!("does not name {names}, which {}", are(&unnamed)));
+    }
+    let message = format!("its {KUSTOMIZATION} {}", parts.join(" and "));
+    let finding = Finding::on_named(&MISMATCHED_KUSTOMIZATION, &target, message);
+    finding.at(place, "").help(ANEW)
+}
+
+fn are(files: &[String]) -> &'static str {
+    if files.len() == 1 { "is" } else { "are" }
+}
+
+/// Names the first few.
+fn named(files: &[String]) -> String {
+    let mut shown: Vec<String> = files.iter().take(NAMED).map(|it| bare(it)).collect();
+    let more = files.len().saturating_sub(NAMED);
+    if 0 < more {
+        shown.push(format!("{more} more"));
+    }
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

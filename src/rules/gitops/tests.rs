@@ -1,0 +1,127 @@
+use super::*;
+use crate::name::{BlockName, ClusterName, MeshName, PeerName};
+use crate::plan::Target;
+use crate::testing::key;
+
+/// A plan that gives `east` and `west` one Peer with so many ranges.
+fn plan(ranges: u32) -> Plan {
+    let (mesh, source): (MeshName, ClusterName) = ("m".parse().unwrap(), "north".parse().unwrap());
+    let range = |number: u32| {
+        let address = std::net::Ipv4Addr::from(0x0a00_0000 + number);
+        crate::net::Cidr::host(address.into())
+    };
+    let peer = Peer {
+        name: PeerName::new(&mesh, &source, &"n1".parse().unwrap()),
+        mesh: mesh.clone(),
+        cluster: source.clone(),
+        key: key("A").parse().unwrap(),
+        allowed_ips: (0..ranges).map(range).collect(),
+        endpoint: None,
+        keepalive: None,
+    };
+    let target = |name: &str| Target {
+        cluster: name.parse().unwrap(),
+        blocks: vec![0],
+    };
+    Plan {
+        blocks: vec![Block {
+            name: BlockName::new(&mesh, &source),
+            mesh,
+            source,
+            peers: vec![peer],
+            shared: Vec::new(),
+        }],
+        targets: vec![target("east"), target("west")],
+        cuts: Vec::new(),
+    }
+}
+
+fn told(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
+    let findings = planned(plan, &[bytes], limits);
+    let told = findings
+        .iter()
+        .map(|it| format!("{} {}: {}", it.severity, it.rule.name, it.message));
+    told.collect()
+}
+
+#[test]
+fn files_are_held_against_their_limit_and_github_s() {
+    let limits = Limits::default();
+    assert_eq!(told(&plan(1), limits.file_bytes, &limits), [""; 0]);
+    insta::assert_snapshot!(told(&plan(1), limits.file_bytes + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 52428801 bytes, more than 52428800 (in east, west)");
+    let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
+    assert_eq!(severity(GITHUB_LIMIT, &limits), Severity::Warning);
+    assert_eq!(severity(GITHUB_LIMIT + 1, &limits), Severity::Error);
+    let elsewhere = Limits {
+        file_bytes: 2 * GITHUB_LIMIT,
+        ..limits
+    };
+    assert_eq!(told(&plan(1), GITHUB_LIMIT + 1, &elsewhere), [""; 0]);
+}
+
+#[test]
+fn peers_are_held_against_their_limit_and_etcd_s() {
+    let limits = Limits::default();
+    assert_eq!(told(&plan(10_000), 0, &limits), [""; 0]);
+    insta::assert_snapshot!(told(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 328893 bytes as JSON, more than 262144, with 20000 ranges (in east, west)");
+    let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
+    assert_eq!(severity(80_000), Severity::Warning);
+    assert_eq!(severity(110_000), Severity::Error);
+}
+
+#[test]
+fn targets_are_held_against_their_limit() {
+    let one = Limits {
+        peers: 1,
+        ..Limits::default()
+    };
+    assert_eq!(told(&plan(1), 0, &one), [""; 0]);
+    let mut twice = plan(1);
+    twice.targets[0].blocks.push(0);
+    insta::assert_snapshot!(told(&twice, 0, &one).join("\n"), @"warning crowded-target: would have 2 Peers, more than 1");
+}
+
+fn foreign(path: &str, kind: &'static str) -> Foreign {
+    Foreign {
+        path: path.to_owned(),
+        kind,
+    }
+}
+
+#[test]
+fn what_is_not_ours_matters_as_much_as_it_harms() {
+    let tree = Standing {
+        root: "rendered".to_owned(),
+        same: ["east/kustomization.yaml".to_owned()].into(),
+        ..Standing::default()
+    };
+    let rule = |path: &str, kind: &'static str| {
+        let tree = Standing {
+            foreign: vec![foreign(path, kind)],
+            ..tree.clone()
+        };
+        let findings = super::standing(&tree, &plan(1), Fate::Replaced);
+        (findings[0].rule.name, findings[0].severity)
+    };
+    let warning = ("stray-manifest", Severity::Warning);
+    for path in ["a.yaml", "east/a.YML", "east/a.json", "north/a.jsonnet"] {
+        assert_eq!(rule(path, "a file"), warning, "{path}");
+    }
+    assert_eq!(rule("east/deep", "a folder"), warning);
+    assert_eq!(rule("east/a.yaml", "a symbolic link"), warning);
+    let notice = ("foreign-file", Severity::Notice);
+    for path in [
+        "README.md",
+        "east/.gitkeep",
+        "east/.a.yaml",
+        "east/yaml",
+        "north/Kustomization",
+    ] {
+        assert_eq!(rule(path, "a file"), notice, "{path}");
+    }
+    assert_eq!(rule(".git", "a folder"), notice);
+    let error = ("rival-kustomization", Severity::Error);
+    for path in ["east/kustomization.yml", "east/Kustomization"] {
+        assert_eq!(rule(path, "a file"), error, "{path}");
+    }
+}

@@ -1,0 +1,214 @@
+//! Has it shrunk or moved? What a render would make of the tree that is there.
+
+use std::collections::BTreeMap;
+
+use super::plan::{count, within};
+use super::{Finding, bare};
+use crate::change::{Case, Changes, Loss, Moved, Rekeyed, Renamed, Shrunk};
+use crate::diagnostic::escaped;
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node::annotation;
+use crate::name::peer_name;
+use crate::place::Place;
+
+rules! {
+    "rendered" about Tree;
+    EMPTY_TARGET = "empty-target" Error;
+    LOST_TARGET = "lost-target" Error;
+    LOST_SOURCE = "lost-source" Error;
+    SHRUNK_SOURCE = "shrunk-source" Warning;
+    RENAMED_PEER = "renamed-peer" Warning;
+    MOVED_ANCHOR = "moved-anchor" Warning;
+    CHANGED_KEY = "changed-key" Notice;
+}
+
+/// How many Peers a finding names.
+const NAMED: usize = 3;
+
+/// How much of a flag is told, in characters.
+const TOLD: usize = 400;
+
+/// Returns what a render would not do unless a flag allows it.
+pub fn losses(losses: &[Loss]) -> Vec<Finding> {
+    let mut targets_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let (mut empty, mut lost) = (Vec::new(), Vec::new());
+    for loss in losses {
+        match loss {
+            Loss::EmptyTarget { target } => empty.push(target.clone()),
+            Loss::Target { target, .. } => lost.push(target.clone()),
+            Loss::Source { target, source, .. } => {
+                targets_of.entry(source).or_default().push(target);
+            }
+        }
+    }
+    let told = losses.iter().map(|loss| match loss {
+        Loss::EmptyTarget { target } => {
+            let message = "would have no Peer at all".to_owned();
+            let finding = Finding::on_named(&EMPTY_TARGET, target, message);
+            alike(finding, "clusters").help(allowing(&empty))
+        }
+        Loss::Target {
+            target,
+            peers,
+            place,
+        } => {
+            let peers = count(*peers, "Peer");
+            let message = format!("no mesh names it any more; its folder has {peers}");
+            let finding = Finding::on_named(&LOST_TARGET, target, message);
+            let finding = alike(finding, "clusters").help(allowing(&lost));
+            finding.at(place.clone(), "")
+        }
+        Loss::Source {
+            target,
+            source,
+            peers,
+            place,
+        } => {
+            let peers = match peers {
+                1 => "its only Peer".to_owned(),
+                peers => format!("all its {peers} Peers"),
+            };
+            let message = format!("{peers} would vanish from {}", bare(target));
+            let flag = match targets_of.get(source.as_str()).map(Vec::as_slice) {
+                Some([target]) => format!("{target}/{source}"),
+                _ => format!("'*/{source}'"),
+            };
+            let finding = Finding::on_named(&LOST_SOURCE, source, message);
+            finding.at(place.clone(), "").help(allowing(&[flag]))
+        }
+    });
+    told.collect()
+}
+
+/// Tells findings together although they are about several clusters.
+fn alike(mut finding: Finding, group: &str) -> Finding {
+    group.clone_into(&mut finding.group);
+    finding
+}
+
+fn allowing(flags: &[String]) -> String {
+    let flags = flags
+        .iter()
+        .map(|flag| format!(" --allow-empty {}", escaped(flag, TOLD)));
+    let flags: String = flags.collect();
+    format!("if that is meant, render with{flags}")
+}
+
+/// Returns what a render would do, and somebody should look at.
+pub fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));
+    findings.extend(changes.renamed.iter().map(renamed));
+    findings.extend(changes.moved.iter().map(moved));
+    findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
+    findings
+}
+
+fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
+    let Shrunk {
+        source,
+        before,
+        gone,
+    } = &case.what;
+    let names: Vec<String> = gone.iter().take(NAMED).map(|it| bare(it)).collect();
+    let more = match gone.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", {more} more"),
+    };
+    let message = format!(
+        "{} of {before} Peers would vanish: {}{more} {}",
+        gone.len(),
+        names.join(", "),
+        within(&case.targets)
+    );
+    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message);
+    let finding = finding.at(case.place.clone(), "it would vanish").help(
+        "if these nodes are not gone, see why they are left out, and whether the snapshot is right",
+    );
+    match left_out(fleet, source, gone) {
+        Some(place) => finding.at(place, "it is left out"),
+        None => finding,
+    }
+}
+
+/// Returns where the first node is that is left out and had one of these Peers.
+fn left_out(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
+    members(fleet, source).find_map(|member| {
+        let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
+        let mut left_out = member.roster.left_out.iter();
+        let is_meant = left_out.find(|it| {
+            let name = peer_name(mesh.as_str(), cluster.as_str(), &it.node);
+            gone.contains(&name)
+        });
+        is_meant.map(|it| it.place.key("name"))
+    })
+}
+
+fn renamed(case: &Case<Renamed>) -> Finding {
+    let Renamed {
+        source,
+        node,
+        from,
+        to,
+    } = &case.what;
+    let message = format!(
+        "its Peer {} would be called {to} {}",
+        bare(from),
+        within(&case.targets)
+    );
+    let finding = Finding::on_named(&RENAMED_PEER, source, message);
+    on_node(finding, node).at(case.place.clone(), "").help(
+        "Kilo knows Peers by their keys: where the old name goes after the new one came, as with \
+         Flux, the tunnel is down for up to five minutes",
+    )
+}
+
+fn moved(case: &Case<Moved>) -> Finding {
+    let Moved {
+        source,
+        range,
+        from,
+        to,
+    } = &case.what;
+    let message = format!(
+        "{range} would move from {} to {to} {}",
+        bare(from),
+        within(&case.targets)
+    );
+    let finding = Finding::on_named(&MOVED_ANCHOR, source, message);
+    finding
+        .at(case.place.clone(), "it carries the range now")
+        .help("connections to that range break once; they stay where the first node by name stays")
+}
+
+fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
+    let Rekeyed { source, node, peer } = &case.what;
+    let message = format!(
+        "its Peer {} would get another key {}",
+        bare(peer),
+        within(&case.targets)
+    );
+    let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node);
+    let finding = finding.at(case.place.clone(), "").help(
+        "so it is when a node or its Kilo was set up anew; if nobody has, ask who wrote that key",
+    );
+    let mut speakers = members(fleet, source).flat_map(|it| &it.roster.speakers);
+    match speakers.find(|it| it.leader.as_str() == node) {
+        Some(speaker) => {
+            let place = speaker.place.key("annotations").key(annotation::KEY);
+            finding.at(place, "the new key")
+        }
+        None => finding,
+    }
+}
+
+fn members<'f>(fleet: &'f Fleet, source: &str) -> impl Iterator<Item = &'f Member<'f>> {
+    let source: Option<crate::name::ClusterName> = source.parse().ok();
+    let members = fleet.members().iter();
+    members.filter(move |it| source.as_ref() == Some(&it.entry.name))
+}
+
+fn on_node(mut finding: Finding, node: &str) -> Finding {
+    finding.node = Some(node.to_owned());
+    finding
+}

@@ -1,0 +1,346 @@
+//! What is told of the rendered tree, and of what a render would make of it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Folder, HEADER, NORTH, assert_harmless, node};
+
+/// A line for each finding of `validate`, and its exit code.
+fn validate(folder: &Folder) -> (i32, String) {
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_harmless(&run);
+    (run.code, run.stdout)
+}
+
+/// The rules that `validate` names.
+fn rules(folder: &Folder) -> Vec<String> {
+    let run = folder.run(&["validate", "--output", "json"]);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings
+        .map(|it| it["rule"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The findings that a run tells a person, as codes.
+fn told(text: &str) -> Vec<&str> {
+    let mut codes: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_once('[')?.1.split_once("]: "))
+        .map(|(code, _)| code)
+        .collect();
+    codes.sort_unstable();
+    codes
+}
+
+/// Four nodes in `east`, rendered.
+fn four() -> Folder {
+    let folder = Folder::mesh();
+    folder.keep("east", &[node(1, 1), node(1, 2), node(1, 3), node(1, 4)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+#[test]
+fn a_tree_that_is_as_it_shall_be_is_not_told() {
+    assert_eq!(validate(&Folder::rendered()), (0, String::new()));
+    assert_eq!(validate(&four()), (0, String::new()));
+}
+
+#[test]
+fn tells_what_would_vanish_and_move() {
+    let folder = four();
+    let (mut other, mut renamed) = (node(1, 2), node(1, 3));
+    other["annotations"]["kilo.squat.ai/key"] =
+        node(1, 9)["annotations"]["kilo.squat.ai/key"].clone();
+    renamed["name"] = json!("n9");
+    folder.keep("east", &[other, renamed]);
+    let (code, text) = validate(&folder);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(text, @"
+    rendered/north/prod--east.yaml:9:9: warning[shrunk-source] east: 2 of 4 Peers would vanish: prod--east--n1, prod--east--n4 (in north, west)
+    rendered/north/prod--east.yaml:45:9: warning[renamed-peer] east/n9: its Peer prod--east--n3 would be called prod--east--n9 (in north, west)
+    rendered/north/prod--east.yaml:27:9: notice[changed-key] east/n2: its Peer prod--east--n2 would get another key (in north, west)
+    ");
+}
+
+#[test]
+fn points_to_the_node_that_takes_its_peer_along() {
+    let folder = four();
+    let mut keyless = node(1, 3);
+    keyless["annotations"]["kilo.squat.ai/key"] = json!("");
+    folder.keep("east", &[node(1, 1), node(1, 2), keyless]);
+    let run = folder.run(&["validate"]);
+    insta::assert_snapshot!(run.stdout, @r#"
+    warning[NodeNoPublicKey]: east/n3: left out: annotation kilo.squat.ai/key is missing or empty
+     --> snapshots/east.json:1:1283
+      |
+    1 | ...ilo.squat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
+      |                                                                   ^^^^
+    warning[shrunk-source]: east: 2 of 4 Peers would vanish: prod--east--n3, prod--east--n4 (in north, west)
+      --> rendered/north/prod--east.yaml:45:9
+       |
+    45 |   name: prod--east--n3
+       |         ^^^^^^^^^^^^^^ it would vanish
+       |
+      ::: snapshots/east.json:1:1283
+       |
+     1 | ...t.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
+       |                                                           ---- it is left out
+    help: if these nodes are not gone, see why they are left out, and whether the snapshot is right
+    "#);
+}
+
+#[test]
+fn an_anchor_that_moves_is_told() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "10.101.0.0/24\n",
+        "10.101.0.0/24\n      serviceCIDR: 10.201.0.0/16\n",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let mut first = node(1, 3);
+    first["name"] = json!("a");
+    folder.keep("east", &[first, node(1, 1), node(1, 2)]);
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west)");
+}
+
+#[test]
+fn validate_and_render_tell_the_same() {
+    let folder = four();
+    folder.keep("east", &[node(1, 1)]);
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::write(folder.path("rendered/west/x.yaml"), "kind: Peer\n").unwrap();
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 1);
+    let expected = told(&run.stdout);
+    assert!(
+        expected.contains(&"lost-target") && expected.contains(&"shrunk-source"),
+        "{expected:?}"
+    );
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!((check.code, told(&check.stderr)), (1, expected.clone()));
+    let render = folder.run(&["render"]);
+    assert_eq!((render.code, told(&render.stderr)), (1, expected));
+    let help = "render with --allow-empty north\n";
+    assert!(
+        run.stdout.contains(help) && render.stderr.contains(help),
+        "{}",
+        run.stdout
+    );
+    let allowed = [
+        "render",
+        "--allow-empty",
+        "north",
+        "--allow-empty",
+        "*/north",
+    ];
+    assert_eq!(folder.run(&allowed).code, 0);
+    assert_eq!(rules(&folder), ["stray-manifest"]);
+}
+
+#[test]
+fn a_loss_goes_by_the_limits() {
+    let folder = four();
+    folder.keep("east", &[node(1, 1), node(1, 2)]);
+    assert_eq!(rules(&folder), ["shrunk-source"]);
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    for limit in ["lostPeers: 3", "lostPeersPercent: 50"] {
+        folder.write(
+            "clustermesh.yaml",
+            format!("{config}limits: {{ {limit} }}\n"),
+        );
+        assert_eq!(rules(&folder), [""; 0], "{limit}");
+    }
+}
+
+#[test]
+fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
+    let folder = four();
+    let mut rekeyed = node(1, 2);
+    rekeyed["annotations"]["kilo.squat.ai/key"] =
+        node(1, 9)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("east", &[node(1, 1), rekeyed]);
+    assert_eq!(rules(&folder), ["shrunk-source", "changed-key"]);
+    let said = |fields: &str| {
+        let config = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{fields}\n");
+        folder.write("clustermesh.yaml", config);
+        (
+            rules(&folder),
+            folder.run(&["render", "--check", "--strict"]).stderr,
+        )
+    };
+    let ignore = |rest: &str| said(&format!("ignore: [{{ {rest}, reason: x }}]")).0;
+    assert_eq!(
+        ignore("rule: shrunk-source, cluster: east"),
+        ["changed-key"]
+    );
+    assert_eq!(
+        ignore("rule: changed-key, cluster: east, node: n2"),
+        ["shrunk-source"]
+    );
+    let other = ["shrunk-source", "unused-ignore", "changed-key"];
+    assert_eq!(
+        ignore("rule: shrunk-source, cluster: west").len(),
+        other.len()
+    );
+    assert_eq!(
+        said("rules: { shrunk-source: { level: notice } }").0.len(),
+        2
+    );
+    fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
+    assert_eq!(folder.run(&["render", "--strict"]).code, 1);
+    said("rules: { shrunk-source: { level: notice } }");
+    assert_eq!(folder.run(&["render", "--strict"]).code, 0);
+}
+
+#[test]
+fn a_guard_is_silenced_by_its_flag_alone() {
+    let folder = Folder::rendered();
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    for field in [
+        "rules: { lost-target: { level: notice } }",
+        "ignore: [{ rule: lost-source, reason: x }]",
+    ] {
+        folder.write("clustermesh.yaml", format!("{config}{field}\n"));
+        let run = folder.run(&["validate"]);
+        assert_eq!(run.code, 1);
+        assert!(
+            run.stderr.contains("nothing can be rendered"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn an_edit_is_told_until_it_is_overwritten() {
+    let folder = Folder::rendered();
+    folder.edit("rendered/west/prod--east.yaml", "51820", "51821 # firewall");
+    let run = folder.run(&["validate"]);
+    insta::assert_snapshot!(run.stdout, @"
+    warning[edited-file]: west: prod--east.yaml is not as clustermesh writes the Peers in it: it was edited
+      --> rendered/west/prod--east.yaml:17:5
+       |
+    17 |     port: 51821 # firewall
+       |     ^^^^^^^^^^^^^^^^^^^^^^ from here on
+    help: write what is meant into the mesh: `clustermesh render` overwrites this, or removes it
+    ");
+    assert_eq!(folder.run(&["validate", "--strict"]).code, 1);
+    let run = folder.run(&["render", "--strict"]);
+    assert_eq!((run.code, told(&run.stderr)), (0, vec!["edited-file"]));
+    assert_eq!(validate(&folder), (0, String::new()));
+}
+
+#[test]
+fn what_is_only_out_of_date_is_not_edited() {
+    let folder = Folder::rendered();
+    folder.edit(
+        "mesh.yaml",
+        "10.1.0.0/16]",
+        "10.1.0.0/16]\n      persistentKeepalive: 25",
+    );
+    assert_eq!(validate(&folder), (0, String::new()));
+    assert_eq!(folder.run(&["render", "--check"]).code, 1);
+}
+
+#[test]
+fn tells_what_flux_and_argo_cd_would_choke_on() {
+    let folder = Folder::rendered();
+    let peers = folder.read("rendered/west/prod--east.yaml");
+    folder.write(
+        "rendered/east/prod--west.yaml",
+        peers.replace("name: prod", "name: ${X}"),
+    );
+    folder.write(
+        "rendered/north/copy.yaml",
+        folder.read("rendered/north/prod--east.yaml"),
+    );
+    folder.write("rendered/north/empty.yaml", HEADER);
+    folder.write("rendered/north/Kustomization", "resources: []\n");
+    folder.write("rendered/west/prod--east.yaml", peers.replace('\n', "\r\n"));
+    folder.write(
+        "rendered/west/prod--north.yaml",
+        format!("{HEADER}<<<<<<< ours\n"),
+    );
+    folder.write("rendered/west/deep/more.yaml", "x");
+    folder.write("rendered/.gitkeep", "");
+    let (code, text) = validate(&folder);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(text, @"
+    rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, and not ours
+    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would vanish: ${X}--east--n1, ${X}--east--n2 (in east)
+    rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) is not ours, and may be applied with the rest
+    rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml has `${` in it, which Flux may take for a variable
+    rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml is not as clustermesh writes the Peers in it: it was edited
+    rendered/east/prod--west.yaml:9:9: warning[refused-peer] east: `${X}--east--n1` would be refused: its name is no DNS-1123 subdomain
+    rendered/east/prod--west.yaml:27:9: warning[refused-peer] east: `${X}--east--n2` would be refused: its name is no DNS-1123 subdomain
+    rendered/north/empty.yaml:1:1: warning[empty-manifest] north: empty.yaml has no Peer in it
+    rendered/west/prod--east.yaml:1:1: warning[edited-file] west: the lines of prod--east.yaml end with a carriage return
+    rendered/west/prod--north.yaml:1:1: warning[empty-manifest] west: prod--north.yaml has no Peer in it
+    rendered/north/copy.yaml:9:9: warning[clashing-peers] north: `prod--east--n1` is a Peer of prod--east.yaml too
+    rendered/north/copy.yaml:27:9: warning[clashing-peers] north: `prod--east--n2` is a Peer of prod--east.yaml too
+    rendered/north/kustomization.yaml:1:1: warning[mismatched-kustomization] north: its kustomization.yaml does not name copy.yaml, empty.yaml, which are
+    rendered/.gitkeep: notice[foreign-file] `rendered/.gitkeep` (a file) is not ours
+    ");
+}
+
+#[test]
+fn a_part_of_a_commit_is_told() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("rendered/west/prod--east.yaml")).unwrap();
+    fs::write(
+        folder.path("rendered/east/kustomization.yaml"),
+        format!("{HEADER}resources:\n- prod--west.yaml\n"),
+    )
+    .unwrap();
+    insta::assert_snapshot!(validate(&folder).1, @"
+    rendered/east/kustomization.yaml:1:1: warning[mismatched-kustomization] east: its kustomization.yaml does not name prod--north.yaml, which is
+    rendered/west/kustomization.yaml:1:1: warning[mismatched-kustomization] west: its kustomization.yaml names prod--east.yaml, which is not there
+    ");
+}
+
+#[test]
+fn hostile_files_are_told_and_harm_nobody() {
+    let folder = Folder::rendered();
+    let mut laughs = format!("{HEADER}a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..9 {
+        let alias = format!("*a{}, ", i - 1).repeat(10);
+        laughs.push_str(&[&format!("a{i}: &a{i} "), "[", alias.as_str(), "]\n"].concat());
+    }
+    folder.write("rendered/east/laughs.yaml", &laughs);
+    folder.write(
+        "rendered/east/deep.yaml",
+        format!("{HEADER}{}", "[".repeat(200_000)),
+    );
+    folder.write(
+        "rendered/east/many.yaml",
+        format!("{HEADER}{}", "---\n".repeat(300_000)),
+    );
+    folder.write(
+        "rendered/east/bytes.yaml",
+        [HEADER.as_bytes(), b"\xff\x00\x1b[2J"].concat(),
+    );
+    let name = "  name: \"a\\e[2J\\u202e\"\n  labels: { kilo-clustermesh.io/source-cluster: \"\\e]0;x\" }\n";
+    folder.write(
+        "rendered/east/escape.yaml",
+        format!("{HEADER}kind: Peer\nmetadata:\n{name}"),
+    );
+    folder.write(
+        "rendered/a\u{1b}[2J/b.yaml",
+        format!("{HEADER}kind: Peer\nmetadata:\n{name}"),
+    );
+    let run = folder.run(&["validate"]);
+    assert_harmless(&run);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let (_, text) = validate(&folder);
+    for file in ["laughs", "deep", "many", "bytes"] {
+        let problem = format!("unreadable-manifest] east: {file}.yaml cannot be read: ");
+        assert!(text.contains(&problem), "{text}");
+    }
+    assert!(text.contains("refused-peer"), "{text}");
+    assert_harmless(&folder.run(&["render"]));
+}
