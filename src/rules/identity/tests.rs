@@ -103,6 +103,19 @@ fn endpoints_are_compared_as_what_they_mean() {
 }
 
 #[test]
+fn a_name_is_an_endpoint_too() {
+    let entry = |entry: &str| format!("{entry}, endpointDomains: [example.org]");
+    let node = |node: &str| format!("{node} force-endpoint=wg.example.org:51820");
+    let mesh = mesh_of("m", &[&entry(A), &entry(B)]);
+    let told = findings(&mesh, &[("a", &node(NODE_A)), ("b", &node(NODE_B))]);
+    insta::assert_snapshot!(told, @"
+    warning[shared-endpoint] b/b: endpoint wg.example.org:51820 is that of a/a too
+      b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
+      a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint of a/a
+    ");
+}
+
+#[test]
 fn one_machine_is_not_told_of_twice() {
     let same = "key=B external=198.18.113.2";
     let c = NODE_C.replace("key=C external=198.18.113.3", same);
