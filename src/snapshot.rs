@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-use crate::diagnostic::{Quoted, is_deceptive};
+use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
 
@@ -219,7 +219,7 @@ impl Snapshot {
             nodes: &self.nodes,
         })?;
         text.push('\n');
-        Ok(plain(text))
+        Ok(plain_json(text))
     }
 
     /// Returns the uids of the nodes in a snapshot file, as far as it is one.
@@ -234,26 +234,6 @@ impl Snapshot {
     pub fn place(source: &Arc<str>, position: usize) -> Place {
         Place::document(source, 0).key("nodes").index(position)
     }
-}
-
-/// Returns JSON in which nothing is hidden from whoever reviews it, and nothing is another text.
-fn plain(json: String) -> String {
-    // Line breaks and spaces are the JSON's own; within texts they are escaped already.
-    let is_hidden = |it: char| it != '\n' && is_deceptive(it);
-    if !json.contains(is_hidden) {
-        return json;
-    }
-    let mut plain = String::with_capacity(json.len());
-    for character in json.chars() {
-        if !is_hidden(character) {
-            plain.push(character);
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ = write!(plain, "\\u{unit:04x}");
-        }
-    }
-    plain
 }
 
 /// An unknown field may just be another version's: that is said first.
