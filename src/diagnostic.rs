@@ -1,6 +1,6 @@
 //! Diagnostics: answers about an input, with their places, for people and programs.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::place::Place;
 
@@ -129,6 +129,28 @@ pub fn escaped(text: &str, limit: usize) -> String {
     shown
 }
 
+/// Returns JSON in which nothing is hidden from whoever reads it raw, and nothing steers a terminal
+/// or the runner of a CI job; whoever parses it gets the same values.
+pub fn plain_json(json: String) -> String {
+    // Line breaks are the JSON's own: within texts they are escaped already. And what else is
+    // looked for stands in texts only.
+    let is_hidden = |it: char| it != '\n' && is_deceptive(it);
+    if !json.contains(is_hidden) && !json.contains("##") {
+        return json;
+    }
+    let mut plain = String::with_capacity(json.len());
+    for character in json.chars() {
+        if !is_hidden(character) && !(character == '[' && is_command(&plain)) {
+            plain.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(plain, "\\u{unit:04x}");
+        }
+    }
+    plain
+}
+
 /// Returns whether a bracket here would make a command of the text: runners of CI jobs obey
 /// `##[…]` and `##vso[…]` anywhere in a line of a log.
 pub fn is_command(before: &str) -> bool {
@@ -167,6 +189,17 @@ mod tests {
         ] {
             assert_eq!(escaped(text, 100), shown);
         }
+    }
+
+    #[test]
+    fn json_stays_what_it_is_without_showing_it() {
+        let texts = ["a\u{202e}b\u{e0041}\u{1b}\u{7f}\u{9b}", "##[a]", "# [b]"];
+        let json = plain_json(serde_json::to_string_pretty(&texts).unwrap());
+        assert_eq!(
+            json,
+            "[\n  \"a\\u202eb\\udb40\\udc41\\u001b\\u007f\\u009b\",\n  \"##\\u005ba]\",\n  \"# [b]\"\n]"
+        );
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), texts);
     }
 
     #[test]

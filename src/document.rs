@@ -36,6 +36,8 @@ pub struct Source {
     pub documents: Vec<Node>,
     /// Where things stand in it, if it has no documents but is JSON.
     index: OnceLock<Box<json::Index>>,
+    /// Where its lines are, for those who ask for positions.
+    marks: OnceLock<position::Marks>,
 }
 
 /// A text that has no tree, or more than one.
@@ -72,6 +74,7 @@ impl Source {
             text: text.into(),
             documents: Vec::new(),
             index: OnceLock::new(),
+            marks: OnceLock::new(),
         }
     }
 
@@ -110,7 +113,8 @@ impl Source {
 
     /// Returns where in the text a byte stands.
     pub fn position(&self, offset: usize) -> Position {
-        position(&self.text, offset)
+        let marks = self.marks.get_or_init(|| position::Marks::of(&self.text));
+        marks.position(&self.text, offset)
     }
 
     fn extent(&self, node: &Node, key: Option<&Key>, part: Part) -> Range<usize> {

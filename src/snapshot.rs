@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::diagnostic::{Quoted, is_deceptive};
+use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
@@ -236,7 +236,7 @@ impl Snapshot {
             nodes: &self.nodes,
         })?;
         text.push('\n');
-        Ok(plain(text))
+        Ok(plain_json(text))
     }
 
     /// Returns the node of a name.
@@ -286,26 +286,6 @@ fn example() -> Value {
             "uid": "7b0f2c1e-6d60-4f9c-9f0b-0b6f2f3f5a11",
         }],
     })
-}
-
-/// Returns JSON in which nothing is hidden from whoever reviews it, and nothing is another text.
-fn plain(json: String) -> String {
-    // Line breaks and spaces are the JSON's own; within texts they are escaped already.
-    let is_hidden = |it: char| it != '\n' && is_deceptive(it);
-    if !json.contains(is_hidden) {
-        return json;
-    }
-    let mut plain = String::with_capacity(json.len());
-    for character in json.chars() {
-        if !is_hidden(character) {
-            plain.push(character);
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ = write!(plain, "\\u{unit:04x}");
-        }
-    }
-    plain
 }
 
 /// An unknown field may just be another version's: that is said first.

@@ -28,6 +28,7 @@ mod levels;
 mod live;
 mod man;
 mod mistakes;
+mod mutants;
 mod render;
 mod schema;
 mod settings;

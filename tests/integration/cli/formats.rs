@@ -96,6 +96,19 @@ fn assert_no_string_deceives(value: &Value) {
     }
 }
 
+#[test]
+fn json_holds_what_nodes_are_called_but_not_raw() {
+    for text in HOSTILE {
+        let folder = hostile(text);
+        let report: Value = serde_json::from_str(&told(&folder, "json")).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let name = format!("a{text}");
+        let named = findings.iter().filter(|it| it["node"] == *name);
+        // A name that is none, unless the text makes it one.
+        assert_eq!(named.count(), usize::from(!text.is_empty()), "{text:?}");
+    }
+}
+
 fn count(folder: &Folder) -> usize {
     let run = folder.run(&["validate", "--output", "json"]);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -1,5 +1,7 @@
 //! Input that is made to hurt: no panic, no hang, no flood, and it says what is wrong.
 
+use serde_json::{Value, json};
+
 use super::{Folder, MESH, api_node};
 
 /// Takes a dump, whatever is lost by it.
@@ -250,4 +252,21 @@ fn survives_very_many_nodes() {
     let run = folder.run_with(&[], &["render"]);
     assert_eq!(run.code, 0);
     assert!(run.stderr.len() < 2000, "{}", run.stderr);
+}
+
+#[test]
+fn survives_very_many_findings() {
+    let folder = Folder::mesh();
+    let nodes: Vec<Value> = (0..20_000)
+        .map(|it| json!({ "name": format!("n{it}"), "podCIDRs": ["10.1.1.0/24"] }))
+        .collect();
+    folder.keep("east", &nodes);
+    let on_one_line = folder.read("snapshots/east.json");
+    let snapshot: Value = serde_json::from_str(&on_one_line).unwrap();
+    for text in [on_one_line, format!("{snapshot:#}")] {
+        folder.write("snapshots/east.json", text);
+        let run = folder.run_with(&[], &["validate", "--output", "concise"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(20_000 < run.stdout.lines().count());
+    }
 }

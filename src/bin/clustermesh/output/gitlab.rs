@@ -1,6 +1,6 @@
 //! Findings as a Code Quality report, which GitLab shows in merge requests.
 
-use clustermesh::diagnostic::Severity;
+use clustermesh::diagnostic::{Severity, plain_json};
 use clustermesh::rules::Finding;
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         .collect();
     let mut text = serde_json::to_string_pretty(&issues)?;
     text.push('\n');
-    Ok(text)
+    Ok(plain_json(text))
 }
 
 fn issue(finding: &Finding, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue {

@@ -1,6 +1,6 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::diagnostic::{Label, Severity};
+use clustermesh::diagnostic::{Label, Severity, plain_json};
 use clustermesh::rules::Finding;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
@@ -144,7 +144,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         findings: findings.map(|it| written(it, report.files)).collect(),
     })?;
     text.push('\n');
-    Ok(text)
+    Ok(plain_json(text))
 }
 
 fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding<'a> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::diagnostic::{Severity, escaped, plain_json};
 use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
 
 use super::fingerprint::Fingerprints;
@@ -71,7 +71,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     };
     let mut text = serde_json::to_string_pretty(&log)?;
     text.push('\n');
-    Ok(text)
+    Ok(plain_json(text))
 }
 
 /// The rules that occur, in the order in which they do: a log speaks of what was found, and the

@@ -1,9 +1,8 @@
 //! Settings as they are printed: a table for people, an object for programs.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clustermesh::diagnostic::{escaped, is_deceptive};
+use clustermesh::diagnostic::{escaped, plain_json};
 use serde::{Serialize, Serializer};
 
 use crate::settings::{ConfigFile, Origin};
@@ -161,17 +160,7 @@ pub(super) fn json(settings: &[Shown]) -> anyhow::Result<String> {
         kind: "Settings",
         settings,
     };
-    let mut text = String::new();
-    for character in serde_json::to_string_pretty(&document)?.chars() {
-        // Deceptive ones stand in texts only, where an escape means the same.
-        if character != '\n' && is_deceptive(character) {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                write!(text, "\\u{unit:04x}")?;
-            }
-        } else {
-            text.push(character);
-        }
-    }
+    let mut text = plain_json(serde_json::to_string_pretty(&document)?);
     text.push('\n');
     Ok(text)
 }
