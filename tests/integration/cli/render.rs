@@ -126,6 +126,10 @@ fn removes_files_of_its_own_that_are_stale() {
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     warning[renamed-peer]: south/n1: its Peer prod--north--n1 would be called prod--south--n1 (in east, west)
     warning[renamed-peer]: south/n2: its Peer prod--north--n2 would be called prod--south--n2 (in east, west)
     help: Kilo knows Peers by their keys: where the old name goes after the new one came, as with Flux, the tunnel is down for up to five minutes
@@ -151,6 +155,10 @@ fn leaves_alone_what_is_not_its_own() {
     let run = folder.run(&["render", "--allow-empty", "*", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
+    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    --> snapshots/north.json
+     = help: name the cluster in a mesh, or delete the file
+
     note[foreign-file]: `rendered/README.md` (a file) is not ours
     --> rendered/README.md
      = help: move it away: nothing else belongs here
