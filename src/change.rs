@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::config::Limits;
 use crate::manifest::{KUSTOMIZATION, Kustomization, Oddity, OldPeer, Reading};
-use crate::net::Cidr;
 use crate::place::Place;
 use crate::plan::{Plan, Target};
 
+mod case;
 mod index;
 mod standing;
 
+pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
 pub use standing::{Clash, Foreign, Mismatch, Standing};
 
 use index::{Given, Index};
@@ -83,65 +84,6 @@ pub enum Loss {
         /// The first of them.
         place: Place,
     },
-}
-
-/// Something that is the same in several targets.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Case<T> {
-    /// What.
-    pub what: T,
-    /// In which targets, at least one.
-    pub targets: Vec<String>,
-    /// Where it is in the first one's files.
-    pub place: Place,
-}
-
-/// A target loses Peers of a source.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Shrunk {
-    /// The source.
-    pub source: String,
-    /// How many Peers it gives now.
-    pub before: usize,
-    /// The names of those that vanish.
-    pub gone: Vec<String>,
-}
-
-/// A key gets another name.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Renamed {
-    /// The source, from now on.
-    pub source: String,
-    /// The node, from now on.
-    pub node: String,
-    /// The Peer's name now.
-    pub from: String,
-    /// The Peer's name from now on.
-    pub to: String,
-}
-
-/// A name gets another key.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Rekeyed {
-    /// The source.
-    pub source: String,
-    /// The node.
-    pub node: String,
-    /// The Peer's name.
-    pub peer: String,
-}
-
-/// A cluster-wide range gets another Peer.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Moved {
-    /// The source.
-    pub source: String,
-    /// The range.
-    pub range: Cidr,
-    /// The Peer that carries it now.
-    pub from: String,
-    /// The Peer that carries it from now on.
-    pub to: String,
 }
 
 /// Cases by what is the same in them.
