@@ -21,7 +21,8 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
         .iter()
         .map(|(name, nodes)| {
             let cluster: ClusterName = name.parse().unwrap();
-            let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
+            let nodes = nodes.lines().filter(|it| !it.trim().is_empty());
+            let nodes = nodes.map(|line| node(&with_granularity(line)));
             let mut nodes: Vec<Node> = nodes.collect();
             for (position, node) in nodes.iter_mut().enumerate() {
                 node.position = position;
@@ -55,6 +56,15 @@ pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
         let _ = writeln!(text, "  - {{ {fields} }}");
     }
     text
+}
+
+/// What a node says unless a test is about that.
+fn with_granularity(line: &str) -> String {
+    if line.contains("granularity=") {
+        line.to_owned()
+    } else {
+        format!("{line} granularity=location")
+    }
 }
 
 /// Three keys, by letter.

@@ -139,7 +139,7 @@ fn validate_and_render_tell_the_same() {
         "*/north",
     ];
     assert_eq!(folder.run(&allowed).code, 0);
-    assert_eq!(rules(&folder), ["stray-manifest"]);
+    assert_eq!(rules(&folder), ["stray-manifest", "unused-snapshot"]);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn what_is_only_out_of_date_is_not_edited() {
     folder.edit(
         "mesh.yaml",
         "10.1.0.0/16]",
-        "10.1.0.0/16]\n      persistentKeepalive: 25",
+        "10.1.0.0/16]\n      serviceCIDR: 10.111.0.0/16",
     );
     assert_eq!(validate(&folder), (0, String::new()));
     assert_eq!(folder.run(&["render", "--check"]).code, 1);

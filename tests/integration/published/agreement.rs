@@ -94,6 +94,11 @@ fn whole_config() -> Value {
             "lostPercent": 25,
             "gonePercent": 50,
             "staleAfterSeconds": 300,
+            "lostPeers": 2,
+            "lostPeersPercent": 25,
+            "peers": 1000,
+            "peerBytes": 262_144,
+            "fileBytes": 52_428_800,
         },
         "rules": {
             "host-bits": { "level": "error" },
