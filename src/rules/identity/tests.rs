@@ -33,14 +33,6 @@ fn a_key_in_two_meshes_is_told() {
     warning[cloned-key] c/c: same public key as b/b
       c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
       b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name 
-    notice[missing-granularity] c: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] d: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -72,8 +64,6 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
     warning[cloned-key] c/c: same public key as b/b
       c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
       b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -92,12 +82,6 @@ fn one_endpoint_for_two_is_told_wherever_they_are() {
     warning[shared-endpoint] c/c: endpoint 198.18.113.2:51820 is that of b/b too
       c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
       b.json#/nodes/0/addresses of b/b
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name 
-    notice[missing-granularity] c: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/2/name
     ");
 }
 
@@ -131,11 +115,7 @@ fn a_name_is_an_endpoint_too() {
     notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a name: where it does not resolve, Kilo stops on every node
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
     notice[dns-endpoint] b/b: endpoint wg.example.org:51820 is a name: where it does not resolve, Kilo stops on every node
-      b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
+      b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint
     ");
 }
 
@@ -166,8 +146,6 @@ fn one_cluster_under_two_names_is_told_as_such() {
     warning[node-in-two-clusters] c: 3 of its 3 nodes are, by their UIDs, nodes of `b`, such as `b`
       c.json#/nodes/0/uid in `c`
       b.json#/nodes/0/uid in `b`
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name
     ");
 }
 
@@ -181,10 +159,6 @@ fn an_internal_address_that_two_nodes_have_is_told_unless_it_is_declared() {
     warning[shared-internal-ip] a/z: internal address 10.0.2.15 is that of `a` too
       a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip again here
       a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip of `a`
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name 
-    notice[missing-granularity] c: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/2/name
     ");
     let a = format!("{A}, additionalCIDRs: [10.0.2.0/24]");
     let mesh = mesh_of("m", &[&a, B]);

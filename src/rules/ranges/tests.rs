@@ -48,12 +48,6 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
     notice[public-range] a: 2a01:4f8::/48 holds public addresses
       mesh.yaml#/spec/clusters/0/additionalCIDRs/2 declared here
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name 
-    notice[missing-granularity] c: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -67,8 +61,6 @@ fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
       mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
     notice[umbrella-range] a: 10.0.0.0/15 holds both pods and WireGuard addresses, so of whatever else is in it others reach nothing
       mesh.yaml#/spec/clusters/0/allowedNetworks/0 declared here
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -79,8 +71,6 @@ fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 lies in 10.111.0.0/16, but those of most nodes in 10.201.0.0/24
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -97,8 +87,6 @@ fn without_a_majority_nobody_is_taken_at_their_word() {
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.1.9.9 lies in 10.1.0.0/16, but those of other nodes elsewhere
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/0 holds it
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
@@ -131,8 +119,6 @@ fn two_clusters_with_kilo_s_default_are_told_once() {
     warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is that of `a` too
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip of `a`
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name
     ");
 }
 
@@ -147,10 +133,6 @@ fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_told() {
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
       mesh.yaml#/spec/clusters/0/podCIDRs/0 of `a`
       mesh.yaml#/spec/clusters/1/podCIDRs/0 of `b`
-    notice[missing-granularity] a: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/0/name 
-    notice[missing-granularity] b: no node says how Kilo cuts the cluster: Location is assumed
-      mesh.yaml#/spec/clusters/1/name
     ");
 }
 
