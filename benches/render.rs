@@ -1,5 +1,5 @@
 //! What a render costs: beside a plain copy of its bytes, beside a script that does the same, and
-//! beside a render that finds nothing to do.
+//! beside a render that finds nothing to do. And what it costs to validate the same.
 //!
 //! `cargo bench --bench render`. It reports, and judges nothing but the bytes: it fails when a run
 //! fails or when the script's output is not ours.
@@ -50,14 +50,16 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/render.py");
 /// A rendered tree: its files by path.
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Seconds of each round, and the peak in bytes.
+/// Seconds of each round, and the peaks in bytes.
 #[derive(Default)]
 struct Figures {
     render: Vec<f64>,
     again: Vec<f64>,
+    validate: Vec<f64>,
     copy: Vec<f64>,
     script: Vec<f64>,
     peak: Option<u64>,
+    validate_peak: Option<u64>,
 }
 
 /// One folder with everything about one shape in it.
@@ -106,7 +108,7 @@ fn measure(shape: Shape, root: &Path, python: Option<PathBuf>) -> anyhow::Result
     for round in 0..ROUNDS {
         site.round(round, &mut figures)?;
     }
-    figures.peak = site.peak()?;
+    (figures.peak, figures.validate_peak) = site.peaks()?.unzip();
     println!("{}", headline(shape, &site.expected));
     println!("{figures}");
     Ok(())
@@ -140,6 +142,7 @@ impl Site {
         self.check(&self.rendered())?;
         figures.again.push(clock(&mut self.render())?);
         self.check(&self.rendered())?;
+        figures.validate.push(clock(&mut self.validate())?);
         self.set_aside(&format!("rendered-{round}"))
     }
 
@@ -164,22 +167,32 @@ impl Site {
         self.empty(&scripted)
     }
 
-    /// The most that a render of a fresh tree ever held, in bytes.
-    fn peak(&self) -> anyhow::Result<Option<u64>> {
+    /// The most that a render of a fresh tree ever held, and a validation after it, in bytes.
+    fn peaks(&self) -> anyhow::Result<Option<(u64, u64)>> {
         let Some(python) = &self.python else {
             return Ok(None);
         };
-        let mut most = 0;
+        let (mut render, mut validate) = (0, 0);
         for round in 0..PEAKS {
-            most = most.max(process::peak(python, &self.render())?);
+            render = render.max(process::peak(python, &self.render())?);
+            validate = validate.max(process::peak(python, &self.validate())?);
             self.set_aside(&format!("weighed-{round}"))?;
         }
-        Ok(Some(most))
+        Ok(Some((render, validate)))
     }
 
     fn render(&self) -> Command {
+        self.clustermesh("render")
+    }
+
+    fn validate(&self) -> Command {
+        self.clustermesh("validate")
+    }
+
+    fn clustermesh(&self, subcommand: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
-        command.env_clear().arg("-C").arg(&self.root).arg("render");
+        command.env_clear().arg("-C").arg(&self.root);
+        command.arg(subcommand);
         command
     }
 
@@ -222,11 +235,24 @@ impl fmt::Display for Figures {
         line(f, "copy of the same bytes", &seconds(&self.copy), "")?;
         line(f, "script", &seconds(&self.script), "")?;
         line(f, "second render", &seconds(&self.again), "")?;
+        line(f, "validate", &seconds(&self.validate), "")?;
         let (render, copy) = (&self.render, &self.copy);
         line(f, "render ÷ copy", &ratio(render, copy), "≤ 2.0×")?;
         line(f, "script ÷ render", &ratio(&self.script, render), "≥ 6×")?;
         line(f, "peak memory", &mebibytes(self.peak), "≤ 64 MiB")?;
-        line(f, "second ÷ first", &ratio(&self.again, render), "≤ 1.0×")
+        line(f, "second ÷ first", &ratio(&self.again, render), "≤ 1.0×")?;
+        line(
+            f,
+            "validate ÷ render",
+            &ratio(&self.validate, render),
+            "≤ 1.0×",
+        )?;
+        line(
+            f,
+            "its peak memory",
+            &mebibytes(self.validate_peak),
+            "≤ 64 MiB",
+        )
     }
 }
 
