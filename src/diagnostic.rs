@@ -140,7 +140,7 @@ pub fn plain_json(json: String) -> String {
     }
     let mut plain = String::with_capacity(json.len());
     for character in json.chars() {
-        if !is_hidden(character) && !(character == '[' && is_command(&plain)) {
+        if !(is_hidden(character) || character == '[' && is_command(&plain)) {
             plain.push(character);
             continue;
         }

@@ -55,14 +55,17 @@ impl Source {
     /// # Errors
     /// The first break of the syntax, and before it everything else that keeps a document from
     /// being one tree: repeated keys, merge keys, tags, keys that are no text, bounds.
-    pub fn parse(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Result<Self, Broken> {
+    pub fn parse(
+        name: impl Into<Arc<str>>,
+        text: impl Into<Arc<str>>,
+    ) -> Result<Self, Box<Broken>> {
         let mut source = Self::unread(name, text);
         match reader::documents(&source.name, &source.text) {
             Ok(documents) => {
                 source.documents = documents;
                 Ok(source)
             }
-            Err(problems) => Err(Broken { source, problems }),
+            Err(problems) => Err(Box::new(Broken { source, problems })),
         }
     }
 
@@ -179,7 +182,7 @@ pub(crate) mod tests {
     }
 
     fn errors(text: &str) -> String {
-        let Broken { source, problems } = Source::parse("f.yaml", text).unwrap_err();
+        let Broken { source, problems } = *Source::parse("f.yaml", text).unwrap_err();
         told(&source, &problems)
     }
 
@@ -349,7 +352,8 @@ pub(crate) mod tests {
                     assert!(text.get(span).is_some());
                 }
             }
-            Err(Broken { source, problems }) => {
+            Err(broken) => {
+                let Broken { source, problems } = *broken;
                 for label in problems.iter().flat_map(|it| &it.labels) {
                     let span = source.locate(&label.place).unwrap();
                     assert!(text.get(span.clone()).is_some(), "{span:?}");

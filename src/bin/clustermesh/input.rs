@@ -17,7 +17,7 @@ pub(crate) enum Unreadable {
     /// Could not be read at all.
     Failed(anyhow::Error),
     /// A file that is no YAML.
-    Syntax(Broken),
+    Syntax(Box<Broken>),
     /// Files that were read, but are wrong.
     Wrong {
         /// The files, for the excerpts.
@@ -38,8 +38,8 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Failed(error) => formatter.write_str(&escaped(&format!("{error:#}"), 4000)),
-            Self::Syntax(Broken { source, .. }) => {
-                write!(formatter, "`{}` is not YAML", source.name)
+            Self::Syntax(broken) => {
+                write!(formatter, "`{}` is not YAML", broken.source.name)
             }
             Self::Wrong { sources, .. } => {
                 let names: Vec<String> =

@@ -110,7 +110,8 @@ impl Talk {
                 self.error(&error);
                 return Outcome::Unreadable;
             }
-            Unreadable::Syntax(Broken { source, problems }) => {
+            Unreadable::Syntax(broken) => {
+                let Broken { source, problems } = *broken;
                 self.diagnostics(&[source], &problems);
                 (problems.len(), Outcome::Unreadable)
             }
