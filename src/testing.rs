@@ -47,13 +47,13 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
     text
 }
 
-/// Returns a mesh of clusters of full granularity, each given as the other fields of its entry.
+/// Returns a mesh of clusters, each given as the fields of its entry.
 pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
     let mut text = format!(
         "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {name} }}\nspec:\n  clusters:\n"
     );
     for fields in clusters {
-        let _ = writeln!(text, "  - {{ {fields}, granularity: Full }}");
+        let _ = writeln!(text, "  - {{ {fields} }}");
     }
     text
 }
