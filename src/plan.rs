@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::roster::Speaker;
 
 /// The Peers of every cluster.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     /// Every different set of Peers, each used by one target or many.
     pub blocks: Vec<Block>,

@@ -1,6 +1,6 @@
 //! Every folder in `examples/`: same input, same bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,19 @@ use serde::Deserialize as _;
 
 use crate::support::{clustermesh, copy, project};
 
+/// What `validate` tells of an example that is wrong on purpose.
+const FINDINGS: &str = "findings.txt";
+
+/// The examples that can be rendered.
 fn examples() -> Vec<PathBuf> {
+    let (wrong, sound): (Vec<PathBuf>, _) = folders()
+        .into_iter()
+        .partition(|folder| folder.join(FINDINGS).exists());
+    assert!(!wrong.is_empty());
+    sound
+}
+
+fn folders() -> Vec<PathBuf> {
     let entries = fs::read_dir(project().join("examples")).unwrap();
     let mut folders: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
@@ -49,6 +61,29 @@ fn renders_what_is_committed() {
         let run = clustermesh(scratch.path(), &["render"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(files_of_copy(scratch.path(), &example), files(&example));
+    }
+}
+
+#[test]
+fn tells_the_mistakes_that_are_committed() {
+    let wrong = folders()
+        .into_iter()
+        .filter(|it| it.join(FINDINGS).exists());
+    for example in wrong {
+        let run = clustermesh(&example, &["validate", "--output", "concise"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        let expected = fs::read_to_string(example.join(FINDINGS)).unwrap();
+        assert_eq!(run.stdout, expected);
+        let rules: BTreeSet<&str> = expected
+            .lines()
+            .filter_map(|line| line.split_once('[')?.1.split_once(']'))
+            .map(|(rule, _)| rule)
+            .collect();
+        assert!(30 <= rules.len(), "{rules:?}");
+        // Nothing comes of it.
+        let before = files(&example);
+        assert_eq!(clustermesh(&example, &["render"]).code, 1);
+        assert_eq!(files(&example), before);
     }
 }
 

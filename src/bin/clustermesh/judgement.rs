@@ -97,11 +97,20 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
             told.extend(rules::rendered::findings(&compared.changes, &fleet));
             let standing = rules::gitops::standing(&compared.standing, plan, fate);
             told.extend(standing);
-            compared.show(&evidence.files, &evidence.settings);
+            rendered::show(&compared.standing, &evidence.files, &evidence.settings);
             rendered = Some(compared);
         }
-        told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    } else if fate.is_some() {
+        // Nothing is replaced then.
+        let standing = rendered::alone(&evidence.settings)?;
+        told.extend(rules::gitops::standing(
+            &standing,
+            &Plan::default(),
+            Fate::Kept,
+        ));
+        rendered::show(&standing, &evidence.files, &evidence.settings);
     }
+    told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings.extend(told);
     Ok(Judgement {
         findings,

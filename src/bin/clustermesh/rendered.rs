@@ -48,15 +48,7 @@ pub(crate) fn compare(
     let tree = manifest::tree_of(plan, texts)?;
     let root = &settings.rendered.value;
     let survey = survey(root, &tree)?;
-    let mut standing = Standing {
-        root: input::name(root),
-        same: survey.same.iter().cloned().collect(),
-        missing: survey.missing.clone(),
-        foreign: survey.foreign.iter().map(foreign).collect(),
-        blocked: survey.blocked.iter().map(foreign).collect(),
-        ..Standing::default()
-    };
-    standing.files = read_back(root, &survey, &standing);
+    let standing = standing(root, &survey);
     let limits = &settings.config.content.limits;
     let changes = change::changes(plan, &standing.files, &standing.same, limits);
     Ok(Rendered {
@@ -67,16 +59,34 @@ pub(crate) fn compare(
     })
 }
 
-impl Rendered {
-    /// Lets people see what findings point to.
-    pub(crate) fn show(&self, files: &Files, settings: &Settings) {
-        let differing = self.standing.files.iter().map(|it| it.path.as_str());
-        let same = self.standing.same.iter().map(String::as_str);
-        let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
-        let root = &settings.rendered.value;
-        let paths = differing.chain(kustomizations);
-        files.add_rendered(paths.map(|path| (self.standing.source(path), root.join(path))));
-    }
+/// Returns what is in the tree on disk where nobody can tell what it shall be.
+pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
+    let root = &settings.rendered.value;
+    let survey = survey(root, &Tree::new())?;
+    Ok(standing(root, &survey))
+}
+
+/// Lets people see what findings about a tree point to.
+pub(crate) fn show(standing: &Standing, files: &Files, settings: &Settings) {
+    let differing = standing.files.iter().map(|it| it.path.as_str());
+    let same = standing.same.iter().map(String::as_str);
+    let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
+    let root = &settings.rendered.value;
+    let paths = differing.chain(kustomizations);
+    files.add_rendered(paths.map(|path| (standing.source(path), root.join(path))));
+}
+
+fn standing(root: &Path, survey: &Survey) -> Standing {
+    let mut standing = Standing {
+        root: input::name(root),
+        same: survey.same.iter().cloned().collect(),
+        missing: survey.missing.clone(),
+        foreign: survey.foreign.iter().map(foreign).collect(),
+        blocked: survey.blocked.iter().map(foreign).collect(),
+        ..Standing::default()
+    };
+    standing.files = read_back(root, survey, &standing);
+    standing
 }
 
 fn foreign(it: &tree::Foreign) -> Foreign {
