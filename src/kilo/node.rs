@@ -29,6 +29,10 @@ pub mod annotation {
     pub const LEADER: &str = "kilo.squat.ai/leader";
     /// How finely the cluster is cut.
     pub const GRANULARITY: &str = "kilo.squat.ai/granularity";
+    /// Ranges behind the node's location that the rest of its cluster may reach.
+    pub const ALLOWED_LOCATION_IPS: &str = "kilo.squat.ai/allowed-location-ips";
+    /// Seconds between keepalive packets to all of the node's peers.
+    pub const PERSISTENT_KEEPALIVE: &str = "kilo.squat.ai/persistent-keepalive";
 }
 
 /// What Kilo's agent knows of a node.
