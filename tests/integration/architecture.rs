@@ -44,6 +44,11 @@ const MODULES: &[(&str, &str)] = &[
     ("template", "yaml"),
     ("manifest", "name wireguard kilo plan yaml template"),
     ("change", "name plan manifest"),
+    // Proof: knows nothing of the plan whose mistakes it is to find
+    (
+        "proof",
+        "name net wireguard granularity place diagnostic document snapshot kilo",
+    ),
     // Judgement
     (
         "rules",

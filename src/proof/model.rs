@@ -1,0 +1,526 @@
+//! The model: what the Kilo of one cluster makes of the Peers that it gets, and the WireGuard table
+//! that follows (`kilo.md` §2).
+//!
+//! Where Kilo's outcome depends on order or time, the answer says so and nothing is guessed.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::applied::{Applied, File};
+use super::own::{Leader, Own, OwnNode, Target, WireguardIp};
+use super::prefixes::Prefixes;
+use crate::kilo::peer::Translation;
+use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::wireguard::{Endpoint, Host};
+
+/// One cluster with its Peers.
+#[derive(Clone, Debug)]
+pub struct Model<'a> {
+    /// The cluster's own nodes and segments.
+    pub own: Own,
+    /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
+    pub peers: Vec<Peer<'a>>,
+    /// What more than one Peer wants to be.
+    pub contests: Vec<Contest>,
+    /// What is routed into the tunnels, and through which: what `Topology.Conf` writes, for all
+    /// nodes at once. See [`Model::holder`].
+    pub tunnels: Prefixes<Claim>,
+    /// Keys that a segment shares with another segment or a Peer.
+    shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
+}
+
+/// A Peer of the manifests.
+#[derive(Clone, Debug)]
+pub struct Peer<'a> {
+    /// Where it is written.
+    pub file: &'a File,
+    /// What is written.
+    pub applied: &'a Applied,
+    /// What becomes of it.
+    pub standing: Standing<'a>,
+}
+
+/// What becomes of a Peer.
+#[derive(Clone, Debug)]
+pub enum Standing<'a> {
+    /// It never gets to WireGuard, and why.
+    Faulty(&'a Fault),
+    /// `Peer.Ready` is false: no allowed IP, or the zero key.
+    NotReady,
+    /// Configured.
+    Certain(Share<'a>),
+    /// Configured unless another one is in its stead: the number of the contest.
+    Contested(Share<'a>, usize),
+}
+
+/// What a Peer keeps after `deduplicatePeerIPs`.
+#[derive(Clone, Debug)]
+pub struct Share<'a> {
+    /// What it is.
+    pub translation: &'a Translation,
+    /// What it keeps of its allowed IPs, in their order.
+    pub kept: Vec<Kept>,
+    /// What went to a Peer whose name is earlier.
+    pub lost: Vec<Lost>,
+}
+
+/// An allowed IP that a Peer keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Kept {
+    /// Its index in the spec.
+    pub index: usize,
+    /// The range.
+    pub allowed: AllowedIp,
+    /// Whether it keeps it whatever the contests before it come to.
+    pub is_certain: bool,
+}
+
+/// An allowed IP that another Peer has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Lost {
+    /// Its index in the spec.
+    pub index: usize,
+    /// The Peer that has it.
+    pub to: usize,
+}
+
+/// More than one Peer where there is room for one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Contest {
+    /// What they have in common.
+    pub over: Prize,
+    /// The Peers.
+    pub peers: Vec<usize>,
+}
+
+/// What only one Peer can have.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Prize {
+    /// The name: the last that is applied is the object.
+    Name,
+    /// The key: `Mesh.peers` has one entry for it, that of the last event (`kilo.md` §2.2).
+    Key,
+}
+
+/// A far end of the cluster's WireGuard.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Tunnel {
+    /// A segment of its own.
+    Segment(usize),
+    /// A Peer.
+    Peer(usize),
+}
+
+/// A range that a far end lays claim to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Claim {
+    /// Who.
+    pub tunnel: Tunnel,
+    /// The index of the range in the spec of a Peer.
+    pub index: usize,
+    /// Whether the entry is there at all times, in the form that WireGuard takes.
+    pub is_certain: bool,
+}
+
+/// Who has a range in the WireGuard table of a node.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Holder {
+    /// This far end.
+    Certain(Claim),
+    /// It depends on order or time: one of these, or none of them.
+    Ambiguous(Vec<Claim>),
+}
+
+/// Whether a far end can be dialled.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Dial<'a> {
+    /// At this address.
+    Address(&'a Endpoint),
+    /// At whatever the name resolves to; if it does not, no agent does anything at all
+    /// (`kilo.md` §2.8).
+    Name(&'a Endpoint),
+    /// It has no endpoint, and must call first.
+    Unknown,
+    /// Its endpoint is itself routed into a tunnel, by this range (`kilo.md` §2.6).
+    Loops(usize),
+}
+
+impl<'a> Model<'a> {
+    /// Builds what the Kilo of `target` builds from the Peers of these files.
+    pub fn new(target: Target, files: &'a [File]) -> Self {
+        let mut own = Own::of(target);
+        let mut peers = translated(files);
+        let contests = contests(&mut peers);
+        deduplicate(&mut peers);
+        own.filter_location_ranges(&Prefixes::new(ranges(&peers)));
+        let tunnels = Prefixes::new(claims(&own, &peers));
+        let shared_keys = shared_keys(&own, &peers);
+        Self {
+            own,
+            peers,
+            contests,
+            tunnels,
+            shared_keys,
+        }
+    }
+
+    /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; nobody where only
+    /// the segment itself lays claim to it.
+    pub fn holder(&self, segment: usize, slot: usize) -> Option<Holder> {
+        let (_, claims) = self.tunnels.get(slot)?;
+        let there: Vec<Claim> = claims
+            .iter()
+            .filter(|claim| self.is_configured(segment, claim.tunnel))
+            .copied()
+            .collect();
+        match there.as_slice() {
+            [] => None,
+            [only] if only.is_certain && !self.shares_key(segment, only.tunnel) => {
+                Some(Holder::Certain(*only))
+            }
+            // Two ranges of one Peer may be one when they are masked.
+            [first, rest @ ..]
+                if rest.iter().all(|it| it.tunnel == first.tunnel)
+                    && there.iter().any(|it| it.is_certain)
+                    && !self.shares_key(segment, first.tunnel) =>
+            {
+                let certain = there.iter().find(|it| it.is_certain).unwrap_or(first);
+                Some(Holder::Certain(*certain))
+            }
+            _ => Some(Holder::Ambiguous(there)),
+        }
+    }
+
+    /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
+    /// it takes one from there: the longest prefix and who has it.
+    pub fn select(&self, segment: usize, address: IpAddr) -> Option<(usize, Holder)> {
+        let mut holding = self.tunnels.holding(address);
+        holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
+    }
+
+    /// Returns whether the WireGuard of a segment's leader has this far end: not itself, nobody
+    /// with its own key (`kilo.md` §2.7), and in `Cross` no one of its own location.
+    pub fn is_configured(&self, segment: usize, tunnel: Tunnel) -> bool {
+        let own = self.own.leader(segment).and_then(|it| it.kilo.key);
+        let is_apart = match tunnel {
+            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Peer(_) => true,
+        };
+        is_apart && self.key(tunnel) != own
+    }
+
+    /// Returns whether another far end of a segment's leader has the same key.
+    pub fn shares_key(&self, segment: usize, tunnel: Tunnel) -> bool {
+        let key = self.key(tunnel);
+        let sharing = key.and_then(|key| self.shared_keys.get(&key));
+        let mut others = sharing.into_iter().flatten().filter(|it| **it != tunnel);
+        others.any(|it| self.is_configured(segment, *it))
+    }
+
+    /// Returns the far ends of a segment's leader in the order in which `Topology.Conf` lists them:
+    /// segments, then Peers by name.
+    pub fn configured(&self, segment: usize) -> Vec<Tunnel> {
+        let segments = (0..self.own.segments.len()).map(Tunnel::Segment);
+        let peers = (0..self.peers.len()).map(Tunnel::Peer);
+        let is_there = |it: &Tunnel| match *it {
+            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Peer(peer) => self.share(peer).is_some(),
+        };
+        segments.chain(peers).filter(is_there).collect()
+    }
+
+    /// Returns what a Peer keeps, if it is one to Kilo.
+    pub fn share(&self, peer: usize) -> Option<&Share<'a>> {
+        self.peers.get(peer)?.share()
+    }
+
+    /// Returns the key of a far end.
+    pub fn key(&self, tunnel: Tunnel) -> Option<[u8; 32]> {
+        match tunnel {
+            Tunnel::Segment(segment) => self.own.leader(segment)?.kilo.key,
+            Tunnel::Peer(peer) => Some(self.share(peer)?.translation.key),
+        }
+    }
+
+    /// Returns where a far end is dialled, as configured; with a keepalive of its own it may be found
+    /// elsewhere (`kilo.md` §2.9).
+    pub fn endpoint(&self, tunnel: Tunnel) -> Option<&Endpoint> {
+        match tunnel {
+            Tunnel::Segment(segment) => self.own.leader(segment)?.endpoint(),
+            Tunnel::Peer(peer) => self.share(peer)?.translation.endpoint.as_ref(),
+        }
+    }
+
+    /// Returns whether a segment's leader can dial a far end.
+    ///
+    /// A network of its own that is narrower than every range around the endpoint keeps the packets
+    /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
+    pub fn dial(&self, segment: usize, tunnel: Tunnel) -> Dial<'_> {
+        let Some(endpoint) = self.endpoint(tunnel) else {
+            return Dial::Unknown;
+        };
+        let address = match endpoint.host {
+            Host::Ip(address) => address,
+            Host::Dns(_) => return Dial::Name(endpoint),
+        };
+        let lan = self.own.leader(segment).and_then(|it| it.lan);
+        let lan = lan.filter(|lan| lan.holds(address));
+        let mut around = self.tunnels.holding(address).filter(|&slot| {
+            self.tunnels.get(slot).is_some_and(|(range, claims)| {
+                let is_wider = lan.is_some_and(|lan| range.prefix_length() < lan.prefix_length());
+                !is_wider && claims.iter().any(|it| self.routes(segment, *it, address))
+            })
+        });
+        around.next().map_or(Dial::Address(endpoint), Dial::Loops)
+    }
+
+    /// Returns whether a segment's leader routes a claim into its tunnels, where it holds the endpoint
+    /// `address` of somebody.
+    ///
+    /// Peers are routed always, their own key or not; a segment's internal address not where it is
+    /// the segment's endpoint.
+    fn routes(&self, segment: usize, claim: Claim, address: IpAddr) -> bool {
+        match claim.tunnel {
+            Tunnel::Peer(_) => true,
+            Tunnel::Segment(other) => {
+                let endpoint = self.endpoint(claim.tunnel).map(|it| &it.host);
+                !self.own.are_one(segment, other) && endpoint != Some(&Host::Ip(address))
+            }
+        }
+    }
+
+    /// Returns the place of a claim, if it is written in a manifest.
+    pub fn place(&self, claim: Claim) -> Option<Place> {
+        match claim.tunnel {
+            Tunnel::Segment(_) => None,
+            Tunnel::Peer(peer) => {
+                let peer = self.peers.get(peer)?;
+                Some(peer.file.allowed_ip(peer.applied, claim.index))
+            }
+        }
+    }
+
+    /// Returns what the pods and nodes of the cluster reach without a change of their source address:
+    /// where `KILO-NAT` returns (`Topology.Rules`, `kilo.md` §6.2). Everything else is masqueraded.
+    ///
+    /// The exceptions for `--service-cidr` are not among them: no snapshot tells.
+    pub fn exemptions(&self) -> impl Iterator<Item = AllowedIp> {
+        let segments = self.own.segments.iter().flat_map(|segment| {
+            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+            segment.allowed_ips.iter().copied().chain(address)
+        });
+        let peers = self.peers.iter().filter_map(Peer::share);
+        segments.chain(peers.flat_map(|it| it.kept.iter().map(|it| it.allowed)))
+    }
+
+    /// Returns whether a Peer is such that no agent that starts gets to see any Peer of the cluster
+    /// (`kilo.md` §1.4).
+    pub fn stops_everything(&self) -> Option<&Peer<'a>> {
+        let stops = |it: &&Peer| matches!(it.standing, Standing::Faulty(Fault::Undecodable(_)));
+        self.peers.iter().find(stops)
+    }
+
+    /// Returns the node that speaks for a segment.
+    pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
+        self.own.leader(segment)
+    }
+}
+
+impl<'a> Peer<'a> {
+    /// Returns what it keeps, if it is one to Kilo.
+    pub fn share(&self) -> Option<&Share<'a>> {
+        match &self.standing {
+            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
+            Standing::Faulty(_) | Standing::NotReady => None,
+        }
+    }
+
+    fn share_mut(&mut self) -> Option<(&mut Share<'a>, bool)> {
+        match &mut self.standing {
+            Standing::Certain(share) => Some((share, true)),
+            Standing::Contested(share, _) => Some((share, false)),
+            Standing::Faulty(_) | Standing::NotReady => None,
+        }
+    }
+
+    /// Returns the place of the object.
+    pub fn place(&self) -> Place {
+        self.file.place(&self.applied.spot)
+    }
+}
+
+/// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
+fn translated(files: &[File]) -> Vec<Peer<'_>> {
+    let all = files
+        .iter()
+        .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
+    let mut peers: Vec<Peer> = all
+        .map(|(file, applied)| Peer {
+            file,
+            applied,
+            standing: match &applied.spec {
+                Err(fault) => Standing::Faulty(fault),
+                Ok(translation) if !translation.is_ready() => Standing::NotReady,
+                Ok(translation) => Standing::Certain(Share {
+                    translation,
+                    kept: Vec::new(),
+                    lost: Vec::new(),
+                }),
+            },
+        })
+        .collect();
+    peers.sort_by_key(|it| &*it.applied.name);
+    peers
+}
+
+/// Finds the Peers of one name and, among those that Kilo holds, of one key.
+///
+/// A Peer in two contests stands in that for the name: it comes first.
+fn contests(peers: &mut [Peer]) -> Vec<Contest> {
+    let mut contests = Vec::new();
+    let mut order: Vec<usize> = (0..peers.len()).collect();
+    collect(&mut contests, peers, &order, Prize::Name);
+    let key = |peer: &Peer| peer.share().map(|it| it.translation.key);
+    order.retain(|&peer| peers.get(peer).and_then(key).is_some());
+    order.sort_by_key(|&peer| peers.get(peer).and_then(key));
+    collect(&mut contests, peers, &order, Prize::Key);
+    contests
+}
+
+/// Adds a contest for each run of `order` in which all have the same.
+fn collect(contests: &mut Vec<Contest>, peers: &mut [Peer], order: &[usize], over: Prize) {
+    let same = |a: &usize, b: &usize| match (peers.get(*a), peers.get(*b), over) {
+        (Some(a), Some(b), Prize::Name) => a.applied.name == b.applied.name,
+        (Some(a), Some(b), Prize::Key) => {
+            a.share().map(|it| it.translation.key) == b.share().map(|it| it.translation.key)
+        }
+        _ => false,
+    };
+    let runs: Vec<Vec<usize>> = order
+        .chunk_by(same)
+        .filter(|run| 1 < run.len())
+        .map(<[usize]>::to_vec)
+        .collect();
+    for run in runs {
+        for &peer in &run {
+            contest(peers, peer, contests.len());
+        }
+        contests.push(Contest { over, peers: run });
+    }
+}
+
+fn contest(peers: &mut [Peer], peer: usize, number: usize) {
+    let Some(peer) = peers.get_mut(peer) else {
+        return;
+    };
+    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
+        Standing::Certain(share) => Standing::Contested(share, number),
+        other => other,
+    };
+}
+
+/// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).
+///
+/// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
+/// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
+fn deduplicate(peers: &mut [Peer]) {
+    let mut wanted: Vec<(AllowedIp, usize, usize)> = Vec::new();
+    for (number, peer) in peers.iter().enumerate() {
+        let ranges = peer.share().map(|it| &it.translation.allowed_ips);
+        let ranges = ranges.into_iter().flatten().enumerate();
+        wanted.extend(ranges.map(|(index, range)| (*range, number, index)));
+    }
+    wanted.sort_unstable_by_key(|(range, number, index)| (range.interface, *number, *index));
+    for run in wanted.chunk_by(|a, b| a.0.interface == b.0.interface) {
+        let mut owner: Option<(usize, bool)> = None;
+        for &(allowed, number, index) in run {
+            let Some((share, is_certain)) = peers.get_mut(number).and_then(Peer::share_mut) else {
+                continue;
+            };
+            match owner {
+                Some((to, is_owned)) if is_owned || to == number => {
+                    share.lost.push(Lost { index, to });
+                }
+                _ => {
+                    share.kept.push(Kept {
+                        index,
+                        allowed,
+                        is_certain: is_certain && owner.is_none(),
+                    });
+                    owner = Some((number, is_certain));
+                }
+            }
+        }
+    }
+    for (share, _) in peers.iter_mut().filter_map(Peer::share_mut) {
+        share.kept.sort_unstable_by_key(|it| it.index);
+        share.lost.sort_unstable_by_key(|it| it.index);
+    }
+}
+
+/// Returns the ranges of all Peers, as `filterAllowedLocationIPs` sees them.
+fn ranges(peers: &[Peer]) -> Vec<(Cidr, ())> {
+    let shares = peers.iter().filter_map(Peer::share);
+    let kept = shares.flat_map(|it| &it.kept);
+    kept.map(|it| (it.allowed.interface.network, ())).collect()
+}
+
+/// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
+fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
+    let mut claims = Vec::new();
+    for (number, segment) in own.segments.iter().enumerate() {
+        let is_led = matches!(segment.leader, Leader::Certain(_));
+        let claim = |is_certain| Claim {
+            tunnel: Tunnel::Segment(number),
+            index: 0,
+            is_certain: is_certain && is_led,
+        };
+        let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+        claims.extend(ranges.map(|it| (it.interface.network, claim(!it.is_mapped))));
+        match segment.wireguard_ip {
+            WireguardIp::Certain(address) => claims.push((Cidr::host(address), claim(true))),
+            WireguardIp::Ambiguous {
+                computed,
+                announced,
+            } => {
+                claims.push((Cidr::host(computed), claim(false)));
+                claims.push((Cidr::host(announced), claim(false)));
+            }
+            WireguardIp::None => {}
+        }
+    }
+    for (number, peer) in peers.iter().enumerate() {
+        for kept in peer.share().into_iter().flat_map(|it| &it.kept) {
+            let claim = Claim {
+                tunnel: Tunnel::Peer(number),
+                index: kept.index,
+                is_certain: kept.is_certain && !kept.allowed.is_mapped,
+            };
+            claims.push((kept.allowed.interface.network, claim));
+        }
+    }
+    claims
+}
+
+/// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
+/// themselves are [`Contest`]s.
+fn shared_keys(own: &Own, peers: &[Peer]) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
+    let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
+    for number in 0..own.segments.len() {
+        if let Some(key) = own.leader(number).and_then(|it| it.kilo.key) {
+            keys.entry(key).or_default().push(Tunnel::Segment(number));
+        }
+    }
+    for (number, peer) in peers.iter().enumerate() {
+        let sharing = peer
+            .share()
+            .and_then(|it| keys.get_mut(&it.translation.key));
+        if let Some(sharing) = sharing {
+            sharing.push(Tunnel::Peer(number));
+        }
+    }
+    keys.retain(|_, tunnels| 1 < tunnels.len());
+    keys
+}
