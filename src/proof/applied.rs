@@ -186,17 +186,15 @@ impl Content {
             return self.others.push(Other { spot, what });
         }
         let name = value.pointer("/metadata/name").and_then(Value::as_str);
-        match name.filter(|name| name::is_dns_subdomain(name)) {
-            Some(name) => self.peers.push(Applied {
-                spot,
-                name: name.to_owned(),
-                spec: Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null)),
-            }),
-            None => {
-                let what = What::Name(name.map(str::to_owned));
-                self.others.push(Other { spot, what });
-            }
-        }
+        let Some(name) = name.filter(|name| name::is_dns_subdomain(name)) else {
+            let what = What::Name(name.map(str::to_owned));
+            return self.others.push(Other { spot, what });
+        };
+        self.peers.push(Applied {
+            spot,
+            name: name.to_owned(),
+            spec: Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null)),
+        });
     }
 }
 

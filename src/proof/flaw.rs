@@ -1,6 +1,8 @@
 //! Flaws: ranges of Peers with which a cluster's Kilo does something else than route them
 //! (`kilo.md` §2.4 and §2.5).
 
+use std::collections::BTreeMap;
+
 use super::model::{Claim, Model, Tunnel};
 use super::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family, family};
@@ -20,8 +22,6 @@ pub enum FlawKind {
     /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
     /// range that WireGuard stores, rewrites the device on every resync.
     HostBits,
-    /// An IPv4 range in IPv6 clothes, which kernels refuse.
-    Mapped,
     /// A node's internal address is of the other family: it gets no route, though WireGuard has the
     /// range.
     Family(usize),
@@ -68,7 +68,6 @@ impl Model<'_> {
                 let others = of_family.iter().filter(|it| it.0 != range.family());
                 let kinds = [
                     (!is_masked).then_some(FlawKind::HostBits),
-                    kept.allowed.is_mapped.then_some(FlawKind::Mapped),
                     others.filter_map(|it| it.1).map(FlawKind::Family).next(),
                     collision(&local, range),
                     self.segment_with(range).map(FlawKind::OfSegment),
@@ -77,6 +76,23 @@ impl Model<'_> {
             }
         }
         flaws
+    }
+
+    /// Finds the Peers that have the key of a node of the cluster, with the node.
+    ///
+    /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
+    /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
+    /// not, this is so from the day on which it does.
+    pub fn peers_with_own_keys(&self) -> Vec<(usize, usize)> {
+        let nodes = self.own.nodes.iter().enumerate();
+        let keys = nodes.filter_map(|(number, node)| Some((node.kilo.key?, number)));
+        let keys: BTreeMap<[u8; 32], usize> = keys.collect();
+        let peers = self.peers.iter().enumerate();
+        let found = peers.filter_map(|(number, peer)| {
+            let node = keys.get(&peer.share()?.translation.key)?;
+            Some((number, *node))
+        });
+        found.collect()
     }
 
     /// What the nodes route by themselves, Kilo or not.

@@ -24,6 +24,8 @@ pub struct Model<'a> {
     pub peers: Vec<Peer<'a>>,
     /// What more than one Peer wants to be.
     pub contests: Vec<Contest>,
+    /// What leaves nothing certain on any node.
+    pub upsets: Vec<Upset>,
     /// What is routed into the tunnels, and through which: what `Topology.Conf` writes, for all
     /// nodes at once. See [`Model::holder`].
     pub tunnels: Prefixes<Claim>,
@@ -104,6 +106,24 @@ pub enum Prize {
     Key,
 }
 
+/// Why it depends on time, on every node, whether anything of the cluster's Kilo works: an agent that
+/// runs may go on for a while, one that starts does not get there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Upset {
+    /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
+    /// (`kilo.md` §1.4).
+    Undecodable(usize),
+    /// A range that kernels refuse, and with it whatever is written after it (`kilo.md` §2.1).
+    Mapped {
+        /// The Peer.
+        peer: usize,
+        /// Which of its allowed IPs.
+        index: usize,
+    },
+    /// The Kilo subnet has too few addresses for the segments (`kilo.md` §4.4).
+    Exhausted,
+}
+
 /// A far end of the cluster's WireGuard.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Tunnel {
@@ -155,12 +175,18 @@ impl<'a> Model<'a> {
         let contests = contests(&mut peers);
         deduplicate(&mut peers);
         own.filter_location_ranges(&Prefixes::new(ranges(&peers)));
-        let tunnels = Prefixes::new(claims(&own, &peers));
+        let upsets = upsets(&own, &peers);
+        let mut claims = claims(&own, &peers);
+        for (_, claim) in &mut claims {
+            claim.is_certain &= upsets.is_empty();
+        }
+        let tunnels = Prefixes::new(claims);
         let shared_keys = shared_keys(&own, &peers);
         Self {
             own,
             peers,
             contests,
+            upsets,
             tunnels,
             shared_keys,
         }
@@ -315,13 +341,6 @@ impl<'a> Model<'a> {
         segments.chain(peers.flat_map(|it| it.kept.iter().map(|it| it.allowed)))
     }
 
-    /// Returns whether a Peer is such that no agent that starts gets to see any Peer of the cluster
-    /// (`kilo.md` §1.4).
-    pub fn stops_everything(&self) -> Option<&Peer<'a>> {
-        let stops = |it: &&Peer| matches!(it.standing, Standing::Faulty(Fault::Undecodable(_)));
-        self.peers.iter().find(stops)
-    }
-
     /// Returns the node that speaks for a segment.
     pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
         self.own.leader(segment)
@@ -460,6 +479,25 @@ fn deduplicate(peers: &mut [Peer]) {
     }
 }
 
+fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
+    let mut upsets = Vec::new();
+    for (number, peer) in peers.iter().enumerate() {
+        if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
+            upsets.push(Upset::Undecodable(number));
+        }
+        let kept = peer.share().into_iter().flat_map(|it| &it.kept);
+        upsets.extend(
+            kept.filter(|it| it.allowed.is_mapped)
+                .map(|it| Upset::Mapped {
+                    peer: number,
+                    index: it.index,
+                }),
+        );
+    }
+    upsets.extend(own.is_exhausted.then_some(Upset::Exhausted));
+    upsets
+}
+
 /// Returns the ranges of all Peers, as `filterAllowedLocationIPs` sees them.
 fn ranges(peers: &[Peer]) -> Vec<(Cidr, ())> {
     let shares = peers.iter().filter_map(Peer::share);
@@ -496,7 +534,7 @@ fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
             let claim = Claim {
                 tunnel: Tunnel::Peer(number),
                 index: kept.index,
-                is_certain: kept.is_certain && !kept.allowed.is_mapped,
+                is_certain: kept.is_certain,
             };
             claims.push((kept.allowed.interface.network, claim));
         }
@@ -524,3 +562,6 @@ fn shared_keys(own: &Own, peers: &[Peer]) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
     keys.retain(|_, tunnels| 1 < tunnels.len());
     keys
 }
+
+#[cfg(test)]
+mod tests;

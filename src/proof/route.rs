@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::model::{Model, Peer};
 use super::own::{OwnNode, OwnSegment};
+use crate::kilo::node::KiloNode;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::family;
 
@@ -164,7 +165,7 @@ impl Model<'_> {
             let members = || self.members(segment).map(|it| &it.kilo);
             let pods = members().filter_map(|it| it.pod_cidr).map(AllowedIp::of);
             routes.extend(pods.map(by_leader));
-            let internal = members().filter_map(|it| it.internal_address());
+            let internal = members().filter_map(KiloNode::internal_address);
             routes.extend(internal.map(AllowedIp::host).map(by_leader));
             routes.extend(segment.location_ranges.iter().copied().map(by_leader));
         }

@@ -1,6 +1,5 @@
 //! The model of a cluster's Kilo against Kilo's own `NewTopology`, `Conf`, `Routes` and `Rules`.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use base64::Engine as _;
@@ -86,7 +85,7 @@ fn peers_are_those_of_the_topology() {
                 "endpoint": endpoint.map_or_else(String::new, ToString::to_string),
             }))
         });
-        let ours = Value::from_iter(peers);
+        let ours: Value = peers.collect();
         let theirs = &scenario.value["expected"]["topologyPeers"];
         assert_eq!(&ours, theirs, "{}", scenario.name());
         assert_eq!(model.contests, [], "{}", scenario.name());
@@ -317,16 +316,13 @@ fn nat_rules_are_kilo_s() {
                 scenario.name(),
                 node.name
             );
-            let known: BTreeMap<String, ()> = printed(model.exemptions())
-                .into_iter()
-                .map(|it| (it, ()))
-                .collect();
+            let known = printed(model.exemptions());
             for range in ours
                 .iter()
                 .filter_map(|it| it.strip_prefix("-A KILO-NAT -d "))
             {
                 let range = range.trim_end_matches(" -j RETURN");
-                assert!(known.contains_key(range), "{range}");
+                assert!(known.iter().any(|it| it == range), "{range}");
             }
         }
     });

@@ -184,6 +184,28 @@ fn own(peer: &Peer) -> String {
 
 const HEAD: &str = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n    app.kubernetes.io/managed-by: clustermesh\n    kilo-clustermesh.io/mesh: ";
 
+/// What we write, as the examples hold it.
+#[test]
+fn rendered_files_take_the_short_way() {
+    let rendered = [
+        include_str!("../../../examples/quickstart/rendered/east/quickstart--west.yaml"),
+        include_str!(
+            "../../../examples/hub-and-spokes/rendered/tenant-ada/platform--management.yaml"
+        ),
+        include_str!(
+            "../../../examples/multi-cloud-location/rendered/aws/multi-cloud--onprem.yaml"
+        ),
+    ];
+    for text in rendered {
+        let peers = own_text::peers(text).unwrap();
+        let others = Vec::new();
+        assert_eq!(
+            Content { peers, others },
+            general(&"f".into(), &text.into())
+        );
+    }
+}
+
 #[test]
 fn our_own_text_takes_the_short_way_and_is_still_judged() {
     let peer = Peer {
