@@ -4,6 +4,7 @@
 pub mod applied;
 pub mod prefixes;
 pub mod own;
-pub mod flaw;
+pub mod peers;
 pub mod model;
 pub mod route;
+pub mod flaw;

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::applied::{Applied, File};
+use super::applied::File;
 use super::own::{Leader, Own, OwnNode, Target, WireguardIp};
+use super::peers::{Contest, Peer, Peers, Share, Standing};
 use super::prefixes::Prefixes;
-use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -31,79 +31,6 @@ pub struct Model<'a> {
     pub tunnels: Prefixes<Claim>,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
-}
-
-/// A Peer of the manifests.
-#[derive(Clone, Debug)]
-pub struct Peer<'a> {
-    /// Where it is written.
-    pub file: &'a File,
-    /// What is written.
-    pub applied: &'a Applied,
-    /// What becomes of it.
-    pub standing: Standing<'a>,
-}
-
-/// What becomes of a Peer.
-#[derive(Clone, Debug)]
-pub enum Standing<'a> {
-    /// It never gets to WireGuard, and why.
-    Faulty(&'a Fault),
-    /// `Peer.Ready` is false: no allowed IP, or the zero key.
-    NotReady,
-    /// Configured.
-    Certain(Share<'a>),
-    /// Configured unless another one is in its stead: the number of the contest.
-    Contested(Share<'a>, usize),
-}
-
-/// What a Peer keeps after `deduplicatePeerIPs`.
-#[derive(Clone, Debug)]
-pub struct Share<'a> {
-    /// What it is.
-    pub translation: &'a Translation,
-    /// What it keeps of its allowed IPs, in their order.
-    pub kept: Vec<Kept>,
-    /// What went to a Peer whose name is earlier.
-    pub lost: Vec<Lost>,
-}
-
-/// An allowed IP that a Peer keeps.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Kept {
-    /// Its index in the spec.
-    pub index: usize,
-    /// The range.
-    pub allowed: AllowedIp,
-    /// Whether it keeps it whatever the contests before it come to.
-    pub is_certain: bool,
-}
-
-/// An allowed IP that another Peer has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Lost {
-    /// Its index in the spec.
-    pub index: usize,
-    /// The Peer that has it.
-    pub to: usize,
-}
-
-/// More than one Peer where there is room for one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Contest {
-    /// What they have in common.
-    pub over: Prize,
-    /// The Peers.
-    pub peers: Vec<usize>,
-}
-
-/// What only one Peer can have.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Prize {
-    /// The name: the last that is applied is the object.
-    Name,
-    /// The key: `Mesh.peers` has one entry for it, that of the last event (`kilo.md` §2.2).
-    Key,
 }
 
 /// Why it depends on time, on every node, whether anything of the cluster's Kilo works: an agent that
@@ -171,10 +98,13 @@ impl<'a> Model<'a> {
     /// Builds what the Kilo of `target` builds from the Peers of these files.
     pub fn new(target: Target, files: &'a [File]) -> Self {
         let mut own = Own::of(target);
-        let mut peers = translated(files);
-        let contests = contests(&mut peers);
-        deduplicate(&mut peers);
-        own.filter_location_ranges(&Prefixes::new(ranges(&peers)));
+        let Peers {
+            all: peers,
+            contests,
+        } = Peers::of(files);
+        let kept = peers.iter().filter_map(Peer::share).flat_map(|it| &it.kept);
+        let ranges = kept.map(|it| (it.allowed.interface.network, ()));
+        own.filter_location_ranges(&Prefixes::new(ranges.collect()));
         let upsets = upsets(&own, &peers);
         let mut claims = claims(&own, &peers);
         for (_, claim) in &mut claims {
@@ -347,138 +277,6 @@ impl<'a> Model<'a> {
     }
 }
 
-impl<'a> Peer<'a> {
-    /// Returns what it keeps, if it is one to Kilo.
-    pub fn share(&self) -> Option<&Share<'a>> {
-        match &self.standing {
-            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
-            Standing::Faulty(_) | Standing::NotReady => None,
-        }
-    }
-
-    fn share_mut(&mut self) -> Option<(&mut Share<'a>, bool)> {
-        match &mut self.standing {
-            Standing::Certain(share) => Some((share, true)),
-            Standing::Contested(share, _) => Some((share, false)),
-            Standing::Faulty(_) | Standing::NotReady => None,
-        }
-    }
-
-    /// Returns the place of the object.
-    pub fn place(&self) -> Place {
-        self.file.place(&self.applied.spot)
-    }
-}
-
-/// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
-fn translated(files: &[File]) -> Vec<Peer<'_>> {
-    let all = files
-        .iter()
-        .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
-    let mut peers: Vec<Peer> = all
-        .map(|(file, applied)| Peer {
-            file,
-            applied,
-            standing: match &applied.spec {
-                Err(fault) => Standing::Faulty(fault),
-                Ok(translation) if !translation.is_ready() => Standing::NotReady,
-                Ok(translation) => Standing::Certain(Share {
-                    translation,
-                    kept: Vec::new(),
-                    lost: Vec::new(),
-                }),
-            },
-        })
-        .collect();
-    peers.sort_by_key(|it| &*it.applied.name);
-    peers
-}
-
-/// Finds the Peers of one name and, among those that Kilo holds, of one key.
-///
-/// A Peer in two contests stands in that for the name: it comes first.
-fn contests(peers: &mut [Peer]) -> Vec<Contest> {
-    let mut contests = Vec::new();
-    let mut order: Vec<usize> = (0..peers.len()).collect();
-    collect(&mut contests, peers, &order, Prize::Name);
-    let key = |peer: &Peer| peer.share().map(|it| it.translation.key);
-    order.retain(|&peer| peers.get(peer).and_then(key).is_some());
-    order.sort_by_key(|&peer| peers.get(peer).and_then(key));
-    collect(&mut contests, peers, &order, Prize::Key);
-    contests
-}
-
-/// Adds a contest for each run of `order` in which all have the same.
-fn collect(contests: &mut Vec<Contest>, peers: &mut [Peer], order: &[usize], over: Prize) {
-    let same = |a: &usize, b: &usize| match (peers.get(*a), peers.get(*b), over) {
-        (Some(a), Some(b), Prize::Name) => a.applied.name == b.applied.name,
-        (Some(a), Some(b), Prize::Key) => {
-            a.share().map(|it| it.translation.key) == b.share().map(|it| it.translation.key)
-        }
-        _ => false,
-    };
-    let runs: Vec<Vec<usize>> = order
-        .chunk_by(same)
-        .filter(|run| 1 < run.len())
-        .map(<[usize]>::to_vec)
-        .collect();
-    for run in runs {
-        for &peer in &run {
-            contest(peers, peer, contests.len());
-        }
-        contests.push(Contest { over, peers: run });
-    }
-}
-
-fn contest(peers: &mut [Peer], peer: usize, number: usize) {
-    let Some(peer) = peers.get_mut(peer) else {
-        return;
-    };
-    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
-        Standing::Certain(share) => Standing::Contested(share, number),
-        other => other,
-    };
-}
-
-/// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).
-///
-/// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
-/// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
-fn deduplicate(peers: &mut [Peer]) {
-    let mut wanted: Vec<(AllowedIp, usize, usize)> = Vec::new();
-    for (number, peer) in peers.iter().enumerate() {
-        let ranges = peer.share().map(|it| &it.translation.allowed_ips);
-        let ranges = ranges.into_iter().flatten().enumerate();
-        wanted.extend(ranges.map(|(index, range)| (*range, number, index)));
-    }
-    wanted.sort_unstable_by_key(|(range, number, index)| (range.interface, *number, *index));
-    for run in wanted.chunk_by(|a, b| a.0.interface == b.0.interface) {
-        let mut owner: Option<(usize, bool)> = None;
-        for &(allowed, number, index) in run {
-            let Some((share, is_certain)) = peers.get_mut(number).and_then(Peer::share_mut) else {
-                continue;
-            };
-            match owner {
-                Some((to, is_owned)) if is_owned || to == number => {
-                    share.lost.push(Lost { index, to });
-                }
-                _ => {
-                    share.kept.push(Kept {
-                        index,
-                        allowed,
-                        is_certain: is_certain && owner.is_none(),
-                    });
-                    owner = Some((number, is_certain));
-                }
-            }
-        }
-    }
-    for (share, _) in peers.iter_mut().filter_map(Peer::share_mut) {
-        share.kept.sort_unstable_by_key(|it| it.index);
-        share.lost.sort_unstable_by_key(|it| it.index);
-    }
-}
-
 fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
     let mut upsets = Vec::new();
     for (number, peer) in peers.iter().enumerate() {
@@ -496,13 +294,6 @@ fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
     }
     upsets.extend(own.is_exhausted.then_some(Upset::Exhausted));
     upsets
-}
-
-/// Returns the ranges of all Peers, as `filterAllowedLocationIPs` sees them.
-fn ranges(peers: &[Peer]) -> Vec<(Cidr, ())> {
-    let shares = peers.iter().filter_map(Peer::share);
-    let kept = shares.flat_map(|it| &it.kept);
-    kept.map(|it| (it.allowed.interface.network, ())).collect()
 }
 
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.

@@ -383,3 +383,6 @@ fn raise(numbers: &mut [usize], slot: Option<usize>, to: usize) {
         *number = floor.max(*number);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::model::{Model, Peer};
+use super::model::Model;
 use super::own::{OwnNode, OwnSegment};
+use super::peers::Peer;
 use crate::kilo::node::KiloNode;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::family;
