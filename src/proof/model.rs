@@ -102,9 +102,11 @@ impl<'a> Model<'a> {
             all: peers,
             contests,
         } = Peers::of(files);
-        let kept = peers.iter().filter_map(Peer::share).flat_map(|it| &it.kept);
-        let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-        own.filter_location_ranges(&Prefixes::new(ranges.collect()));
+        if own.has_location_ranges() {
+            let kept = peers.iter().filter_map(Peer::share).flat_map(|it| &it.kept);
+            let ranges = kept.map(|it| (it.allowed.interface.network, ()));
+            own.filter_location_ranges(&Prefixes::new(ranges.collect()));
+        }
         let upsets = upsets(&own, &peers);
         let mut claims = claims(&own, &peers);
         for (_, claim) in &mut claims {
@@ -126,27 +128,18 @@ impl<'a> Model<'a> {
     /// the segment itself lays claim to it.
     pub fn holder(&self, segment: usize, slot: usize) -> Option<Holder> {
         let (_, claims) = self.tunnels.get(slot)?;
-        let there: Vec<Claim> = claims
-            .iter()
-            .filter(|claim| self.is_configured(segment, claim.tunnel))
-            .copied()
-            .collect();
-        match there.as_slice() {
-            [] => None,
-            [only] if only.is_certain && !self.shares_key(segment, only.tunnel) => {
-                Some(Holder::Certain(*only))
-            }
-            // Two ranges of one Peer may be one when they are masked.
-            [first, rest @ ..]
-                if rest.iter().all(|it| it.tunnel == first.tunnel)
-                    && there.iter().any(|it| it.is_certain)
-                    && !self.shares_key(segment, first.tunnel) =>
-            {
-                let certain = there.iter().find(|it| it.is_certain).unwrap_or(first);
-                Some(Holder::Certain(*certain))
-            }
-            _ => Some(Holder::Ambiguous(there)),
-        }
+        let there = || {
+            let claims = claims.iter().copied();
+            claims.filter(|claim| self.is_configured(segment, claim.tunnel))
+        };
+        let first = there().next()?;
+        // Two ranges of one Peer may be one when they are masked.
+        let is_one = there().all(|it| it.tunnel == first.tunnel);
+        let certain = there()
+            .find(|it| it.is_certain)
+            .filter(|_| is_one && !self.shares_key(segment, first.tunnel));
+        let ambiguous = || Holder::Ambiguous(there().collect());
+        Some(certain.map_or_else(ambiguous, Holder::Certain))
     }
 
     /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom

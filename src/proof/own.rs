@@ -159,6 +159,12 @@ impl Own {
         one == other || self.granularity == Granularity::Cross && location(one) == location(other)
     }
 
+    /// Returns whether any node wants something behind it reached.
+    pub fn has_location_ranges(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|it| !it.location_ranges.is_empty())
+    }
+
     /// Drops what Kilo drops of the location ranges (`filterAllowedLocationIPs`, `kilo.md` §4.3).
     ///
     /// Segments are looked at in their order, each against what is left of those before it. What is
