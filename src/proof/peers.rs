@@ -145,39 +145,45 @@ fn translated(files: &[File]) -> Vec<Peer<'_>> {
     peers
 }
 
-/// Finds the Peers of one name and, among those that Kilo holds, of one key.
+/// Finds the Peers of one name and, among those that an agent keeps in its memory, of one key. It keeps
+/// them by key whether they are ready or not, so that one without a range can be in the way of one with
+/// some.
 ///
 /// A Peer in two contests stands in that for the name: it comes first.
 fn contests(peers: &mut [Peer]) -> Vec<Contest> {
+    let names: Vec<usize> = (0..peers.len()).collect();
+    let runs = runs(&names, |peer| Some(&*peers.get(peer)?.applied.name));
     let mut contests = Vec::new();
-    let mut order: Vec<usize> = (0..peers.len()).collect();
-    collect(&mut contests, peers, &order, Prize::Name);
-    let key = |peer: &Peer| peer.share().map(|it| it.translation.key);
-    order.retain(|&peer| peers.get(peer).and_then(key).is_some());
-    order.sort_by_key(|&peer| peers.get(peer).and_then(key));
-    collect(&mut contests, peers, &order, Prize::Key);
+    enter(&mut contests, peers, Prize::Name, runs);
+    let key = |peer: usize| Some(peers.get(peer)?.applied.spec.as_ref().ok()?.key);
+    let mut keys = names;
+    keys.retain(|&peer| key(peer).is_some());
+    keys.sort_by_key(|&peer| key(peer));
+    let runs = self::runs(&keys, key);
+    enter(&mut contests, peers, Prize::Key, runs);
     contests
 }
 
-/// Adds a contest for each run of `order` in which all have the same.
-fn collect(contests: &mut Vec<Contest>, peers: &mut [Peer], order: &[usize], over: Prize) {
-    let same = |a: &usize, b: &usize| match (peers.get(*a), peers.get(*b), over) {
-        (Some(a), Some(b), Prize::Name) => a.applied.name == b.applied.name,
-        (Some(a), Some(b), Prize::Key) => {
-            a.share().map(|it| it.translation.key) == b.share().map(|it| it.translation.key)
-        }
-        _ => false,
+/// Returns the runs of `order` in which more than one have the same.
+fn runs<T: PartialEq>(order: &[usize], of: impl Fn(usize) -> T) -> Vec<Vec<usize>> {
+    let runs = order.chunk_by(|a, b| of(*a) == of(*b));
+    let runs = runs.filter(|run| 1 < run.len());
+    runs.map(<[usize]>::to_vec).collect()
+}
+
+/// Adds a contest for each run in which there is a Peer that Kilo would configure.
+fn enter(contests: &mut Vec<Contest>, peers: &mut [Peer], over: Prize, runs: Vec<Vec<usize>>) {
+    let is_ready = |peers: &[Peer], peer: &usize| {
+        let peer = peers.get(*peer);
+        peer.is_some_and(|it| it.share().is_some())
     };
-    let runs: Vec<Vec<usize>> = order
-        .chunk_by(same)
-        .filter(|run| 1 < run.len())
-        .map(<[usize]>::to_vec)
-        .collect();
     for run in runs {
-        for &peer in &run {
-            contest(peers, peer, contests.len());
+        if run.iter().any(|peer| is_ready(peers, peer)) {
+            for &peer in &run {
+                contest(peers, peer, contests.len());
+            }
+            contests.push(Contest { over, peers: run });
         }
-        contests.push(Contest { over, peers: run });
     }
 }
 

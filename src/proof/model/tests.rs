@@ -30,7 +30,7 @@ fn snapshot(lines: &str) -> Snapshot {
     Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()
 }
 
-/// Reads Peers, one a line: name, key's letter, allowed IPs, and perhaps an endpoint.
+/// Reads Peers, one a line: name, key's letter, allowed IPs or `-`, and perhaps an endpoint.
 fn peers(lines: &str) -> File {
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
     let items: Vec<Value> = lines.map(peer).collect();
@@ -41,7 +41,8 @@ fn peers(lines: &str) -> File {
 fn peer(line: &str) -> Value {
     let mut words = line.split_whitespace();
     let (name, letter) = (words.next().unwrap(), words.next().unwrap());
-    let ranges: Vec<&str> = words.next().unwrap().split(',').collect();
+    let ranges = words.next().unwrap().split(',');
+    let ranges: Vec<&str> = ranges.filter(|it| *it != "-").collect();
     let number = letter.parse().unwrap_or(letter.as_bytes()[0]);
     let mut spec = json!({"publicKey": key(number), "allowedIPs": ranges});
     if let Some((host, port)) = words.next().and_then(|it| it.rsplit_once(':')) {
@@ -118,6 +119,17 @@ fn two_peers_with_one_key_leave_everything_of_theirs_open() {
         assert_eq!(model.contests[0].over, Prize::Key);
         let last = model.peers.last().unwrap().share().unwrap();
         assert_eq!((last.kept.len(), last.lost.len()), (0, 1));
+    });
+}
+
+#[test]
+fn a_peer_without_a_range_can_be_in_the_way_of_one_with_its_key() {
+    with(ONE, "a K -\nb K 10.1.0.0/24\nc L -\nd L -", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/24 ? b
+        ");
+        assert_eq!(model.contests.len(), 1);
     });
 }
 
@@ -332,14 +344,15 @@ proptest! {
     /// What is certain is so in every order in which Kilo might go about it.
     #[test]
     fn what_is_certain_is_so_in_any_order(
-        peers in prop::collection::vec((0u8..4, 0u8..5, prop::collection::vec(near(), 1..4)), 1..6),
+        peers in prop::collection::vec((0u8..4, 0u8..5, prop::collection::vec(near(), 0..4)), 1..6),
         order in any::<prop::sample::Index>(),
     ) {
         let mut lines = String::new();
         for ((name, letter, ranges), number) in peers.iter().zip(0..) {
             // Some names twice, some keys twice, and those of both nodes.
             let number = if *name == 0 { 0 } else { number };
-            writeln!(lines, "p{name}{number} {} {}", letter + 1, ranges.join(",")).unwrap();
+            let ranges = if ranges.is_empty() { "-".to_owned() } else { ranges.join(",") };
+            writeln!(lines, "p{name}{number} {} {ranges}", letter + 1).unwrap();
         }
         let agreed = with(TWO, &lines, |model| {
             let tables: BTreeSet<Vec<(Cidr, String)>> =
@@ -377,10 +390,12 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
         objects.insert(&model.peers[peer].applied.name, peer);
     }
     let mut by_key: BTreeMap<[u8; 32], usize> = BTreeMap::new();
-    for peer in shuffled(objects.into_values().filter(ready).collect(), 5) {
-        by_key.insert(model.key(Tunnel::Peer(peer)).unwrap(), peer);
+    for peer in shuffled(objects.into_values().collect(), 5) {
+        if let Ok(translation) = &model.peers[peer].applied.spec {
+            by_key.insert(translation.key, peer);
+        }
     }
-    let mut there: Vec<usize> = by_key.into_values().collect();
+    let mut there: Vec<usize> = by_key.into_values().filter(ready).collect();
     there.sort_by_key(|it| &model.peers[*it].applied.name);
     let mut taken = BTreeSet::new();
     let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
