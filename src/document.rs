@@ -37,7 +37,7 @@ pub struct Source {
     /// Where things stand in it, if it has no documents but is JSON.
     index: OnceLock<Box<json::Index>>,
     /// Where its lines are, for those who ask for positions.
-    marks: OnceLock<Box<position::Marks>>,
+    marks: OnceLock<position::Marks>,
 }
 
 /// A text that has no tree, or more than one.
@@ -116,9 +116,7 @@ impl Source {
 
     /// Returns where in the text a byte stands.
     pub fn position(&self, offset: usize) -> Position {
-        let marks = self
-            .marks
-            .get_or_init(|| Box::new(position::Marks::of(&self.text)));
+        let marks = self.marks.get_or_init(|| position::Marks::of(&self.text));
         marks.position(&self.text, offset)
     }
 

@@ -26,6 +26,7 @@ pub mod yaml;
 pub mod template;
 pub mod manifest;
 pub mod change;
+pub mod proof;
 pub mod rules;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub use cover::Cover;
 pub struct Cidr(IpNet);
 
 /// An address with the length of the network it stands in, such as `10.4.0.1/16`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Interface {
     /// The host's own address.
     pub address: IpAddr,
@@ -115,6 +115,14 @@ impl Family {
 }
 
 impl Interface {
+    /// Returns an address in a network of so many leading bits, if it has as many; an IPv4-mapped
+    /// address is an IPv4 one here.
+    pub fn new(address: IpAddr, length: u8) -> Option<Self> {
+        let address = address.to_canonical();
+        let network = Cidr(IpNet::new(address, length).ok()?.trunc());
+        Some(Self { address, network })
+    }
+
     /// Returns whether the address is the network's own, that is, no host bits are set.
     pub fn is_network(self) -> bool {
         self.address == self.network.first()
@@ -201,6 +209,17 @@ fn prefix_length(text: &str) -> Option<u8> {
 impl fmt::Display for Cidr {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            formatter,
+            "{}/{}",
+            self.address,
+            self.network.prefix_length()
+        )
     }
 }
 

@@ -171,6 +171,11 @@ fn is_low_order(mut key: [u8; 32]) -> bool {
 }
 
 impl Host {
+    /// Returns whether it is this very address.
+    pub fn is(&self, address: IpAddr) -> bool {
+        matches!(self, Self::Ip(own) if *own == address)
+    }
+
     /// Says why no other cluster can send packets there, if that is so.
     ///
     /// # Errors

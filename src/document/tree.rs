@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use super::plain::{self, Meaning};
 
 /// A value and where it is written.
@@ -79,6 +81,21 @@ impl Node {
         matches!(&self.value, Value::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }
 
+    /// Returns what it says as JSON.
+    ///
+    /// What readers take for different numbers, or some for a number or day and some for a text,
+    /// becomes a number that is no integer: nothing that fits a field.
+    pub fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
+            Value::Mapping(entries) => {
+                let field = |it: &Entry| (it.key.scalar.text.to_string(), it.value.to_json());
+                entries.iter().map(field).collect()
+            }
+            Value::Scalar(scalar) => scalar.to_json(),
+        }
+    }
+
     /// Returns the part that a step of a pointer leads to, with its key if it has one.
     pub(super) fn child(&self, step: &str) -> Option<(&Self, Option<&Key>)> {
         match &self.value {
@@ -96,6 +113,20 @@ impl Node {
 }
 
 impl Scalar {
+    fn to_json(&self) -> Json {
+        const DISPUTED: f64 = 0.5;
+        match self.meaning() {
+            Meaning::Text => Json::from(&*self.text),
+            Meaning::Null => Json::Null,
+            Meaning::Boolean => Json::Bool(matches!(self.text.as_bytes(), [b't' | b'T', ..])),
+            Meaning::Number if plain::is_decimal(&self.text) => match self.text.parse::<i64>() {
+                Ok(number) => Json::from(number),
+                Err(_) => Json::from(DISPUTED),
+            },
+            Meaning::Number | Meaning::Date => Json::from(DISPUTED),
+        }
+    }
+
     /// Returns what YAML readers make of it.
     pub(super) fn meaning(&self) -> Meaning {
         if self.plain {

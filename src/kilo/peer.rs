@@ -1,18 +1,19 @@
 //! The Peer: what joins a node to a foreign one, and what Kilo admits as one (`kilo.md` §1).
 
-use std::net::IpAddr;
-
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::diagnostic::Quoted;
-use crate::name::{self, ClusterName, MeshName, PeerName};
+use crate::name::{ClusterName, MeshName, PeerName};
 use crate::net::Cidr;
-use crate::wireguard::{self, Endpoint, Keepalive, PublicKey};
+use crate::wireguard::{Endpoint, Keepalive, PublicKey};
 
+pub mod crd;
 mod resource;
+pub mod translation;
 
 pub use resource::{Spec, schema, strict_schema};
+pub use translation::Translation;
 
 /// A Peer as we render it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -77,21 +78,30 @@ pub enum Refusal {
     KeyLength(usize),
 }
 
-/// What the webhook's decoder makes of a spec; a field that is missing or null is zero.
-#[derive(Default)]
-struct Decoded<'a> {
-    allowed_ips: Vec<&'a str>,
-    endpoint: Option<RawEndpoint<'a>>,
-    keepalive: i64,
-    public_key: &'a str,
+/// What Kilo's decoder makes of a spec; a field that is missing or null is zero.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Decoded<'a> {
+    /// What is to be routed to the Peer.
+    pub allowed_ips: Vec<&'a str>,
+    /// Where to dial it.
+    pub endpoint: Option<RawEndpoint<'a>>,
+    /// In seconds.
+    pub keepalive: i64,
+    /// In base64.
+    pub public_key: &'a str,
+    /// In base64.
+    pub preshared_key: &'a str,
 }
 
 /// The endpoint of a [`Decoded`].
-#[derive(Default)]
-struct RawEndpoint<'a> {
-    dns: &'a str,
-    ip: &'a str,
-    port: u32,
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RawEndpoint<'a> {
+    /// A name; empty for none.
+    pub dns: &'a str,
+    /// An address; empty for none.
+    pub ip: &'a str,
+    /// The port.
+    pub port: u32,
 }
 
 /// Asks what Kilo's webhook asks of the `spec` of a Peer (`Peer.Validate` in
@@ -100,70 +110,14 @@ struct RawEndpoint<'a> {
 /// # Errors
 /// The first rule that fails.
 pub fn admit(spec: &Value) -> Result<(), Refusal> {
-    let spec = decode(spec)?;
-    check_allowed_ips(&spec.allowed_ips)?;
-    if let Some(endpoint) = &spec.endpoint {
-        check_endpoint(endpoint)?;
-    }
-    if spec.keepalive < 0 {
-        return Err(Refusal::Keepalive(spec.keepalive));
-    }
-    check_key(spec.public_key)
+    Translation::of(&decode(spec)?).map(drop)
 }
 
-fn check_allowed_ips(texts: &[&str]) -> Result<(), Refusal> {
-    match texts.iter().position(|text| !is_cidr(text)) {
-        Some(index) => Err(Refusal::AllowedIp {
-            index,
-            text: texts.get(index).copied().unwrap_or_default().to_owned(),
-        }),
-        None => Ok(()),
-    }
-}
-
-fn check_endpoint(endpoint: &RawEndpoint) -> Result<(), Refusal> {
-    let RawEndpoint { dns, ip, port } = *endpoint;
-    if dns.is_empty() && ip.is_empty() {
-        return Err(Refusal::EndpointNeither);
-    }
-    if !dns.is_empty() && !name::is_dns_subdomain(dns) {
-        return Err(Refusal::EndpointDns(dns.to_owned()));
-    }
-    if !ip.is_empty() && ip.parse::<IpAddr>().is_err() {
-        return Err(Refusal::EndpointIp(ip.to_owned()));
-    }
-    if !(1..=65535).contains(&port) {
-        return Err(Refusal::Port(port));
-    }
-    Ok(())
-}
-
-fn check_key(text: &str) -> Result<(), Refusal> {
-    match wireguard::decoded_as_go_reads(text).map(|bytes| bytes.len()) {
-        Some(32) => Ok(()),
-        Some(length) => Err(Refusal::KeyLength(length)),
-        None => Err(Refusal::KeyEncoding),
-    }
-}
-
-/// Go's `net.ParseCIDR`: host bits, leading zeros of the length and IPv4-mapped addresses are fine.
+/// Reads a spec as Go's decoder reads it into Kilo's types.
 ///
-/// Rust and Go agree on what an address is, zones aside, which neither rule takes.
-fn is_cidr(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else {
-        return false;
-    };
-    let longest = match address.parse() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    // Rust's own parser would take a plus sign.
-    let decimal = length.bytes().all(|byte| byte.is_ascii_digit());
-    decimal && length.parse::<u8>().is_ok_and(|bits| bits <= longest)
-}
-
-fn decode(value: &Value) -> Result<Decoded<'_>, Refusal> {
+/// # Errors
+/// A field of the wrong type: [`Refusal::Undecodable`].
+pub fn decode(value: &Value) -> Result<Decoded<'_>, Refusal> {
     let mut spec = Decoded::default();
     for (name, value) in members("spec", value)? {
         match folded(name).as_str() {
@@ -173,8 +127,7 @@ fn decode(value: &Value) -> Result<Decoded<'_>, Refusal> {
             _ if value.is_null() => {}
             "persistentkeepalive" => spec.keepalive = seconds(value)?,
             "publickey" => spec.public_key = string("spec.publicKey", value)?,
-            // Read, and so it must be readable, but no rule looks at it.
-            "presharedkey" => drop(string("spec.presharedKey", value)?),
+            "presharedkey" => spec.preshared_key = string("spec.presharedKey", value)?,
             _ => {}
         }
     }

@@ -4,7 +4,8 @@ use std::num::NonZeroU16;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::kilo::peer::{self, Peer, Refusal};
+use clustermesh::kilo::peer::translation::AllowedIp;
+use clustermesh::kilo::peer::{self, Peer, Refusal, Translation, crd};
 use clustermesh::net::Cidr;
 use clustermesh::wireguard::{Endpoint, Host, Keepalive, PublicKey};
 use proptest::prelude::*;
@@ -75,6 +76,54 @@ fn agrees_with_the_webhook() {
         let theirs = json!([case["allowed"], case["httpStatus"], named(message)]);
         assert_eq!(ours, theirs, "{case:#}");
         assert!(message.contains(&detail(&verdict)), "{case:#}");
+    }
+}
+
+#[test]
+fn translates_as_the_agent_does() {
+    let cases: Vec<Value> = serde_json::from_str(WEBHOOK).unwrap();
+    let mut translated = 0;
+    for case in cases {
+        let ours = peer::decode(&case["spec"]).and_then(|spec| Translation::of(&spec));
+        let Some(theirs) = case.get("kg") else {
+            assert!(ours.is_err(), "{case:#}");
+            continue;
+        };
+        let ours = ours.unwrap();
+        translated += 1;
+        let texts: Vec<String> = ours.allowed_ips.iter().map(AllowedIp::to_string).collect();
+        let endpoint = ours.endpoint.as_ref().map(ToString::to_string);
+        assert_eq!(json!(texts), theirs["allowedIPs"], "{case:#}");
+        assert_eq!(
+            json!(STANDARD.encode(ours.key)),
+            theirs["publicKey"],
+            "{case:#}"
+        );
+        assert_eq!(
+            json!(endpoint.unwrap_or_default()),
+            theirs["endpoint"],
+            "{case:#}"
+        );
+        assert_eq!(json!(ours.is_ready()), theirs["ready"], "{case:#}");
+        let keepalive = ours.keepalive.map_or(0, std::num::NonZeroU64::get);
+        assert_eq!(
+            json!(keepalive),
+            theirs["persistentKeepaliveSeconds"],
+            "{case:#}"
+        );
+        let secret = theirs.get("presharedKey").and_then(Value::as_str);
+        assert_eq!(ours.preshared_key.is_some(), secret.is_some(), "{case:#}");
+    }
+    assert_eq!(translated, 31);
+}
+
+#[test]
+fn stores_what_the_schema_takes() {
+    let cases: Vec<Value> = serde_json::from_str(WEBHOOK).unwrap();
+    for case in cases {
+        let stored = crd::stored(&case["spec"]);
+        let theirs = &case["crdSchemaAcceptsDerived"];
+        assert_eq!(&json!(stored.is_ok()), theirs, "{stored:?} {case:#}");
     }
 }
 

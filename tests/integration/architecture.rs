@@ -54,6 +54,11 @@ const MODULES: &[(&str, &str)] = &[
         "change",
         "name net place diagnostic config kilo plan manifest",
     ),
+    // Proof: knows nothing of the plan whose mistakes it is to find
+    (
+        "proof",
+        "name net wireguard granularity place diagnostic document snapshot kilo",
+    ),
     // Judgement
     (
         "rules",

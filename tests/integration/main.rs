@@ -17,6 +17,7 @@ mod architecture;
 mod cli;
 mod examples;
 mod manual;
+mod model;
 mod operator;
 mod properties;
 mod published;

@@ -68,10 +68,10 @@ enum Why {
     KgctlDropsWireguardAddress,
 }
 
-struct Scenario {
-    value: Value,
+pub(crate) struct Scenario {
+    pub(crate) value: Value,
     /// The nodes that Kilo does not find stale, by name.
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
 }
 
 impl Scenario {
@@ -101,15 +101,15 @@ impl Scenario {
         Self { value, nodes }
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.value["name"].as_str().unwrap()
     }
 
-    fn input(&self, key: &str) -> &str {
+    pub(crate) fn input(&self, key: &str) -> &str {
         self.value["input"][key].as_str().unwrap()
     }
 
-    fn granularity(&self) -> Granularity {
+    pub(crate) fn granularity(&self) -> Granularity {
         Granularity::from_annotation(self.input("granularity")).unwrap()
     }
 
@@ -213,13 +213,13 @@ fn summary(cidrs: &[Cidr]) -> Vec<Cidr> {
     found
 }
 
-fn scenarios() -> Vec<Scenario> {
+pub(crate) fn scenarios() -> Vec<Scenario> {
     let values: Vec<Value> = serde_json::from_str(SCENARIOS).unwrap();
     assert!(27 <= values.len());
     values.into_iter().map(Scenario::new).collect()
 }
 
-fn texts(value: &Value) -> Vec<&str> {
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
     let items = value.as_array().into_iter().flatten();
     items.map(|item| item.as_str().unwrap()).collect()
 }

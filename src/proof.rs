@@ -1,0 +1,10 @@
+//! The proof: what a cluster's Kilo really does with the Peers that it gets, told from the manifests
+//! alone. It knows nothing of the plan, whose mistakes it is to find.
+
+pub mod applied;
+pub mod prefixes;
+pub mod own;
+pub mod peers;
+pub mod model;
+pub mod route;
+pub mod flaw;

@@ -1,0 +1,203 @@
+//! Peers as they are applied: read from manifests of ours, of the operator, or of a cluster.
+//!
+//! Anybody may have written them. What is no Peer, or none that can be read, is told and not feared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{Broken, Source};
+use crate::kilo::peer::Translation;
+use crate::kilo::peer::translation::Fault;
+use crate::name;
+use crate::place::{Place, Pointer};
+
+mod own_text;
+
+/// The API version of a Peer.
+const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
+
+/// A file of manifests.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The file, as the shell calls it.
+    pub source: Arc<str>,
+    /// What it says; files with one text share it.
+    pub content: Arc<Content>,
+}
+
+/// What a text of manifests says.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Content {
+    /// Its Peers, in their order.
+    pub peers: Vec<Applied>,
+    /// Everything else, in its order.
+    pub others: Vec<Other>,
+}
+
+/// A Peer of a manifest.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Applied {
+    /// Where in the file it is.
+    pub spot: Spot,
+    /// Its name, a DNS-1123 subdomain.
+    pub name: String,
+    /// What an agent makes of it.
+    pub spec: Result<Translation, Fault>,
+}
+
+/// Something else than a Peer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Other {
+    /// Where in the file it is.
+    pub spot: Spot,
+    /// What it is.
+    pub what: What,
+}
+
+/// An object of a file, without the file's name.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Spot {
+    /// Its document, counted from zero.
+    pub document: usize,
+    /// Where in that.
+    pub pointer: Pointer,
+}
+
+/// What is no Peer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum What {
+    /// A text that is neither YAML nor JSON, or is too large.
+    Broken(Vec<Diagnostic>),
+    /// An object of another kind.
+    Kind {
+        /// As it says; empty if it doesn't.
+        api_version: String,
+        /// As it says; empty if it doesn't.
+        kind: String,
+    },
+    /// A Peer whose name is missing, or is none that an API server takes.
+    Name(Option<String>),
+}
+
+impl File {
+    /// Reads a file.
+    pub fn read(source: &Arc<str>, text: &Arc<str>) -> Self {
+        Self {
+            source: Arc::clone(source),
+            content: Arc::new(content(source, text)),
+        }
+    }
+
+    /// Reads files, given by name and text, each text once: what many clusters get is the same.
+    pub fn read_all(files: &[(Arc<str>, Arc<str>)]) -> Vec<Self> {
+        let mut known: BTreeMap<&str, Arc<Content>> = BTreeMap::new();
+        let mut read = Vec::with_capacity(files.len());
+        for (source, text) in files {
+            let content = match known.get(&**text) {
+                Some(content) if content.others.is_empty() => Arc::clone(content),
+                // What is wrong with a file names it.
+                _ => Arc::new(content(source, text)),
+            };
+            known.entry(text).or_insert_with(|| Arc::clone(&content));
+            let source = Arc::clone(source);
+            read.push(Self { source, content });
+        }
+        read
+    }
+
+    /// Returns the place of an object of this file.
+    pub fn place(&self, spot: &Spot) -> Place {
+        Place {
+            pointer: spot.pointer.clone(),
+            ..Place::document(&self.source, spot.document)
+        }
+    }
+
+    /// Returns the place of an allowed IP of a Peer of this file, by its index in the spec.
+    pub fn allowed_ip(&self, peer: &Applied, index: usize) -> Place {
+        let list = self.place(&peer.spot).key("spec").key("allowedIPs");
+        list.index(index)
+    }
+}
+
+fn content(source: &Arc<str>, text: &Arc<str>) -> Content {
+    if let Some(peers) = own_text::peers(text) {
+        let others = Vec::new();
+        return Content { peers, others };
+    }
+    general(source, text)
+}
+
+/// Reads any text: JSON as such, everything else as YAML.
+fn general(source: &Arc<str>, text: &Arc<str>) -> Content {
+    let mut content = Content::default();
+    let json = text.trim_start_matches('\u{feff}');
+    if json.trim_start().starts_with('{')
+        && let Ok(value) = serde_json::from_str(json)
+    {
+        content.add(Spot::default(), &value);
+        return content;
+    }
+    match Source::parse(Arc::clone(source), Arc::clone(text)) {
+        Ok(source) => {
+            for (document, node) in source.documents.iter().enumerate() {
+                if !node.is_null() {
+                    let pointer = Pointer::default();
+                    content.add(Spot { document, pointer }, &node.to_json());
+                }
+            }
+        }
+        Err(broken) => {
+            let Broken { problems, .. } = *broken;
+            let spot = Spot::default();
+            let what = What::Broken(problems);
+            content.others.push(Other { spot, what });
+        }
+    }
+    content
+}
+
+impl Content {
+    /// Adds an object, or what is in it if it is a list.
+    fn add(&mut self, spot: Spot, value: &Value) {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_list = matches!(text("kind"), "List" | "PeerList");
+        match value.get("items").and_then(Value::as_array) {
+            Some(items) if is_list => {
+                let list = spot.pointer.key("items");
+                for (index, item) in items.iter().enumerate() {
+                    let pointer = list.index(index);
+                    let document = spot.document;
+                    self.add_object(Spot { document, pointer }, item);
+                }
+            }
+            _ => self.add_object(spot, value),
+        }
+    }
+
+    fn add_object(&mut self, spot: Spot, value: &Value) {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        if api_version != API_VERSION || kind != "Peer" {
+            let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+            let what = What::Kind { api_version, kind };
+            return self.others.push(Other { spot, what });
+        }
+        let name = value.pointer("/metadata/name").and_then(Value::as_str);
+        let Some(name) = name.filter(|name| name::is_dns_subdomain(name)) else {
+            let what = What::Name(name.map(str::to_owned));
+            return self.others.push(Other { spot, what });
+        };
+        self.peers.push(Applied {
+            spot,
+            name: name.to_owned(),
+            spec: Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null)),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Flaws: ranges of Peers with which a cluster's Kilo does something else than route them
+//! (`kilo.md` §2.4 and §2.5).
+
+use std::collections::BTreeMap;
+
+use super::model::{Claim, Model, Tunnel};
+use super::prefixes::{Prefixes, Span};
+use crate::net::{Cidr, Family, family};
+
+/// What is wrong with a range of a Peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Flaw {
+    /// The range, with its Peer.
+    pub claim: Claim,
+    /// What.
+    pub kind: FlawKind,
+}
+
+/// How a range goes wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FlawKind {
+    /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
+    /// range that WireGuard stores, rewrites the device on every resync.
+    HostBits,
+    /// A node's internal address is of the other family: it gets no route, though WireGuard has the
+    /// range.
+    Family(usize),
+    /// Its route takes the place of a node's own for the very same addresses.
+    Replaces(Local),
+    /// Its route takes some of the addresses of a node's own.
+    Narrows(Local),
+    /// A segment of the cluster has the same range: who of them gets it changes.
+    OfSegment(usize),
+}
+
+/// What a node routes by itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Local {
+    /// Everything that nothing else is said of.
+    Default,
+    /// The network that it is connected to.
+    Lan(usize),
+    /// Its pods.
+    Pods(usize),
+}
+
+impl Model<'_> {
+    /// Finds what is wrong with the ranges that Peers keep; of several nodes that it is wrong on, the
+    /// first is named.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        let local = self.local();
+        let of_family = [Family::V4, Family::V6].map(|wanted| {
+            let internal = self.own.nodes.iter().map(|it| it.kilo.internal_address());
+            let mut internal = internal.enumerate();
+            let found = internal.find(|(_, it)| it.is_some_and(|it| family(it) == wanted));
+            (wanted, found.map(|(node, _)| node))
+        });
+        let mut flaws = Vec::new();
+        for (number, peer) in self.peers.iter().enumerate() {
+            for kept in peer.share().into_iter().flat_map(|it| &it.kept) {
+                let claim = Claim {
+                    tunnel: Tunnel::Peer(number),
+                    index: kept.index,
+                    is_certain: kept.is_certain,
+                };
+                let range = kept.allowed.interface.network;
+                let is_masked = kept.allowed.interface.is_network();
+                let others = of_family.iter().filter(|it| it.0 != range.family());
+                let kinds = [
+                    (!is_masked).then_some(FlawKind::HostBits),
+                    others.filter_map(|it| it.1).map(FlawKind::Family).next(),
+                    collision(&local, range),
+                    self.segment_with(range).map(FlawKind::OfSegment),
+                ];
+                flaws.extend(kinds.into_iter().flatten().map(|kind| Flaw { claim, kind }));
+            }
+        }
+        flaws
+    }
+
+    /// Finds the Peers that have the key of a node of the cluster, with the node.
+    ///
+    /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
+    /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
+    /// not, this is so from the day on which it does.
+    pub fn peers_with_own_keys(&self) -> Vec<(usize, usize)> {
+        let nodes = self.own.nodes.iter().enumerate();
+        let keys = nodes.filter_map(|(number, node)| Some((node.kilo.key?, number)));
+        let keys: BTreeMap<[u8; 32], usize> = keys.collect();
+        let peers = self.peers.iter().enumerate();
+        let found = peers.filter_map(|(number, peer)| {
+            let node = keys.get(&peer.share()?.translation.key)?;
+            Some((number, *node))
+        });
+        found.collect()
+    }
+
+    /// What the nodes route by themselves, Kilo or not.
+    fn local(&self) -> Prefixes<Local> {
+        let mut local = Vec::new();
+        for (number, node) in self.own.nodes.iter().enumerate() {
+            local.extend(node.lan.map(|it| (it, Local::Lan(number))));
+            local.extend(node.kilo.pod_cidr.map(|it| (it, Local::Pods(number))));
+        }
+        Prefixes::new(local)
+    }
+
+    fn segment_with(&self, range: Cidr) -> Option<usize> {
+        let (_, claims) = self.tunnels.get(self.tunnels.exactly(range)?)?;
+        claims.iter().find_map(|claim| match claim.tunnel {
+            Tunnel::Segment(segment) => Some(segment),
+            Tunnel::Peer(_) => None,
+        })
+    }
+}
+
+fn collision(local: &Prefixes<Local>, range: Cidr) -> Option<FlawKind> {
+    if range.prefix_length() == 0 {
+        return Some(FlawKind::Replaces(Local::Default));
+    }
+    let around = local.around(Span::of(range)).next();
+    let (found, claims) = local.get(around?)?;
+    let first = *claims.first()?;
+    Some(if found == range {
+        FlawKind::Replaces(first)
+    } else {
+        FlawKind::Narrows(first)
+    })
+}

@@ -1,0 +1,104 @@
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::node;
+
+/// Reads nodes, one a line, for [`node`]; their keys are their numbers.
+fn snapshot(lines: &str) -> Snapshot {
+    let nodes = lines.lines().zip(1..).map(|(line, number)| {
+        let mut node = node(line);
+        let key = STANDARD.encode([number; 32]);
+        node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+        node
+    });
+    Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()
+}
+
+#[test]
+fn an_election_that_depends_on_names_is_not_certain() {
+    let members = |more: &str| {
+        let one = "pod=10.42.0.0/24 endpoint=wg.example:1 internal-ip=192.168.0.1/24";
+        let two = "pod=10.42.1.0/24 endpoint=192.0.2.2:1 internal-ip=192.168.0.2/24";
+        snapshot(&format!("a {one} {more}\nb {two}"))
+    };
+    let leader = |snapshot: &Snapshot| {
+        let target = Target {
+            snapshot,
+            granularity: Granularity::Location,
+            topology_label: "region",
+        };
+        Own::of(target).segments[0].leader
+    };
+    assert_eq!(leader(&members("")), Leader::Ambiguous(1));
+    assert_eq!(
+        leader(&members("wireguard-ip=10.4.0.1/16")),
+        Leader::Certain(0)
+    );
+    assert_eq!(leader(&members("stale")), Leader::Certain(1));
+}
+
+/// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
+/// segments as they are then, and against all Peers.
+fn filtered(own: &Own, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
+    let mut ranges: Vec<Vec<AllowedIp>> = own
+        .segments
+        .iter()
+        .map(|it| it.location_ranges.clone())
+        .collect();
+    for here in 0..ranges.len() {
+        let kept = ranges[here].iter().filter(|range| {
+            let network = range.interface.network;
+            let elsewhere = ranges
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != here);
+            let mut elsewhere = elsewhere.flat_map(|it| it.1);
+            let mut allowed = own
+                .segments
+                .iter()
+                .enumerate()
+                .flat_map(|(number, segment)| {
+                    let address = segment.wireguard_ip.computed().filter(|_| number <= here);
+                    let allowed = segment.allowed_ips.iter().map(|it| it.interface.network);
+                    allowed.chain(address.map(Cidr::host)).collect::<Vec<_>>()
+                });
+            !elsewhere.any(|it| it.interface.network.overlaps(network))
+                && !allowed.any(|it| it.holds(range.interface.address))
+                && !peers.iter().any(|it| it.overlaps(network))
+        });
+        ranges[here] = kept.copied().collect();
+    }
+    ranges
+}
+
+fn near() -> impl Strategy<Value = String> {
+    (0u32..4, 0u32..16, 20u8..=32)
+        .prop_map(|(third, fourth, length)| format!("10.4.{third}.{fourth}/{length}"))
+}
+
+proptest! {
+    #[test]
+    fn location_ranges_are_left_out_as_by_kilo(
+        wanted in prop::collection::vec(prop::collection::vec(near(), 0..5), 1..6),
+        peers in prop::collection::vec(near(), 0..2),
+    ) {
+        let mut lines = String::new();
+        for (ranges, number) in wanted.iter().zip(1..) {
+            let basics = format!("n{number} pod=10.4.3.{number}/32 endpoint=192.0.2.1:1");
+            let ranges = ranges.join(",");
+            writeln!(lines, "{basics} allowed-location-ips={ranges}").unwrap();
+        }
+        let snapshot = snapshot(&lines);
+        let target = Target { snapshot: &snapshot, granularity: Granularity::Full, topology_label: "" };
+        let mut own = Own::of(target);
+        let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
+        let expected = filtered(&own, &peers);
+        own.filter_location_ranges(&Prefixes::new(peers.iter().map(|it| (*it, ())).collect()));
+        let found: Vec<Vec<AllowedIp>> = own.segments.into_iter().map(|it| it.location_ranges).collect();
+        prop_assert_eq!(found, expected);
+    }
+}
