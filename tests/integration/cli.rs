@@ -20,6 +20,8 @@ mod escaping;
 mod explain;
 mod files;
 mod findings;
+#[cfg(target_os = "linux")]
+mod floods;
 mod formats;
 mod guards;
 mod hostile;
