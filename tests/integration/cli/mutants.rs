@@ -47,7 +47,7 @@ ignore:
 ";
 
 /// Mutants of a text, each with the number of its case.
-fn each_mutant(text: &str, one: impl Strategy<Value = Mutation>, test: impl Fn(usize, &[u8])) {
+fn each_mutant(text: &str, one: impl Strategy<Value = Mutation>, check: impl Fn(usize, &[u8])) {
     let config = ProptestConfig {
         cases: CASES,
         failure_persistence: None,
@@ -63,7 +63,7 @@ fn each_mutant(text: &str, one: impl Strategy<Value = Mutation>, test: impl Fn(u
         (number, bytes)
     });
     let outcome = TestRunner::new(config).run(&mutants, |(number, bytes)| {
-        test(number, &bytes);
+        check(number, &bytes);
         Ok(())
     });
     if let Err(error) = outcome {

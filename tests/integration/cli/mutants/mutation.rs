@@ -173,16 +173,16 @@ impl Mutation {
                 bytes.splice(at..at, text.bytes());
             }
             Self::Remove(at, length) => {
-                let piece = piece(bytes, at, *length);
+                let piece = piece(bytes, *at, *length);
                 bytes.drain(piece);
             }
             Self::Copy(from, length, to) => {
-                let copied = bytes[piece(bytes, from, *length)].to_vec();
+                let copied = bytes[piece(bytes, *from, *length)].to_vec();
                 let to = to.index(bytes.len());
                 bytes.splice(to..to, copied);
             }
             Self::Repeat(at, length, times) => {
-                let piece = piece(bytes, at, *length);
+                let piece = piece(bytes, *at, *length);
                 let repeated = bytes[piece.clone()].repeat(*times);
                 bytes.splice(piece, repeated);
             }
@@ -196,8 +196,8 @@ impl Mutation {
                 let start = start.map_or(0, |start| start + 1);
                 bytes.splice(start..end, text.bytes());
             }
-            Self::Replace(at, new) => within(bytes, at, |value| *value = new.clone()),
-            Self::Rename(at, name) => within(bytes, at, |value| match value {
+            Self::Replace(at, new) => within(bytes, *at, |value| *value = new.clone()),
+            Self::Rename(at, name) => within(bytes, *at, |value| match value {
                 Value::Object(fields) => {
                     if let Some(first) = fields.keys().next().cloned() {
                         let value = fields.remove(&first).unwrap();
@@ -207,7 +207,7 @@ impl Mutation {
                 Value::Array(items) => items.extend(items.clone()),
                 other => *other = json!({ *name: other }),
             }),
-            Self::Nest(at, depth) => within(bytes, at, |value| {
+            Self::Nest(at, depth) => within(bytes, *at, |value| {
                 for _ in 0..*depth {
                     *value = json!([value]);
                 }
@@ -216,13 +216,13 @@ impl Mutation {
     }
 }
 
-fn piece(bytes: &[u8], at: &Index, length: usize) -> std::ops::Range<usize> {
+fn piece(bytes: &[u8], at: Index, length: usize) -> std::ops::Range<usize> {
     let at = at.index(bytes.len());
     at..bytes.len().min(at + length)
 }
 
 /// Changes one of all the values in a JSON text.
-fn within(bytes: &mut Vec<u8>, at: &Index, change: impl FnOnce(&mut Value)) {
+fn within(bytes: &mut Vec<u8>, at: Index, change: impl FnOnce(&mut Value)) {
     let Ok(mut root) = serde_json::from_slice::<Value>(bytes) else {
         return;
     };
