@@ -199,7 +199,7 @@ fn lacks_something() {
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("ftp://198.18.2.1", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://198.18.113.1:6443; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://203.0.113.1:6443; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("http://sesame sesame", "{}"), @"
