@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::mesh::{Entry, Mesh};
 use crate::name::ClusterName;
-use crate::net::Family;
+use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::roster::{Roster, roster};
 use crate::snapshot::{Node, Snapshot};
@@ -245,6 +245,16 @@ impl<'a> Member<'a> {
         let (mesh, entry) = (self.mesh, self.entry);
         let others = mesh.entries.iter().map(|other| &other.name);
         others.filter(move |&it| *it != entry.name && mesh.topology.links(it, &entry.name))
+    }
+
+    /// Returns the ranges that others send into their tunnels for its sake, unless their own affairs
+    /// are against it.
+    pub fn given(&self) -> impl Iterator<Item = Cidr> {
+        let roster = &self.roster;
+        let claims = roster.speakers.iter().flat_map(|it| &it.claims);
+        // Nobody carries what belongs to all where nobody speaks.
+        let shared = roster.shared.iter().filter(|_| !roster.speakers.is_empty());
+        claims.chain(shared).copied()
     }
 
     /// Returns a node of its snapshot.

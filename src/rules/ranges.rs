@@ -10,6 +10,7 @@ use crate::snapshot::Node;
 
 mod declared;
 mod flat;
+mod network;
 mod subnet;
 
 rules! {
@@ -27,6 +28,7 @@ rules! {
     UMBRELLA_RANGE = "umbrella-range" Notice;
     MISPLACED_WIREGUARD_IP = "misplaced-wireguard-ip" Warning;
     OVERLAPPING_SUBNET = "overlapping-subnet" Warning;
+    CAPTURED_NETWORK = "captured-network" Warning;
 }
 
 /// Returns what there is to tell about the ranges of clusters and nodes.
@@ -42,6 +44,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         })
         .collect();
     findings.extend(subnet::findings(fleet));
+    findings.extend(network::findings(fleet));
     findings
 }
 

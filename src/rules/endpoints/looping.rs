@@ -26,7 +26,10 @@ struct Outside<'f> {
 
 /// Returns what there is to tell about endpoints that lie in ranges of Peers.
 pub(super) fn findings(fleet: &Fleet, members: &[&Member]) -> Vec<Finding> {
-    let owners: Vec<(&Member, Cover<()>)> = members.iter().map(|it| (*it, given(it))).collect();
+    let owners: Vec<(&Member, Cover<()>)> = members
+        .iter()
+        .map(|it| (*it, it.given().map(|range| (range, ())).collect()))
+        .collect();
     let mut findings = Vec::new();
     for source in members {
         for outside in outside(source) {
@@ -47,15 +50,6 @@ pub(super) fn findings(fleet: &Fleet, members: &[&Member]) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Returns the ranges that others send into their tunnels for a cluster's sake.
-fn given(member: &Member) -> Cover<()> {
-    let roster = &member.roster;
-    let claims = roster.speakers.iter().flat_map(|it| &it.claims);
-    // Nobody carries what belongs to all where nobody speaks.
-    let shared = roster.shared.iter().filter(|_| !roster.speakers.is_empty());
-    claims.chain(shared).map(|range| (*range, ())).collect()
 }
 
 /// Returns where packets of tunnels to a cluster's nodes are sent: to what the mesh finds, and among
