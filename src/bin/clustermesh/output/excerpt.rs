@@ -1,6 +1,7 @@
 //! Excerpts: pieces of files with what there is to see in them, as rustc shows them.
 
 use std::borrow::Cow;
+use std::iter;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Snippet};
@@ -42,26 +43,48 @@ pub(super) fn excerpts<'a>(files: &'a Files, labels: &'a [Label]) -> Vec<Excerpt
 
 /// Makes a snippet for each file among the excerpts, the first one's first.
 pub(super) fn snippets(excerpts: Vec<Excerpt<'_>>) -> Vec<Snippet<'_, Annotation<'_>>> {
-    let mut snippets: Vec<(&str, Snippet<_>)> = Vec::new();
-    for (position, excerpt) in excerpts.into_iter().enumerate() {
-        let kind = if position == 0 {
-            AnnotationKind::Primary
-        } else {
-            AnnotationKind::Context
-        };
-        let label = Some(excerpt.label).filter(|label| !label.is_empty());
-        let annotation = kind.span(excerpt.span).label(label);
-        let known = snippets.iter().position(|(name, _)| *name == excerpt.name);
-        let snippet = match known {
-            Some(known) => snippets.remove(known).1,
-            None => Snippet::source(harmless(excerpt.text))
-                .path(excerpt.name)
-                .fold(true),
-        };
-        let place = known.unwrap_or(snippets.len());
-        snippets.insert(place, (excerpt.name, snippet.annotation(annotation)));
+    let kinds = iter::once(AnnotationKind::Primary).chain(iter::repeat(AnnotationKind::Context));
+    let mut files: Vec<(&str, Vec<_>)> = Vec::new();
+    for (kind, excerpt) in kinds.zip(excerpts) {
+        match files.iter_mut().find(|(name, _)| *name == excerpt.name) {
+            Some((_, known)) => known.push((kind, excerpt)),
+            None => files.push((excerpt.name, vec![(kind, excerpt)])),
+        }
     }
-    snippets.into_iter().map(|(_, snippet)| snippet).collect()
+    let files = files.into_iter();
+    files
+        .map(|(name, excerpts)| snippet(name, excerpts))
+        .collect()
+}
+
+/// Makes the snippet of a file, of no more of it than is needed: files are large, and findings many.
+fn snippet<'a>(
+    name: &'a str,
+    excerpts: Vec<(AnnotationKind, Excerpt<'a>)>,
+) -> Snippet<'a, Annotation<'a>> {
+    let text = excerpts.first().map_or("", |(_, excerpt)| excerpt.text);
+    let spans = || excerpts.iter().map(|(_, excerpt)| &excerpt.span);
+    let start = spans().map(|span| span.start).min().unwrap_or(0);
+    let end = spans().map(|span| span.end).max().unwrap_or(0);
+    let before = text.get(..start).unwrap_or_default();
+    // What is wrong at the very end is shown at the end of the last line.
+    let at_end = before.strip_suffix('\n').filter(|_| start == text.len());
+    let before = at_end.unwrap_or(before);
+    let first = before.rfind('\n').map_or(0, |end| end + 1);
+    // One more line than the last one, which may be at its end.
+    let behind = text.get(end..).unwrap_or_default();
+    let lines = behind.split_inclusive('\n').take(2);
+    let last = end + lines.map(str::len).sum::<usize>();
+    let shown = text.get(first..last).unwrap_or_default();
+    let snippet = Snippet::source(harmless(shown))
+        .line_start(1 + before.matches('\n').count())
+        .path(name)
+        .fold(true);
+    snippet.annotations(excerpts.into_iter().map(|(kind, excerpt)| {
+        let label = Some(excerpt.label).filter(|label| !label.is_empty());
+        let Range { start, end } = excerpt.span;
+        kind.span(start - first..end - first).label(label)
+    }))
 }
 
 /// Replaces what steers a terminal or the runner of a CI job, or misleads a reader, by something of
