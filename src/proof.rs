@@ -8,3 +8,6 @@ pub mod peers;
 pub mod model;
 pub mod route;
 pub mod flaw;
+pub mod fabric;
+pub mod packet;
+pub mod trace;

@@ -1,0 +1,363 @@
+//! The fabric: all clusters, each as its own Kilo makes it of the Peers that it gets, and who in them
+//! has which key and which address.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::applied::File;
+use super::flaw::FlawKind;
+use super::model::{Model, Tunnel};
+use super::own::{Leader, OwnNode, Target, WireguardIp};
+use super::prefixes::{Prefixes, Span};
+use crate::granularity::Granularity;
+use crate::kilo::node::{KiloNode, annotation, endpoint};
+use crate::mesh::{Entry, Networks, Range};
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::snapshot::Snapshot;
+use crate::wireguard::{Endpoint, Host};
+
+/// All clusters.
+#[derive(Clone, Debug)]
+pub struct Fabric<'a> {
+    /// By name of the cluster.
+    pub sites: Vec<Site<'a>>,
+    /// Who has a key.
+    keys: BTreeMap<[u8; 32], Vec<At>>,
+    /// Who is found at an address, and at which port.
+    doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
+}
+
+/// One cluster.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// Its name.
+    pub cluster: &'a ClusterName,
+    /// What its meshes say of it, that of the first one.
+    pub entry: &'a Entry,
+    /// What its nodes say.
+    pub snapshot: &'a Snapshot,
+    /// What its Kilo makes of its Peers.
+    pub model: Model<'a>,
+    /// Who has what; of one range the most particular first.
+    pub owned: Prefixes<Owner>,
+    /// What nodes are connected to, which they need no tunnel for.
+    connected: Prefixes<usize>,
+    /// A Peer and the index of a range of it that no kernel routes: where a pass of Kilo's meets it,
+    /// it ends, and whatever comes later is missing (`kilo.md` §2.5).
+    refused: Option<(usize, usize)>,
+    /// The Peers, by key.
+    by_key: BTreeMap<[u8; 32], Vec<usize>>,
+    /// Peers that have the key of a node of the cluster.
+    own_keys: Vec<usize>,
+    /// Where each node is dialled.
+    doors: Vec<(IpAddr, usize, Option<u16>)>,
+}
+
+/// A node of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct At {
+    /// The number of the cluster in [`Fabric::sites`].
+    pub site: usize,
+    /// The number of the node in [`super::own::Own::nodes`].
+    pub node: usize,
+}
+
+/// Who has an address of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Owner {
+    /// A node: its internal address.
+    Node(usize),
+    /// A node: its address in the Kilo subnet.
+    Tunnel(usize),
+    /// A node's pods.
+    Pods(usize),
+    /// The services of the cluster.
+    Services,
+    /// Whatever else the cluster declares as a whole.
+    Network,
+    /// Nobody: a range out of which nodes get theirs.
+    Pool,
+}
+
+impl<'a> Site<'a> {
+    /// Builds a cluster from what a mesh says of it, its nodes and its manifests.
+    pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
+        let target = Target {
+            snapshot,
+            granularity: granularity(entry, snapshot),
+            topology_label: &entry.topology_label,
+        };
+        let model = Model::new(target, files);
+        let refused = model.flaws().into_iter().find_map(|flaw| {
+            let is_refused = matches!(flaw.kind, FlawKind::HostBits | FlawKind::Family(_));
+            match flaw.claim.tunnel {
+                Tunnel::Peer(peer) if is_refused => Some((peer, flaw.claim.index)),
+                _ => None,
+            }
+        });
+        let mut by_key: BTreeMap<[u8; 32], Vec<usize>> = BTreeMap::new();
+        for (number, peer) in model.peers.iter().enumerate() {
+            if let Some(share) = peer.share() {
+                by_key
+                    .entry(share.translation.key)
+                    .or_default()
+                    .push(number);
+            }
+        }
+        let mut own_keys: Vec<usize> = model.peers_with_own_keys().iter().map(|it| it.0).collect();
+        own_keys.sort_unstable();
+        Self {
+            cluster: &entry.name,
+            entry,
+            snapshot,
+            owned: owned(entry, &model),
+            connected: connected(&model),
+            doors: doors(snapshot, &model),
+            refused,
+            by_key,
+            own_keys,
+            model,
+        }
+    }
+
+    /// Returns a node.
+    pub fn node(&self, node: usize) -> Option<&OwnNode> {
+        self.model.own.nodes.get(node)
+    }
+
+    /// Returns the number of a node.
+    pub fn node_named(&self, name: &str) -> Option<usize> {
+        let nodes = &self.model.own.nodes;
+        nodes.iter().position(|node| node.name == name)
+    }
+
+    /// Returns the segment of a node; none while Kilo does not count it.
+    pub fn segment(&self, node: usize) -> Option<usize> {
+        self.node(node)?.segment
+    }
+
+    /// Returns who leads a segment.
+    pub fn leader(&self, segment: usize) -> Option<Leader> {
+        Some(self.model.own.segments.get(segment)?.leader)
+    }
+
+    /// Returns the Peers that have a key, as far as Kilo configures them.
+    pub fn peers_with(&self, key: &[u8; 32]) -> &[usize] {
+        self.by_key.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether a Peer has the key of a node of this cluster.
+    pub fn has_own_key(&self, peer: usize) -> bool {
+        self.own_keys.binary_search(&peer).is_ok()
+    }
+
+    /// Returns a Peer and the index of a range of it at which the kernel refuses a route.
+    pub fn refused(&self) -> Option<(usize, usize)> {
+        self.refused
+    }
+
+    /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
+    /// network of its internal address.
+    pub fn connection(&self, node: usize, address: IpAddr) -> Option<Cidr> {
+        let mut holding = self.connected.holding(address);
+        holding.find_map(|slot| {
+            let (range, nodes) = self.connected.get(slot)?;
+            nodes.contains(&node).then_some(range)
+        })
+    }
+
+    /// Returns whether any node is connected to any address of `span`.
+    pub fn is_connected(&self, span: Span) -> bool {
+        self.connected.meets(span)
+    }
+
+    /// Returns the ranges that nodes of it are connected to.
+    pub fn connections(&self) -> &Prefixes<usize> {
+        &self.connected
+    }
+
+    /// Returns who has an address, the most particular first.
+    pub fn owner(&self, address: IpAddr) -> Option<Owner> {
+        let slot = self.owned.holding(address).next()?;
+        self.owned.get(slot)?.1.first().copied()
+    }
+
+    /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
+    /// subnet where there is none (`kilo.md` §6.3).
+    pub fn address(&self, node: usize) -> Option<IpAddr> {
+        let own = self.node(node)?;
+        let tunnel = || self.tunnel_address(own.segment?);
+        own.kilo.internal_address().or_else(tunnel)
+    }
+
+    /// Returns the address of a segment in the Kilo subnet.
+    fn tunnel_address(&self, segment: usize) -> Option<IpAddr> {
+        let segment = self.model.own.segments.get(segment)?;
+        match segment.wireguard_ip {
+            WireguardIp::Certain(address) => Some(address),
+            WireguardIp::Ambiguous { announced, .. } => Some(announced),
+            WireguardIp::None => None,
+        }
+    }
+}
+
+impl<'a> Fabric<'a> {
+    /// Joins clusters.
+    pub fn new(mut sites: Vec<Site<'a>>) -> Self {
+        sites.sort_by_key(|site| site.cluster);
+        let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
+        let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
+        for (site, it) in sites.iter().enumerate() {
+            for (node, own) in it.model.own.nodes.iter().enumerate() {
+                if let Some(key) = own.kilo.key {
+                    keys.entry(key).or_default().push(At { site, node });
+                }
+            }
+            for &(address, node, port) in &it.doors {
+                let at = At { site, node };
+                doors.entry(address).or_default().push((at, port));
+            }
+        }
+        Self { sites, keys, doors }
+    }
+
+    /// Returns a cluster.
+    pub fn site(&self, site: usize) -> Option<&Site<'a>> {
+        self.sites.get(site)
+    }
+
+    /// Returns the number of a cluster.
+    pub fn site_named(&self, name: &str) -> Option<usize> {
+        let sites = &self.sites;
+        sites
+            .binary_search_by(|it| it.cluster.as_str().cmp(name))
+            .ok()
+    }
+
+    /// Returns a node.
+    pub fn node(&self, at: At) -> Option<&OwnNode> {
+        self.site(at.site)?.node(at.node)
+    }
+
+    /// Returns `cluster/node`, as the node calls itself.
+    pub fn name(&self, at: At) -> String {
+        let node = self.node(at).map_or("", |it| &it.name);
+        let cluster = self.site(at.site).map_or("", |it| it.cluster.as_str());
+        format!("{cluster}/{node}")
+    }
+
+    /// Returns the nodes of all clusters that have a key.
+    pub fn holders(&self, key: &[u8; 32]) -> &[At] {
+        self.keys.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether whoever calls `endpoint` gets to a node, as far as one can tell: an address that
+    /// no node has may be anything in front of it, and so may a name.
+    pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
+        let Host::Ip(address) = endpoint.host else {
+            return true;
+        };
+        let Some(found) = self.doors.get(&address) else {
+            return true;
+        };
+        let port = endpoint.port.get();
+        let mut here = found.iter().filter(|it| it.0 == at);
+        here.any(|it| it.1.is_none_or(|it| it == port))
+    }
+
+    /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.
+    pub fn owners(&self, address: IpAddr) -> Vec<(usize, Owner)> {
+        let sites = self.sites.iter().enumerate();
+        let owners = sites.filter_map(|(number, site)| Some((number, site.owner(address)?)));
+        owners.collect()
+    }
+}
+
+/// How a cluster is cut: as its mesh says, else as most of its annotated nodes do, else as Kilo does
+/// by itself.
+fn granularity(entry: &Entry, snapshot: &Snapshot) -> Granularity {
+    let mut votes: BTreeMap<Granularity, usize> = BTreeMap::new();
+    for node in &snapshot.nodes {
+        let says = KiloNode::read(node, &entry.topology_label).granularity;
+        if let Some(says) = says {
+            *votes.entry(says).or_default() += 1;
+        }
+    }
+    let most = votes.into_iter().max_by_key(|(_, votes)| *votes);
+    let most = most.map(|(granularity, _)| granularity);
+    entry.granularity.or(most).unwrap_or(Granularity::Location)
+}
+
+fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
+    let mut owned = Vec::new();
+    for (number, node) in model.own.nodes.iter().enumerate() {
+        let internal = node.kilo.internal_address().map(Cidr::host);
+        owned.extend(internal.map(|it| (it, Owner::Node(number))));
+        let tunnel = node.announced.map(|it| Cidr::host(it.address));
+        owned.extend(tunnel.map(|it| (it, Owner::Tunnel(number))));
+        owned.extend(node.kilo.pod_cidr.map(|it| (it, Owner::Pods(number))));
+    }
+    let mut declare = |ranges: &[Range], owner: Owner| {
+        owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
+    };
+    match &entry.networks {
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => {
+            declare(pods, Owner::Pool);
+            declare(std::slice::from_ref(wireguard), Owner::Pool);
+            declare(services.as_slice(), Owner::Services);
+            declare(additional, Owner::Network);
+        }
+        Networks::Flat { allowed } => declare(allowed, Owner::Network),
+    }
+    owned.sort_by_key(|it| it.1);
+    Prefixes::new(owned)
+}
+
+fn connected(model: &Model) -> Prefixes<usize> {
+    let mut connected = Vec::new();
+    for (number, node) in model.own.nodes.iter().enumerate() {
+        let both = node.lan.into_iter().chain(node.kilo.pod_cidr);
+        connected.extend(both.map(|range| (range, number)));
+    }
+    Prefixes::new(connected)
+}
+
+/// Returns where nodes can be dialled: as they say, and at all their addresses on the port on which
+/// their WireGuard listens.
+fn doors(snapshot: &Snapshot, model: &Model) -> Vec<(IpAddr, usize, Option<u16>)> {
+    let mut doors = Vec::new();
+    // Both are in the order of names.
+    for (number, (own, node)) in model.own.nodes.iter().zip(&snapshot.nodes).enumerate() {
+        let port = own.kilo.endpoint.as_ref().map(|it| it.port.get());
+        let keys = [
+            annotation::FORCE_ENDPOINT,
+            annotation::ENDPOINT,
+            annotation::CLUSTERMESH_ENDPOINT,
+        ];
+        for key in keys {
+            let said = node.annotations.get(key);
+            let said = said.and_then(|text| endpoint(text).ok());
+            if let Some(said) = said
+                && let Host::Ip(address) = said.host
+            {
+                doors.push((address, number, Some(said.port.get())));
+            }
+        }
+        let reported = node
+            .addresses
+            .iter()
+            .filter_map(|it| it.address.parse().ok());
+        let reported = reported.map(|it: IpAddr| it.to_canonical());
+        let all = reported.chain(own.kilo.internal_address());
+        doors.extend(all.map(|address| (address, number, port)));
+    }
+    doors.sort_unstable();
+    doors.dedup();
+    doors
+}

@@ -1,0 +1,656 @@
+//! Packets: the way of one packet from one cluster to another, and why it ends where it does.
+//!
+//! One packet at a time and every step looked up anew: this is the measure that [`super::reach`],
+//! which answers for all packets at once, is held against.
+
+use std::net::IpAddr;
+
+use super::fabric::{At, Fabric, Owner, Site};
+use super::model::{Claim, Dial, Holder, Tunnel};
+use super::own::Leader;
+use super::peers::{Peer, Standing};
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::wireguard::Endpoint;
+
+/// A packet at its beginning.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Packet {
+    /// The node that it is on.
+    pub from: At,
+    /// The address that it comes from.
+    pub source: IpAddr,
+    /// Who it is meant for.
+    pub to: Goal,
+    /// The address that it goes to.
+    pub destination: IpAddr,
+    /// Whether the tunnel is open already, as it is for an answer.
+    pub session: Session,
+}
+
+/// Who a packet is meant for.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Goal {
+    /// A node, or a pod on it.
+    Node(At),
+    /// What a cluster has as a whole, behind any node of it: the number of the cluster.
+    Services(usize),
+    /// As before, but nothing there puts another address in the place of the destination.
+    Network(usize),
+}
+
+/// Whether two nodes have a tunnel between them already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Session {
+    /// One of them has to call first.
+    New,
+    /// A packet went the other way just now.
+    Open,
+}
+
+/// The way of a packet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Way {
+    /// What happened to it, in order.
+    pub steps: Vec<Step>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// What happens to a packet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// Its node hands it to the leader of its location.
+    Handed {
+        /// The leader.
+        to: At,
+    },
+    /// WireGuard picks the Peer with the longest prefix.
+    Selected {
+        /// Where.
+        by: At,
+        /// The prefix.
+        range: Cidr,
+        /// The Peer.
+        peer: usize,
+        /// Where the manifest has the range.
+        place: Option<Place>,
+        /// Who has its key.
+        receiver: At,
+    },
+    /// A tunnel is there or is opened.
+    Dialled {
+        /// Who called.
+        by: At,
+        /// Where; none where the tunnel was open.
+        endpoint: Option<Endpoint>,
+        /// Whether Kilo closes it with every pass, since one side has no endpoint that holds and
+        /// does not expect another (`kilo.md` §2.9).
+        flaps: bool,
+    },
+    /// The receiver holds the source against what the sender may send.
+    Accepted {
+        /// Where.
+        by: At,
+        /// The prefix.
+        range: Cidr,
+        /// Where the manifest has it.
+        place: Option<Place>,
+    },
+    /// It is there.
+    Arrived {
+        /// The end of the tunnel.
+        at: At,
+    },
+}
+
+/// How a way ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// Where it should.
+    Delivered,
+    /// It never leaves its cluster, which has the destination itself.
+    LocalShadow {
+        /// Where it stays.
+        at: At,
+        /// The range that keeps it, where it is not a segment's.
+        range: Option<Cidr>,
+    },
+    /// No Peer takes it.
+    NoRoute {
+        /// Where.
+        at: At,
+    },
+    /// It goes to somebody else.
+    StolenBy {
+        /// Where it is decided.
+        at: At,
+        /// The Peer, or segment, that takes it.
+        claim: Claim,
+        /// For which range.
+        range: Cidr,
+        /// Who has its key, if it is one of the fleet.
+        thief: Option<At>,
+    },
+    /// It goes to a Peer whose key nobody has.
+    UnknownKey {
+        /// Where it is decided.
+        at: At,
+        /// The Peer.
+        claim: Claim,
+        /// For which range.
+        range: Cidr,
+    },
+    /// Whoever has the key does not take the sender for one of its Peers.
+    NotAccepted {
+        /// Who.
+        by: At,
+        /// Why.
+        why: Unaccepted,
+    },
+    /// Neither side can dial the other.
+    NoInitiator {
+        /// One side.
+        from: At,
+        /// Its Peer for the other.
+        peer: usize,
+        /// The other side.
+        to: At,
+        /// Its Peer for the first.
+        back: usize,
+    },
+    /// What carries it would go through the tunnel itself.
+    Loops {
+        /// Where.
+        at: At,
+        /// The Peer whose endpoint it is.
+        peer: usize,
+        /// The range that the endpoint is in.
+        range: Cidr,
+        /// Who claims that range.
+        claim: Claim,
+    },
+    /// The receiver does not believe the source.
+    SourceRejected {
+        /// Who.
+        by: At,
+        /// Whose the source is there, if anybody's.
+        owner: Option<(Claim, Cidr)>,
+        /// The Peer of the sender there.
+        peer: Option<usize>,
+    },
+    /// It depends on order or time.
+    Ambiguous {
+        /// Where.
+        at: At,
+        /// What it hangs on.
+        doubt: Doubt,
+    },
+    /// Kilo does not count the node.
+    NotReady {
+        /// Which.
+        node: At,
+    },
+}
+
+/// Why a sender is not accepted.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Unaccepted {
+    /// There is no Peer with its key.
+    NoPeer,
+    /// Only the leader of a location speaks WireGuard, and this is not one.
+    NotLeader,
+    /// The two sides have different pre-shared keys.
+    PresharedKey {
+        /// The receiver's Peer.
+        peer: usize,
+    },
+}
+
+/// What is not certain.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Doubt {
+    /// More than one, or none, has the range.
+    Range {
+        /// Who claims it.
+        claims: Vec<Claim>,
+        /// The range.
+        range: Cidr,
+    },
+    /// More than one node of the fleet has the key.
+    Key {
+        /// Who.
+        holders: Vec<At>,
+    },
+    /// More than one Peer has the key.
+    Peers {
+        /// Which.
+        peers: Vec<usize>,
+    },
+    /// The kernel refuses the route of a range, and a pass of Kilo's ends there.
+    Refused {
+        /// The Peer.
+        peer: usize,
+        /// Which of its allowed IPs.
+        index: usize,
+    },
+    /// Who leads the segment.
+    Leader,
+}
+
+/// What is known of a tunnel before it is used.
+struct Tunnels {
+    /// Who sends.
+    sender: At,
+    /// Its Peer for the receiver.
+    peer: usize,
+    /// Who receives.
+    receiver: At,
+    /// Its Peer for the sender.
+    back: usize,
+}
+
+impl Ending {
+    /// Returns whether it is the good one.
+    pub fn is_delivered(&self) -> bool {
+        *self == Self::Delivered
+    }
+
+    /// Returns its name, as `explain` knows it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::LocalShadow { .. } => "local-shadow",
+            Self::NoRoute { .. } => "no-route",
+            Self::StolenBy { .. } => "stolen-by",
+            Self::UnknownKey { .. } => "unknown-key",
+            Self::NotAccepted { .. } => "not-accepted",
+            Self::NoInitiator { .. } => "no-initiator",
+            Self::Loops { .. } => "loops",
+            Self::SourceRejected { .. } => "source-rejected",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::NotReady { .. } => "not-ready",
+        }
+    }
+}
+
+impl Packet {
+    /// Returns the answer to a packet that got to `receiver`.
+    pub fn answer(&self, receiver: At) -> Self {
+        let from = match self.to {
+            Goal::Node(at) => at,
+            Goal::Services(_) | Goal::Network(_) => receiver,
+        };
+        Self {
+            from,
+            source: self.destination,
+            to: Goal::Node(self.from),
+            destination: self.source,
+            session: Session::Open,
+        }
+    }
+}
+
+impl Goal {
+    /// Returns the number of the cluster.
+    pub fn site(self) -> usize {
+        match self {
+            Self::Node(at) => at.site,
+            Self::Services(site) | Self::Network(site) => site,
+        }
+    }
+}
+
+impl Way {
+    /// Returns the end of the tunnel that the packet got to.
+    pub fn arrival(&self) -> Option<At> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Arrived { at } => Some(*at),
+            _ => None,
+        })
+    }
+}
+
+impl Fabric<'_> {
+    /// Follows a packet to its end.
+    pub fn way(&self, packet: &Packet) -> Way {
+        let mut steps = Vec::new();
+        let ending = self.follow(packet, &mut steps).err();
+        let ending = ending.unwrap_or(Ending::Delivered);
+        Way { steps, ending }
+    }
+
+    fn follow(&self, packet: &Packet, steps: &mut Vec<Step>) -> Result<(), Ending> {
+        let from = packet.from;
+        let unready = Ending::NotReady { node: from };
+        let site = self.site(from.site).ok_or_else(|| unready.clone())?;
+        let segment = site.segment(from.node).ok_or_else(|| unready.clone())?;
+        let leader = site.leader(segment).ok_or(unready)?;
+        let sender = At {
+            node: leader.node(),
+            ..from
+        };
+        stays(site, from, packet.destination)?;
+        if sender != from {
+            stays(site, sender, packet.destination)?;
+            steps.push(Step::Handed { to: sender });
+        }
+        let (peer, receiver) = self.select(sender, segment, packet, steps)?;
+        if let Leader::Ambiguous(_) = leader {
+            let doubt = Doubt::Leader;
+            return Err(Ending::Ambiguous { at: sender, doubt });
+        }
+        let back = self.back(sender, peer, receiver)?;
+        let tunnels = Tunnels {
+            sender,
+            peer,
+            receiver,
+            back,
+        };
+        steps.push(self.dial(&tunnels, packet.session)?);
+        steps.push(self.accept(&tunnels, packet.source)?);
+        self.deliver(receiver, packet)?;
+        steps.push(Step::Arrived { at: receiver });
+        Ok(())
+    }
+
+    /// Lets the WireGuard of `sender` pick a Peer, and finds who has its key.
+    fn select(
+        &self,
+        sender: At,
+        segment: usize,
+        packet: &Packet,
+        steps: &mut Vec<Step>,
+    ) -> Result<(usize, At), Ending> {
+        let at = sender;
+        let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
+        let site = self.site(at.site).ok_or(Ending::NoRoute { at })?;
+        let (slot, holder) = site
+            .model
+            .select(segment, packet.destination)
+            .ok_or(Ending::NoRoute { at })?;
+        let (range, _) = site.model.tunnels.get(slot).ok_or(Ending::NoRoute { at })?;
+        let claim = match holder {
+            Holder::Certain(claim) => claim,
+            Holder::Ambiguous(claims) => {
+                return Err(ambiguous(Doubt::Range { claims, range }));
+            }
+        };
+        let Tunnel::Peer(peer) = claim.tunnel else {
+            let range = None;
+            return Err(Ending::LocalShadow { at, range });
+        };
+        if let Some((peer, index)) = site.refused() {
+            return Err(ambiguous(Doubt::Refused { peer, index }));
+        }
+        let key = site.model.key(claim.tunnel).unwrap_or_default();
+        let receiver = match self.holders(&key) {
+            [] => return Err(Ending::UnknownKey { at, claim, range }),
+            [one] => *one,
+            many => {
+                let holders = many.to_vec();
+                return Err(ambiguous(Doubt::Key { holders }));
+            }
+        };
+        self.hits(packet.to, receiver, (at, claim, range))?;
+        let place = site.model.place(claim);
+        steps.push(Step::Selected {
+            by: at,
+            range,
+            peer,
+            place,
+            receiver,
+        });
+        Ok((peer, receiver))
+    }
+
+    /// Holds whom a Peer leads to against whom the packet is meant for.
+    fn hits(
+        &self,
+        goal: Goal,
+        receiver: At,
+        (at, claim, range): (At, Claim, Cidr),
+    ) -> Result<(), Ending> {
+        let of = |at: At| self.site(at.site).and_then(|it| it.segment(at.node));
+        let is_meant = match goal {
+            Goal::Node(node) => {
+                let Some(segment) = of(node) else {
+                    return Err(Ending::NotReady { node });
+                };
+                // Whoever is of the segment but does not lead it is found not to, later.
+                receiver.site == node.site && of(receiver) == Some(segment)
+            }
+            Goal::Services(site) | Goal::Network(site) => receiver.site == site,
+        };
+        if is_meant {
+            return Ok(());
+        }
+        Err(Ending::StolenBy {
+            at,
+            claim,
+            range,
+            thief: Some(receiver),
+        })
+    }
+
+    /// Finds the receiver's Peer for the sender.
+    fn back(&self, sender: At, peer: usize, by: At) -> Result<usize, Ending> {
+        let refused = |why| Ending::NotAccepted { by, why };
+        let (Some(site), Some(key)) = (
+            self.site(by.site),
+            self.node(sender).and_then(|it| it.kilo.key),
+        ) else {
+            return Err(refused(Unaccepted::NoPeer));
+        };
+        let Some(segment) = site.segment(by.node) else {
+            return Err(Ending::NotReady { node: by });
+        };
+        match site.leader(segment) {
+            Some(Leader::Certain(node)) if node == by.node => {}
+            Some(Leader::Ambiguous(_)) => {
+                let doubt = Doubt::Leader;
+                return Err(Ending::Ambiguous { at: by, doubt });
+            }
+            _ => return Err(refused(Unaccepted::NotLeader)),
+        }
+        let back = match site.peers_with(&key) {
+            [] => return Err(refused(Unaccepted::NoPeer)),
+            [one] => *one,
+            many => {
+                let peers = many.to_vec();
+                let doubt = Doubt::Peers { peers };
+                return Err(Ending::Ambiguous { at: by, doubt });
+            }
+        };
+        let is_certain = |peer: &Peer| matches!(peer.standing, Standing::Certain(_));
+        let is_one = site.model.peers.get(back).is_some_and(is_certain)
+            && !site.model.shares_key(segment, Tunnel::Peer(back));
+        if !is_one || !site.model.upsets.is_empty() {
+            let doubt = Doubt::Peers { peers: vec![back] };
+            return Err(Ending::Ambiguous { at: by, doubt });
+        }
+        let secret = |site: &Site, peer| {
+            let share = site.model.share(peer);
+            share.and_then(|it| it.translation.preshared_key)
+        };
+        let own = self.site(sender.site).and_then(|it| secret(it, peer));
+        if own != secret(site, back) {
+            return Err(refused(Unaccepted::PresharedKey { peer: back }));
+        }
+        Ok(back)
+    }
+
+    /// Opens the tunnel.
+    fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
+        let Tunnels {
+            sender,
+            peer,
+            receiver,
+            back,
+        } = *tunnels;
+        let there = self.dials(sender, peer, receiver)?;
+        let back_again = self.dials(receiver, back, sender)?;
+        let flaps = [(there, sender, peer), (back_again, receiver, back)];
+        let flaps = flaps.iter().any(|(dials, at, peer)| {
+            let share = self.site(at.site).and_then(|it| it.model.share(*peer));
+            !dials && share.is_some_and(|it| it.translation.keepalive.is_none())
+        });
+        let endpoint = |at: At, peer| {
+            let site = self.site(at.site)?;
+            site.model.endpoint(Tunnel::Peer(peer)).cloned()
+        };
+        let calls = self.node(receiver).is_some_and(|it| 0 < it.keepalive);
+        let (by, endpoint) = match session {
+            Session::Open => (sender, None),
+            Session::New if there => (sender, endpoint(sender, peer)),
+            Session::New if back_again && calls => (receiver, endpoint(receiver, back)),
+            Session::New => {
+                return Err(Ending::NoInitiator {
+                    from: sender,
+                    peer,
+                    to: receiver,
+                    back,
+                });
+            }
+        };
+        Ok(Step::Dialled {
+            by,
+            endpoint,
+            flaps,
+        })
+    }
+
+    /// Returns whether `from` gets to `to` where it dials its Peer.
+    ///
+    /// # Errors
+    /// What it sends there goes into a tunnel again.
+    pub fn dials(&self, from: At, peer: usize, to: At) -> Result<bool, Ending> {
+        let Some((site, segment)) = self
+            .site(from.site)
+            .and_then(|site| Some((site, site.segment(from.node)?)))
+        else {
+            return Ok(false);
+        };
+        let slot = match site.model.dial(segment, Tunnel::Peer(peer)) {
+            Dial::Address(endpoint) => return Ok(self.answers(endpoint, to)),
+            Dial::Name(_) => return Ok(true),
+            Dial::Unknown => return Ok(false),
+            Dial::Loops(slot) => slot,
+        };
+        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
+        if !endpoint.is_some_and(|endpoint| self.answers(endpoint, to)) {
+            // Nobody was there anyway, and whoever calls is answered where it calls from.
+            return Ok(false);
+        }
+        match site.model.tunnels.get(slot) {
+            Some((range, [claim, ..])) => Err(Ending::Loops {
+                at: from,
+                peer,
+                range,
+                claim: *claim,
+            }),
+            _ => Ok(false),
+        }
+    }
+
+    /// Lets the receiver's WireGuard look at the source.
+    fn accept(&self, tunnels: &Tunnels, source: IpAddr) -> Result<Step, Ending> {
+        let (by, back) = (tunnels.receiver, tunnels.back);
+        let reject = |owner| Ending::SourceRejected {
+            by,
+            owner,
+            peer: Some(back),
+        };
+        let Some((site, segment)) = self
+            .site(by.site)
+            .and_then(|site| Some((site, site.segment(by.node)?)))
+        else {
+            return Err(reject(None));
+        };
+        let Some((slot, holder)) = site.model.select(segment, source) else {
+            return Err(reject(None));
+        };
+        let (range, _) = site.model.tunnels.get(slot).ok_or(reject(None))?;
+        match holder {
+            Holder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => Ok(Step::Accepted {
+                by,
+                range,
+                place: site.model.place(claim),
+            }),
+            Holder::Certain(claim) => Err(reject(Some((claim, range)))),
+            Holder::Ambiguous(claims) => {
+                let doubt = Doubt::Range { claims, range };
+                Err(Ending::Ambiguous { at: by, doubt })
+            }
+        }
+    }
+
+    /// Takes the packet from the end of the tunnel to where it is meant to go: nothing there may send
+    /// it on.
+    fn deliver(&self, at: At, packet: &Packet) -> Result<(), Ending> {
+        let Some((site, segment)) = self
+            .site(at.site)
+            .and_then(|site| Some((site, site.segment(at.node)?)))
+        else {
+            return Err(Ending::NotReady { node: at });
+        };
+        let is_proxied = matches!(packet.to, Goal::Services(_));
+        let Some(slot) = site.model.tunnels.holding(packet.destination).next() else {
+            return Ok(());
+        };
+        let Some((range, claims)) = site.model.tunnels.get(slot).filter(|_| !is_proxied) else {
+            return Ok(());
+        };
+        let is_own = |claim: &&Claim| claim.tunnel == Tunnel::Segment(segment);
+        let mut others = claims.iter().filter(|it| !is_own(it));
+        let Some(&claim) = others.next() else {
+            return Ok(());
+        };
+        if claims.iter().any(|it| is_own(&it)) {
+            let claims = claims.to_vec();
+            let doubt = Doubt::Range { claims, range };
+            return Err(Ending::Ambiguous { at, doubt });
+        }
+        Err(match claim.tunnel {
+            Tunnel::Segment(other) => Ending::SourceRejected {
+                by: At {
+                    node: site.leader(other).map_or(at.node, Leader::node),
+                    ..at
+                },
+                owner: None,
+                peer: None,
+            },
+            Tunnel::Peer(_) => {
+                let key = site.model.key(claim.tunnel).unwrap_or_default();
+                Ending::StolenBy {
+                    at,
+                    claim,
+                    range,
+                    thief: self.holders(&key).first().copied(),
+                }
+            }
+        })
+    }
+}
+
+/// Looks whether a node has the destination beside itself, or thinks so.
+fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Ending> {
+    let shadow = |range| Err(Ending::LocalShadow { at, range });
+    if site.owner(destination) == Some(Owner::Services) {
+        return shadow(None);
+    }
+    let Some(connected) = site.connection(at.node, destination) else {
+        return Ok(());
+    };
+    let mut around = site.model.tunnels.holding(destination);
+    let longest = around.find_map(|slot| {
+        let (range, claims) = site.model.tunnels.get(slot)?;
+        let mut claims = claims.iter();
+        let is_peer = |it: &Claim| matches!(it.tunnel, Tunnel::Peer(_));
+        claims.any(is_peer).then_some(range)
+    });
+    if longest.is_none_or(|range| range.prefix_length() < connected.prefix_length()) {
+        return shadow(Some(connected));
+    }
+    Ok(())
+}
