@@ -11,3 +11,4 @@ pub mod flaw;
 pub mod fabric;
 pub mod packet;
 pub mod trace;
+pub mod reach;

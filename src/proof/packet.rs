@@ -634,7 +634,7 @@ impl Fabric<'_> {
 }
 
 /// Looks whether a node has the destination beside itself, or thinks so.
-fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Ending> {
+pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Ending> {
     let shadow = |range| Err(Ending::LocalShadow { at, range });
     if site.owner(destination) == Some(Owner::Services) {
         return shadow(None);

@@ -55,6 +55,16 @@ impl Span {
         }
     }
 
+    /// Returns a single address.
+    pub fn host(address: IpAddr) -> Self {
+        let number = number(address);
+        Self {
+            family: family(address),
+            first: number,
+            last: number,
+        }
+    }
+
     /// Returns whether all of `inner` is in this.
     pub fn holds(self, inner: Self) -> bool {
         self.family == inner.family && self.first <= inner.first && inner.last <= self.last
@@ -142,13 +152,7 @@ impl<T> Prefixes<T> {
 
     /// Returns the ranges that hold `address`, the longest prefix first.
     pub fn holding(&self, address: IpAddr) -> impl Iterator<Item = usize> {
-        let number = number(address);
-        let span = Span {
-            family: family(address),
-            first: number,
-            last: number,
-        };
-        self.around(span)
+        self.around(Span::host(address))
     }
 
     /// Returns the ranges that hold all of `span`, the longest prefix first.
