@@ -70,6 +70,12 @@ impl Span {
         self.family == inner.family && self.first <= inner.first && inner.last <= self.last
     }
 
+    /// Returns whether a prefix says all of it.
+    pub fn is_range(self) -> bool {
+        let others = self.last - self.first;
+        others & others.wrapping_add(1) == 0 && self.first & others == 0
+    }
+
     /// Returns the first address.
     pub fn first_address(self) -> IpAddr {
         match (self.family, u32::try_from(self.first)) {

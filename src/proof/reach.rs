@@ -585,7 +585,7 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     starts.insert(span.first, ());
     let mut cut = |inner: Span| {
         starts.insert(inner.first.max(span.first), ());
-        if inner.last < span.last {
+        if inner.last < span.last && span.first <= inner.last {
             starts.insert(inner.last + 1, ());
         }
     };
@@ -606,10 +606,24 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
 
 /// Returns whether no range begins or ends within `span`.
 fn is_whole<T>(prefixes: &Prefixes<T>, span: Span) -> bool {
-    spans(prefixes, span).all(|it| it == span)
+    spans(prefixes, span).all(|it| it.holds(span))
 }
 
+/// Returns the ranges that may begin or end within `span`.
 fn spans<T>(prefixes: &Prefixes<T>, span: Span) -> impl Iterator<Item = Span> {
-    let slots = prefixes.within(span);
+    // What is a range itself holds others or is held, and nothing ends in it that began before.
+    let ends = if span.is_range() { None } else { Some(()) };
+    let ends = ends.into_iter().flat_map(move |()| {
+        let last = Span {
+            first: span.last,
+            ..span
+        };
+        let first = Span {
+            last: span.first,
+            ..span
+        };
+        prefixes.around(first).chain(prefixes.around(last))
+    });
+    let slots = prefixes.within(span).chain(ends);
     slots.filter_map(|slot| Some(Span::of(prefixes.get(slot)?.0)))
 }

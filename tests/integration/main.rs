@@ -21,6 +21,7 @@ mod model;
 mod operator;
 mod properties;
 mod published;
+mod reach;
 mod schema;
 mod support;
 mod topology;

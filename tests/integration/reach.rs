@@ -1,0 +1,421 @@
+//! The proof of whole classes against following every packet, on random meshes with faults.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+use clustermesh::proof::applied::File;
+use clustermesh::proof::fabric::{At, Fabric, Owner, Site};
+use clustermesh::proof::packet::{Goal, Packet, Session};
+use clustermesh::proof::prefixes::Span;
+use clustermesh::proof::reach::{Parcel, Reach, parcels};
+use clustermesh::proof::trace::Class;
+use clustermesh::snapshot::{Address, AddressKind, Node};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::support::{self, Snapshots, meshes, snapshots};
+
+/// Three clusters of which two don't see each other.
+const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
+
+/// A mesh, its nodes, and what somebody did to the manifests.
+#[derive(Clone, Debug)]
+struct World {
+    topology: &'static str,
+    clusters: Vec<Cluster>,
+    faults: Vec<(Index, Index, Fault)>,
+}
+
+#[derive(Clone, Debug)]
+struct Cluster {
+    granularity: &'static str,
+    is_flat: bool,
+    nodes: Vec<Spec>,
+}
+
+#[derive(Clone, Debug)]
+struct Spec {
+    location: &'static str,
+    /// The last part of its internal address; all clusters share one network.
+    host: u8,
+    has_lan: bool,
+    has_endpoint: bool,
+    calls: bool,
+    stale: bool,
+    key: u8,
+}
+
+/// What is done to a Peer.
+#[derive(Clone, Debug)]
+enum Fault {
+    Remove,
+    Copy,
+    Range(Index, String),
+    Add(String),
+    Lose(Index),
+    Key(u8),
+    Endpoint(String),
+    NoEndpoint,
+    Secret,
+}
+
+fn key(number: u8) -> String {
+    use base64::Engine as _;
+    let mut bytes = [9; 32];
+    bytes[0] = number;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+fn cluster_name(i: usize) -> String {
+    format!("c{i}")
+}
+
+fn mesh(world: &World) -> String {
+    let mut yaml = format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  topology: {}\n  clusters:\n",
+        world.topology
+    );
+    for (i, cluster) in world.clusters.iter().enumerate() {
+        let granularity = cluster.granularity;
+        let ranges = if cluster.is_flat {
+            format!("allowedNetworks: [10.{i}.0.0/16, 100.64.{i}.0/24, 172.20.{i}.0/24]")
+        } else {
+            let hosts = format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i);
+            format!(
+                "podCIDRs: [10.{i}.0.0/16], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: 172.20.{i}.0/24, additionalCIDRs: [{hosts}]"
+            )
+        };
+        let _ = writeln!(
+            yaml,
+            "  - {{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}"
+        );
+    }
+    yaml
+}
+
+fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> Node {
+    let internal = format!("192.168.0.{}", 16 * i + usize::from(spec.host % 15) + 1);
+    let endpoint = format!("198.18.{i}.{}", position + 1);
+    let mut annotations = BTreeMap::from([
+        ("key".to_owned(), key(spec.key)),
+        ("location".to_owned(), spec.location.to_owned()),
+        ("endpoint".to_owned(), format!("{endpoint}:51820")),
+        (
+            "wireguard-ip".to_owned(),
+            format!("100.64.{i}.{}/24", position_in_location + 1),
+        ),
+    ]);
+    if spec.has_lan {
+        annotations.insert("internal-ip".to_owned(), format!("{internal}/24"));
+    }
+    if spec.has_endpoint {
+        annotations.insert("force-endpoint".to_owned(), format!("{endpoint}:51820"));
+    }
+    if spec.calls {
+        annotations.insert("persistent-keepalive".to_owned(), "25".to_owned());
+    }
+    Node {
+        name: format!("n{position}"),
+        uid: format!("{i}-{position}"),
+        pod_cidrs: vec![format!("10.{i}.{position}.0/24")],
+        stale: spec.stale,
+        addresses: vec![Address {
+            address: internal,
+            kind: AddressKind::InternalIP,
+        }],
+        annotations: annotations
+            .into_iter()
+            .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
+            .collect(),
+        ..Node::default()
+    }
+}
+
+/// The input of a proof.
+struct Input {
+    meshes: Vec<Mesh>,
+    snapshots: Snapshots,
+    files: BTreeMap<ClusterName, Vec<File>>,
+}
+
+fn input(world: &World) -> Input {
+    let meshes = meshes(&mesh(world));
+    let names: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
+    let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
+        let nodes = cluster.nodes.iter().enumerate();
+        let nodes = nodes.map(|(position, spec)| node(i, position, spec, position));
+        (names[i].as_str(), nodes.collect())
+    });
+    let snapshots = snapshots(nodes.collect());
+    let tree = support::tree(&meshes, &snapshots);
+    let mut peers: Vec<Vec<Value>> = names
+        .iter()
+        .map(|name| {
+            let files = tree.iter().filter(|(path, _)| {
+                path.starts_with(&format!("{name}/")) && !path.ends_with("kustomization.yaml")
+            });
+            files.flat_map(|(_, text)| documents(text)).collect()
+        })
+        .collect();
+    for (target, peer, fault) in &world.faults {
+        let target = target.index(peers.len());
+        if !peers[target].is_empty() {
+            let peer = peer.index(peers[target].len());
+            spoil(&mut peers[target], peer, fault);
+        }
+    }
+    let files = names.iter().zip(peers).map(|(name, peers)| {
+        let text = json!({ "kind": "List", "items": peers }).to_string();
+        let file = File::read(&format!("{name}.json").into(), &text.into());
+        (name.parse().unwrap(), vec![file])
+    });
+    Input {
+        meshes,
+        files: files.collect(),
+        snapshots,
+    }
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    serde_yaml::Deserializer::from_str(text)
+        .map(|document| Value::deserialize(document).unwrap())
+        .collect()
+}
+
+fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
+    if let Fault::Remove = fault {
+        peers.remove(peer);
+        return;
+    }
+    let spec = &mut peers[peer]["spec"];
+    let ranges = spec["allowedIPs"].as_array_mut().unwrap();
+    match fault {
+        Fault::Remove => {}
+        Fault::Copy => {
+            let mut copy = peers[peer].clone();
+            copy["metadata"]["name"] = json!(format!("zz-{}", peers.len()));
+            peers.push(copy);
+        }
+        Fault::Range(index, range) if !ranges.is_empty() => {
+            let index = index.index(ranges.len());
+            ranges[index] = json!(range);
+        }
+        Fault::Add(range) => ranges.push(json!(range)),
+        Fault::Lose(index) if 1 < ranges.len() => {
+            ranges.remove(index.index(ranges.len()));
+        }
+        Fault::Range(..) | Fault::Lose(_) => {}
+        Fault::Key(number) => spec["publicKey"] = json!(key(*number)),
+        Fault::Endpoint(host) => {
+            spec["endpoint"] = json!({ "dnsOrIP": { "ip": host }, "port": 51820 });
+        }
+        Fault::NoEndpoint => drop(spec.as_object_mut().unwrap().remove("endpoint")),
+        Fault::Secret => spec["presharedKey"] = json!(key(77)),
+    }
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    (
+        select(vec!["x", "y"]),
+        0..14u8,
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.05),
+        any::<u8>(),
+    )
+        .prop_map(
+            |(location, host, has_lan, has_endpoint, calls, stale, key)| Spec {
+                location,
+                host,
+                has_lan,
+                has_endpoint,
+                calls,
+                stale,
+                key,
+            },
+        )
+}
+
+fn range() -> impl Strategy<Value = String> {
+    let byte = 0..4u8;
+    prop_oneof![
+        (byte.clone(), byte.clone()).prop_map(|(i, j)| format!("10.{i}.{j}.0/24")),
+        (byte.clone(), byte.clone(), any::<u8>(), 24..=32u8)
+            .prop_map(|(i, j, k, length)| masked(&format!("10.{i}.{j}.{k}/{length}"))),
+        (byte.clone(), 16..24u8).prop_map(|(i, length)| masked(&format!("10.{i}.0.0/{length}"))),
+        (byte.clone(), byte.clone()).prop_map(|(i, k)| format!("100.64.{i}.{}/32", k + 1)),
+        (byte.clone(), 24..=28u8).prop_map(|(i, length)| format!("172.20.{i}.0/{length}")),
+        (byte.clone(), byte.clone()).prop_map(|(i, k)| format!("198.18.{i}.{}/32", k + 1)),
+        byte.clone().prop_map(|i| format!("198.18.{i}.0/24")),
+        any::<u8>().prop_map(|k| format!("192.168.0.{k}/32")),
+        Just("192.168.0.0/24".to_owned()),
+        Just("10.1.2.3/24".to_owned()),
+    ]
+}
+
+fn masked(text: &str) -> String {
+    let cidr: clustermesh::net::Cidr = text.parse().unwrap();
+    cidr.to_string()
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        Just(Fault::Remove),
+        Just(Fault::Copy),
+        (any::<Index>(), range()).prop_map(|(index, range)| Fault::Range(index, range)),
+        range().prop_map(Fault::Add),
+        any::<Index>().prop_map(Fault::Lose),
+        any::<u8>().prop_map(Fault::Key),
+        (0..4u8, 1..4u8).prop_map(|(i, k)| Fault::Endpoint(format!("198.18.{i}.{k}"))),
+        (0..4u8, 0..4u8).prop_map(|(i, j)| Fault::Endpoint(format!("10.{i}.{j}.9"))),
+        Just(Fault::NoEndpoint),
+        Just(Fault::Secret),
+    ]
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let cluster = (
+        select(vec!["Full", "Full", "Location", "Cross"]),
+        prop::bool::weighted(0.2),
+        prop::collection::vec(spec(), 1..4),
+    );
+    let cluster = cluster.prop_map(|(granularity, is_flat, nodes)| Cluster {
+        granularity,
+        is_flat,
+        nodes,
+    });
+    let topology = select(vec![
+        "{ mode: FullMesh }",
+        "{ mode: Hub, hubs: [c1] }",
+        LINKS,
+    ]);
+    let faults = prop::collection::vec((any::<Index>(), any::<Index>(), fault()), 0..5);
+    let clusters = prop::collection::vec(cluster, 2..4);
+    let keys = any::<bool>();
+    (topology, clusters, faults, keys).prop_map(|(topology, mut clusters, faults, share)| {
+        if !share {
+            for (i, cluster) in clusters.iter_mut().enumerate() {
+                for (position, node) in cluster.nodes.iter_mut().enumerate() {
+                    node.key = u8::try_from(16 * i + position).unwrap();
+                }
+            }
+        }
+        let topology = match topology {
+            LINKS if clusters.len() == 2 => "{ mode: Links, links: [[c0, c1]] }",
+            topology => topology,
+        };
+        World {
+            topology,
+            clusters,
+            faults,
+        }
+    })
+}
+
+/// Addresses of a parcel between any two of which something may change.
+fn samples(fabric: &Fabric, parcel: Parcel) -> Vec<IpAddr> {
+    let span = parcel.span;
+    let mut numbers = BTreeSet::from([span.first, span.last]);
+    for site in &fabric.sites {
+        let ranges = site.model.tunnels.iter().map(|it| it.0);
+        let ranges = ranges.chain(site.owned.iter().map(|it| it.0));
+        let ranges = ranges.chain(site.connections().iter().map(|it| it.0));
+        for inner in ranges.map(Span::of).filter(|it| it.family == span.family) {
+            numbers.extend([inner.first, inner.last]);
+            numbers.extend(inner.first.checked_sub(1));
+            numbers.extend(inner.last.checked_add(1));
+        }
+    }
+    let inside = numbers.range(span.first..=span.last);
+    let at = |first| Span { first, ..span };
+    inside.map(|&number| at(number).first_address()).collect()
+}
+
+fn goal(site: usize, owner: Owner) -> Goal {
+    match owner {
+        Owner::Services => Goal::Services(site),
+        Owner::Node(node) | Owner::Pods(node) | Owner::Tunnel(node) => {
+            Goal::Node(At { site, node })
+        }
+        Owner::Network | Owner::Pool => Goal::Network(site),
+    }
+}
+
+/// Every way in which packets between two parcels end.
+fn followed(
+    fabric: &Fabric,
+    (from, sender): (usize, Parcel),
+    (to, receiver): (usize, Parcel),
+) -> BTreeSet<&'static str> {
+    let mut endings = BTreeSet::new();
+    let node = sender.owner.node().unwrap();
+    for source in samples(fabric, sender) {
+        for destination in samples(fabric, receiver) {
+            let trace = fabric.exchange(Packet {
+                from: At { site: from, node },
+                source,
+                to: goal(to, receiver.owner),
+                destination,
+                session: Session::New,
+            });
+            endings.insert(trace.verdict());
+        }
+    }
+    endings
+}
+
+/// Owner, first address, and how packets end: by sender and receiver.
+type Endings = BTreeMap<(Owner, u128, Owner, u128), BTreeSet<&'static str>>;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn classes_say_what_every_packet_does(world in world()) {
+        let input = input(&world);
+        let sites: Vec<Site> = input.meshes[0]
+            .entries
+            .iter()
+            .map(|entry| {
+                let snapshot = &input.snapshots[&entry.name].snapshot;
+                Site::new(entry, snapshot, &input.files[&entry.name])
+            })
+            .collect();
+        let fabric = Fabric::new(sites);
+        let reach = Reach::new(&fabric);
+        for from in 0..fabric.sites.len() {
+            for to in (0..fabric.sites.len()).filter(|to| *to != from) {
+                let mut proved = Endings::new();
+                for verdict in reach.between(from, to) {
+                    for sender in &verdict.senders {
+                        for receiver in &verdict.receivers {
+                            let key = (sender.owner, sender.span.first, receiver.owner, receiver.span.first);
+                            let endings = verdict.traces.iter().map(|it| it.verdict()).collect();
+                            prop_assert!(proved.insert(key, endings).is_none(), "twice: {:?}", key);
+                        }
+                    }
+                }
+                let mut every = Endings::new();
+                for sender in parcels(&fabric.sites[from]) {
+                    let class = sender.owner.class();
+                    if !matches!(class, Some(Class::Pod | Class::Node)) {
+                        continue;
+                    }
+                    for receiver in parcels(&fabric.sites[to]) {
+                        if sender.span.family == receiver.span.family {
+                            let key = (sender.owner, sender.span.first, receiver.owner, receiver.span.first);
+                            every.insert(key, followed(&fabric, (from, sender), (to, receiver)));
+                        }
+                    }
+                }
+                prop_assert_eq!(proved, every);
+            }
+        }
+    }
+}
