@@ -12,3 +12,4 @@ pub mod fabric;
 pub mod packet;
 pub mod trace;
 pub mod reach;
+pub mod words;
