@@ -12,4 +12,5 @@ pub mod fabric;
 pub mod packet;
 pub mod trace;
 pub mod reach;
+pub mod words;
 pub mod verify;

@@ -43,6 +43,7 @@ mod nodes;
 mod page;
 mod plan;
 mod ranges;
+pub mod reach;
 mod registry;
 pub mod rendered;
 mod roster;

@@ -266,6 +266,11 @@ impl<'a> Fabric<'a> {
         here.any(|it| it.1.is_none_or(|it| it == port))
     }
 
+    /// Returns whether any node is known to be dialled at an address.
+    pub fn has_door(&self, address: IpAddr) -> bool {
+        self.doors.contains_key(&address)
+    }
+
     /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.
     pub fn owners(&self, address: IpAddr) -> Vec<(usize, Owner)> {
         let sites = self.sites.iter().enumerate();

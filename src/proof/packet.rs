@@ -654,3 +654,6 @@ pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

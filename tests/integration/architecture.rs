@@ -57,13 +57,13 @@ const MODULES: &[(&str, &str)] = &[
     // Proof: knows nothing of the plan whose mistakes it is to find
     (
         "proof",
-        "name net wireguard granularity place diagnostic document snapshot kilo",
+        "name net wireguard granularity place diagnostic document mesh snapshot kilo",
     ),
     // Judgement
     (
         "rules",
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo roster \
-         renewal fleet plan yaml manifest change",
+         renewal fleet plan yaml manifest change proof",
     ),
 ];
 

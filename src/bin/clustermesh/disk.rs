@@ -128,7 +128,7 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
 }
 
 /// Says what a thing is that is no regular file, with its article.
-fn kind(file_type: FileType) -> &'static str {
+pub(crate) fn kind(file_type: FileType) -> &'static str {
     match file_type {
         _ if file_type.is_dir() => "a folder",
         _ if file_type.is_symlink() => "a symbolic link",

@@ -11,6 +11,7 @@ use clustermesh::place::Place;
 use clustermesh::snapshot::SIZE_LIMIT;
 
 use crate::disk;
+use crate::rendered::MANIFEST_LIMIT;
 
 /// Texts by what their files are called.
 pub(crate) struct Files {
@@ -23,16 +24,52 @@ pub(crate) struct Files {
 
 struct Later {
     path: PathBuf,
+    form: Form,
     source: OnceCell<Option<Source>>,
 }
 
+/// How places in a file are found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    /// By bytes, or in JSON.
+    Plain,
+    /// In manifests, YAML or JSON.
+    Manifests,
+}
+
 impl Later {
-    fn new(path: PathBuf) -> Self {
+    fn new(path: PathBuf, form: Form) -> Self {
         Self {
             path,
+            form,
             source: OnceCell::new(),
         }
     }
+
+    fn read(&self, name: &str) -> Option<Source> {
+        match self.form {
+            Form::Plain => {
+                let text = disk::read_text(&self.path, SIZE_LIMIT).ok()?;
+                Some(Source::unread(name, text))
+            }
+            Form::Manifests => {
+                let text = disk::read_text(&self.path, MANIFEST_LIMIT).ok()?;
+                Some(manifests(name, text))
+            }
+        }
+    }
+}
+
+/// Returns manifests in which places can be found.
+pub(crate) fn manifests(name: &str, text: String) -> Source {
+    if text
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{')
+    {
+        return Source::unread(name, text);
+    }
+    Source::parse(name, text).unwrap_or_else(|broken| broken.source)
 }
 
 impl Files {
@@ -52,13 +89,18 @@ impl Files {
 
     /// Adds a JSON file that is read when somebody wants to see it.
     pub(crate) fn add_later(&mut self, name: Arc<str>, path: PathBuf) {
-        self.later.insert(name, Later::new(path));
+        self.later.insert(name, Later::new(path, Form::Plain));
+    }
+
+    /// Adds a file of manifests that is read when somebody wants to see it.
+    pub(crate) fn add_manifests(&mut self, name: Arc<str>, path: PathBuf) {
+        self.later.insert(name, Later::new(path, Form::Manifests));
     }
 
     /// Adds files of the rendered tree, once, which are read when somebody wants to see them.
     pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, PathBuf)>) {
         self.rendered.get_or_init(|| {
-            let files = files.map(|(name, path)| (name, Later::new(path)));
+            let files = files.map(|(name, path)| (name, Later::new(path, Form::Plain)));
             files.collect()
         });
     }
@@ -80,11 +122,7 @@ impl Files {
         }
         let rendered = || self.rendered.get()?.get(name);
         let later = self.later.get(name).or_else(rendered)?;
-        let read = || {
-            let text = disk::read_text(&later.path, SIZE_LIMIT).ok()?;
-            Some(Source::unread(name, text))
-        };
-        later.source.get_or_init(read).as_ref()
+        later.source.get_or_init(|| later.read(name)).as_ref()
     }
 
     /// Returns from where to where a place reaches, the end being the first character after.

@@ -26,6 +26,7 @@ mod cluster;
 mod clock;
 mod disk;
 mod evidence;
+mod fabric;
 mod files;
 mod input;
 mod judgement;

@@ -17,7 +17,7 @@ use crate::input;
 use crate::settings::Settings;
 
 /// The largest rendered file that is read back, in bytes: what GitHub would take.
-const MANIFEST_LIMIT: u64 = 100 << 20;
+pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// How much of a problem is told, in characters.
 const TOLD: usize = 400;

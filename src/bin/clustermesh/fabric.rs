@@ -1,0 +1,308 @@
+//! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, FileType};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::document::nearest;
+use clustermesh::manifest::KUSTOMIZATION;
+use clustermesh::mesh::Entry;
+use clustermesh::name::ClusterName;
+use clustermesh::place::Place;
+use clustermesh::proof::applied::File;
+use clustermesh::proof::fabric::{Fabric, Site};
+use clustermesh::rules::{Finding, reach};
+use clustermesh::snapshot::Snapshot;
+use rayon::prelude::*;
+
+use crate::evidence::Evidence;
+use crate::files::manifests;
+use crate::rendered::MANIFEST_LIMIT;
+use crate::{disk, input};
+
+/// How much of a problem is told, in characters.
+const TOLD: usize = 400;
+
+/// Where Peers come from that are not those of the rendered tree.
+#[derive(clap::Args)]
+pub(crate) struct Dumps {
+    /// Take a cluster's Peers from this file instead of its rendered folder: what
+    /// `kubectl get peers -o yaml` prints, or any manifests; `-` is the standard input
+    #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
+    peers: Vec<Dump>,
+}
+
+/// A file with the Peers of a cluster.
+#[derive(Clone, Debug)]
+struct Dump {
+    cluster: String,
+    path: PathBuf,
+}
+
+/// The Peers of every cluster.
+pub(crate) struct Applied {
+    /// The files, by cluster.
+    files: BTreeMap<ClusterName, Vec<File>>,
+    /// Clusters that have no folder in the tree.
+    pub(crate) absent: BTreeSet<ClusterName>,
+    /// What of it cannot be read, or is no Peer to Kilo.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A manifest in the tree.
+struct Found {
+    cluster: usize,
+    name: String,
+    path: PathBuf,
+}
+
+/// What became of it.
+struct Read {
+    cluster: usize,
+    path: PathBuf,
+    source: Arc<str>,
+    file: Result<File, String>,
+}
+
+fn dump(text: &str) -> Result<Dump, String> {
+    match text.split_once('=') {
+        Some((cluster, path)) if !cluster.is_empty() && !path.is_empty() => Ok(Dump {
+            cluster: cluster.to_owned(),
+            path: PathBuf::from(path),
+        }),
+        _ => Err("it is not `CLUSTER=FILE`".to_owned()),
+    }
+}
+
+/// Reads the Peers of every cluster that a mesh names.
+///
+/// # Errors
+/// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
+pub(crate) fn read(evidence: &mut Evidence, dumps: &Dumps) -> anyhow::Result<Applied> {
+    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let clusters: Vec<ClusterName> = clusters.into_iter().cloned().collect();
+    let mut applied = Applied {
+        files: BTreeMap::new(),
+        absent: BTreeSet::new(),
+        findings: Vec::new(),
+    };
+    applied.read_dumps(evidence, dumps, &clusters)?;
+    let mut rest = clusters;
+    rest.retain(|cluster| !applied.files.contains_key(cluster));
+    if !rest.is_empty() {
+        applied.read_tree(evidence, &rest)?;
+    }
+    let told = applied.files.par_iter().flat_map_iter(told);
+    let told: Vec<Finding> = told.collect();
+    applied.findings.extend(told);
+    Ok(applied)
+}
+
+fn told((cluster, files): (&ClusterName, &Vec<File>)) -> Vec<Finding> {
+    reach::manifests(cluster, files)
+}
+
+impl Applied {
+    /// Builds what every cluster's Kilo makes of its Peers; a cluster without a snapshot is not among
+    /// them.
+    pub(crate) fn fabric<'a>(&'a self, evidence: &'a Evidence) -> Fabric<'a> {
+        let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
+        for entry in evidence.meshes.iter().flat_map(|mesh| &mesh.entries) {
+            entries.entry(&entry.name).or_insert(entry);
+        }
+        let members: Vec<(&Entry, &Snapshot)> = entries
+            .into_values()
+            .filter_map(|entry| Some((entry, &evidence.snapshots.get(&entry.name)?.snapshot)))
+            .collect();
+        let sites = members.into_par_iter().map(|(entry, snapshot)| {
+            let files = self.files.get(&entry.name).map_or(&[][..], Vec::as_slice);
+            Site::new(entry, snapshot, files)
+        });
+        Fabric::new(sites.collect())
+    }
+
+    fn read_dumps(
+        &mut self,
+        evidence: &mut Evidence,
+        dumps: &Dumps,
+        clusters: &[ClusterName],
+    ) -> anyhow::Result<()> {
+        for Dump { cluster, path } in &dumps.peers {
+            let Some(known) = clusters.iter().find(|it| it.as_str() == cluster) else {
+                let names = clusters.iter().map(ClusterName::as_str);
+                match nearest(cluster, names) {
+                    Some(meant) => bail!(
+                        "--peers: no mesh has a cluster {}; did you mean `{meant}`?",
+                        Quoted(cluster)
+                    ),
+                    None => bail!("--peers: no mesh has a cluster {}", Quoted(cluster)),
+                }
+            };
+            let text = disk::read_text(path, MANIFEST_LIMIT)?;
+            let source: Arc<str> = Arc::from(input::name(path));
+            let file = File::read(&source, &Arc::from(text.as_str()));
+            if path == Path::new("-") {
+                evidence.files.add(manifests(&source, text));
+            } else {
+                evidence.files.add_manifests(source, path.clone());
+            }
+            self.files.entry(known.clone()).or_default().push(file);
+        }
+        Ok(())
+    }
+
+    /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are
+    /// the same in all of them, and then only one has to be understood.
+    fn read_tree(
+        &mut self,
+        evidence: &mut Evidence,
+        clusters: &[ClusterName],
+    ) -> anyhow::Result<()> {
+        let root = &evidence.settings.rendered.value;
+        if !root.is_dir() {
+            bail!(
+                "there is no rendered tree {}; `clustermesh render` writes it, and `--peers` takes \
+                 the Peers of a cluster from elsewhere",
+                disk::shown(root)
+            );
+        }
+        let listed: Vec<_> = clusters
+            .par_iter()
+            .enumerate()
+            .map(|(number, cluster)| Listing::of(root, number, cluster))
+            .collect();
+        let mut by_name: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        for (cluster, listing) in clusters.iter().zip(listed) {
+            let Listing { found, skipped } = listing?;
+            match found {
+                Some(found) => {
+                    self.files.insert(cluster.clone(), Vec::new());
+                    for file in found {
+                        by_name.entry(file.name.clone()).or_default().push(file);
+                    }
+                }
+                None => drop(self.absent.insert(cluster.clone())),
+            }
+            self.findings.extend(skipped.iter().map(|(path, problem)| {
+                let place = Place::document(&Arc::from(input::name(path)), 0);
+                reach::unread(cluster, place, problem)
+            }));
+        }
+        let groups: Vec<Vec<Found>> = by_name.into_values().collect();
+        // Of each cluster by name, as the groups are.
+        let read: Vec<Vec<Read>> = groups.into_par_iter().map(read_alike).collect();
+        for read in read.into_iter().flatten() {
+            let Some(cluster) = clusters.get(read.cluster) else {
+                continue;
+            };
+            match read.file {
+                Ok(file) => self.files.entry(cluster.clone()).or_default().push(file),
+                Err(problem) => {
+                    let place = Place::document(&read.source, 0);
+                    let finding = reach::unread(cluster, place, &problem);
+                    self.findings.push(finding);
+                }
+            }
+            evidence.files.add_manifests(read.source, read.path);
+        }
+        Ok(())
+    }
+}
+
+/// What is in the folder of a cluster.
+struct Listing {
+    /// Its manifests; none without the folder.
+    found: Option<Vec<Found>>,
+    /// What is not read, and why.
+    skipped: Vec<(PathBuf, String)>,
+}
+
+impl Listing {
+    /// Looks into the folder of a cluster. No link is followed.
+    fn of(root: &Path, number: usize, cluster: &ClusterName) -> anyhow::Result<Self> {
+        let folder = root.join(cluster.as_str());
+        let mut listing = Self {
+            found: None,
+            skipped: Vec::new(),
+        };
+        let Ok(metadata) = fs::symlink_metadata(&folder) else {
+            return Ok(listing);
+        };
+        if !metadata.is_dir() {
+            let problem = no_file(metadata.file_type());
+            listing.skipped.push((folder, problem));
+            return Ok(listing);
+        }
+        let context = || format!("cannot look into {}", disk::shown(&folder));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&folder).with_context(context)? {
+            let entry = entry.with_context(context)?;
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy();
+            if !is_manifest(&name) {
+                continue;
+            }
+            let file_type = entry.file_type().with_context(context)?;
+            if file_type.is_file() {
+                found.push(Found {
+                    cluster: number,
+                    name: name.into_owned(),
+                    path: entry.path(),
+                });
+            } else {
+                let problem = no_file(file_type);
+                listing.skipped.push((entry.path(), problem));
+            }
+        }
+        listing.skipped.sort();
+        listing.found = Some(found);
+        Ok(listing)
+    }
+}
+
+fn no_file(file_type: FileType) -> String {
+    format!("it is {}", disk::kind(file_type))
+}
+
+/// Returns whether a file is one that Flux and Argo CD apply. Hidden ones are not.
+fn is_manifest(name: &str) -> bool {
+    let kustomizations = [KUSTOMIZATION, "kustomization.yml", "Kustomization"];
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    !name.starts_with('.')
+        && !kustomizations.contains(&name)
+        && ["yaml", "yml", "json"].contains(&extension)
+}
+
+/// Reads files of one name, and understands each text only once.
+fn read_alike(group: Vec<Found>) -> Vec<Read> {
+    let mut known: Vec<(String, File)> = Vec::new();
+    let read = group.into_iter().map(|Found { cluster, path, .. }| {
+        let source: Arc<str> = Arc::from(input::name(&path));
+        let file = disk::read_text(&path, MANIFEST_LIMIT)
+            .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
+            .map(|text| understood(&mut known, &source, text));
+        Read {
+            cluster,
+            path,
+            source,
+            file,
+        }
+    });
+    read.collect()
+}
+
+fn understood(known: &mut Vec<(String, File)>, source: &Arc<str>, text: String) -> File {
+    if let Some((_, file)) = known.iter().find(|(other, _)| *other == text) {
+        return File {
+            source: Arc::clone(source),
+            content: Arc::clone(&file.content),
+        };
+    }
+    let file = File::read(source, &Arc::from(text.as_str()));
+    known.push((text, file.clone()));
+    file
+}

@@ -1,0 +1,82 @@
+//! Does it get there, and back? What the proof says of the manifests as they are applied.
+
+use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
+use super::{Finding, bare};
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::kilo::peer::translation::Fault;
+use crate::name::ClusterName;
+use crate::place::Place;
+use crate::proof::applied::{Applied, File, What};
+
+/// Returns what keeps manifests of a cluster from being what somebody meant them to be: files that
+/// are none, and Peers that never get to WireGuard.
+pub fn manifests(target: &ClusterName, files: &[File]) -> Vec<Finding> {
+    files
+        .iter()
+        .flat_map(|file| manifest(target, file))
+        .collect()
+}
+
+/// Returns a finding about a file that could not be read at all.
+pub fn unread(target: &ClusterName, place: Place, problem: &str) -> Finding {
+    let message = format!("{} is not read: {problem}", Quoted(&place.source));
+    Finding::on_cluster(&UNREADABLE_MANIFEST, target, message).at(place, "")
+}
+
+fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for other in &file.content.others {
+        match &other.what {
+            What::Broken(problems) => {
+                findings.extend(problems.iter().map(|it| broken(target, file, it)));
+            }
+            What::Name(name) => {
+                let message = match name {
+                    Some(name) => format!("{} is no name of a Peer", Quoted(name)),
+                    None => "there is a Peer without a name".to_owned(),
+                };
+                let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
+                findings.push(finding.at(file.place(&other.spot), ""));
+            }
+            // Whatever else belongs there is not ours to judge.
+            What::Kind { .. } => {}
+        }
+    }
+    let faulty = file.content.peers.iter();
+    findings.extend(faulty.filter_map(|peer| refused(target, file, peer)));
+    findings
+}
+
+/// Returns what is wrong with a text, at the place where it is.
+fn broken(target: &ClusterName, file: &File, problem: &Diagnostic) -> Finding {
+    let message = format!(
+        "{} cannot be read: {}",
+        Quoted(&file.source),
+        problem.message
+    );
+    let mut finding = Finding::on_cluster(&UNREADABLE_MANIFEST, target, message);
+    // Texts that are equal share what was found in the first of them.
+    let of_file = problem.labels.iter().cloned().map(|mut label| {
+        label.place.source = file.source.clone();
+        label
+    });
+    finding.labels = of_file.collect();
+    finding
+}
+
+fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding> {
+    let fault = peer.spec.as_ref().err()?;
+    let name = bare(&peer.name);
+    let message = match fault {
+        Fault::NotStored(mismatch) => format!(
+            "{name} is refused by the API server: {} {}",
+            mismatch.field, mismatch.problem
+        ),
+        Fault::Undecodable(refusal) => {
+            format!("{name} keeps every agent that starts from reading any Peer: {refusal}")
+        }
+        Fault::Ignored(refusal) => format!("{name} is ignored by Kilo: {refusal}"),
+    };
+    let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
+    Some(finding.at(file.place(&peer.spot), ""))
+}
