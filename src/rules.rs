@@ -50,7 +50,7 @@ mod roster;
 pub mod snapshots;
 
 pub use levels::{Levels, Purpose};
-pub use manual::{manual, page_of};
+pub use manual::{manual, page_of, page_of_term};
 pub use page::{Block, Page, SECTIONS, Section};
 pub use registry::{QUESTIONS, Question, all, find};
 
@@ -79,6 +79,8 @@ pub enum Subject {
     Plan,
     /// Snapshots in the making.
     Snapshots,
+    /// What the manifests come to as they are applied, which only a proof tells.
+    Proof,
     /// The rendered tree: how it stands, and what a render would take away from it. Where one of
     /// these is an error, nothing is written.
     Tree,

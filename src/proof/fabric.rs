@@ -167,6 +167,19 @@ impl<'a> Site<'a> {
         })
     }
 
+    /// Returns whether an address is a node's own: its internal one, or that of the segment it leads.
+    pub fn has_address(&self, node: usize, address: IpAddr) -> bool {
+        let Some(own) = self.node(node) else {
+            return false;
+        };
+        let led = own.segment.filter(|it| {
+            let leader = self.leader(*it);
+            leader.is_some_and(|it| it.node() == node)
+        });
+        own.kilo.internal_address() == Some(address)
+            || led.and_then(|it| self.tunnel_address(it)) == Some(address)
+    }
+
     /// Returns whether any node is connected to any address of `span`.
     pub fn is_connected(&self, span: Span) -> bool {
         self.connected.meets(span)

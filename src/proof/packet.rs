@@ -256,6 +256,22 @@ impl Ending {
         *self == Self::Delivered
     }
 
+    /// Returns the node on which it ends, unless it is delivered.
+    pub fn at(&self) -> Option<At> {
+        match *self {
+            Self::Delivered => None,
+            Self::LocalShadow { at, .. }
+            | Self::NoRoute { at }
+            | Self::StolenBy { at, .. }
+            | Self::UnknownKey { at, .. }
+            | Self::Loops { at, .. }
+            | Self::Ambiguous { at, .. } => Some(at),
+            Self::NotAccepted { by, .. } | Self::SourceRejected { by, .. } => Some(by),
+            Self::NoInitiator { from, .. } => Some(from),
+            Self::NotReady { node } => Some(node),
+        }
+    }
+
     /// Returns its name, as `explain` knows it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -365,6 +381,7 @@ impl Fabric<'_> {
         let at = sender;
         let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
         let site = self.site(at.site).ok_or(Ending::NoRoute { at })?;
+        keeps(site, at, segment, packet.destination)?;
         let (slot, holder) = site
             .model
             .select(segment, packet.destination)
@@ -601,6 +618,12 @@ impl Fabric<'_> {
         let Some((range, claims)) = site.model.tunnels.get(slot).filter(|_| !is_proxied) else {
             return Ok(());
         };
+        let connected = site.connection(at.node, packet.destination);
+        if site.has_address(at.node, packet.destination)
+            || connected.is_some_and(|it| range.prefix_length() < it.prefix_length())
+        {
+            return Ok(());
+        }
         let is_own = |claim: &&Claim| claim.tunnel == Tunnel::Segment(segment);
         let mut others = claims.iter().filter(|it| !is_own(it));
         let Some(&claim) = others.next() else {
@@ -639,6 +662,10 @@ pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
     if site.owner(destination) == Some(Owner::Services) {
         return shadow(None);
     }
+    if site.has_address(at.node, destination) {
+        // No route takes an address away from the node that has it.
+        return shadow(Some(Cidr::host(destination)));
+    }
     let Some(connected) = site.connection(at.node, destination) else {
         return Ok(());
     };
@@ -653,6 +680,33 @@ pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
         return shadow(Some(connected));
     }
     Ok(())
+}
+
+/// Looks whether the destination belongs to the sender's own segment, whose nodes pass it to each other
+/// without a tunnel.
+fn keeps(site: &Site, at: At, segment: usize, destination: IpAddr) -> Result<(), Ending> {
+    let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);
+    let around = site.model.tunnels.holding(destination);
+    let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
+    // What is wider than a Peer's range has no say.
+    let longest = around.find(|(_, claims)| {
+        let is_peer = |claim: &Claim| matches!(claim.tunnel, Tunnel::Peer(_));
+        claims.iter().any(|it| is_own(it) || is_peer(it))
+    });
+    let Some((range, claims)) = longest.filter(|(_, claims)| claims.iter().any(is_own)) else {
+        return Ok(());
+    };
+    if claims.iter().all(is_own) {
+        let range = Some(range);
+        return Err(Ending::LocalShadow { at, range });
+    }
+    if site.connection(at.node, destination) == Some(range) {
+        // A Peer's route takes the place of that of the node's own pods.
+        return Ok(());
+    }
+    let claims = claims.to_vec();
+    let doubt = Doubt::Range { claims, range };
+    Err(Ending::Ambiguous { at, doubt })
 }
 
 #[cfg(test)]

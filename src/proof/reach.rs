@@ -577,6 +577,7 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     let whole = is_whole(&viewer.model.tunnels, span)
         && is_whole(&home.model.tunnels, span)
         && is_whole(viewer.connections(), span)
+        && is_whole(home.connections(), span)
         && is_whole(&viewer.owned, span);
     if span.first == span.last || whole {
         return vec![span];
@@ -592,6 +593,7 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     spans(&viewer.model.tunnels, span).for_each(&mut cut);
     spans(&home.model.tunnels, span).for_each(&mut cut);
     spans(viewer.connections(), span).for_each(&mut cut);
+    spans(home.connections(), span).for_each(&mut cut);
     spans(&viewer.owned, span).for_each(&mut cut);
     let starts: Vec<u128> = starts.into_keys().collect();
     let ends = starts.iter().skip(1).map(|it| it - 1).chain([span.last]);

@@ -60,10 +60,10 @@ pub enum NoEnd {
         /// The name.
         node: String,
     },
-    /// A node without an address of the class that is asked for.
+    /// A node, or a cluster, without an address of the class that is asked for.
     #[error("{} has no address for traffic of the class `{class}`", Quoted(.node))]
     NoAddress {
-        /// The node, with its cluster.
+        /// The node, with its cluster, or the cluster.
         node: String,
         /// The class.
         class: Class,
@@ -139,6 +139,11 @@ impl Trace {
         }
     }
 
+    /// Returns whether the packet arrives, and its answer too.
+    pub fn is_delivered(&self) -> bool {
+        self.back.is_some() && self.ending().is_delivered()
+    }
+
     /// Returns whether the packet arrives and its answer doesn't.
     pub fn return_fails(&self) -> bool {
         let back = self.back.as_ref();
@@ -156,12 +161,16 @@ impl Trace {
 }
 
 impl Fabric<'_> {
-    /// Finds the end that a text means: `cluster/node`, `cluster/address` or an address.
+    /// Finds the end that a text means: `cluster/node`, `cluster/address` or an address. A class says
+    /// what of a node is meant, or what of a whole cluster.
     ///
     /// # Errors
     /// What is not there, or more than once.
     pub fn end(&self, text: &str, class: Option<Class>) -> Result<End, NoEnd> {
         let Some((cluster, rest)) = text.split_once('/') else {
+            if let (Some(class), Some(site)) = (class, self.site_named(text)) {
+                return self.of_cluster(site, class);
+            }
             let address: IpAddr = text
                 .parse()
                 .map_err(|_| NoEnd::Unreadable(text.to_owned()))?;
@@ -199,6 +208,32 @@ impl Fabric<'_> {
             node: text.to_owned(),
             class,
         })?;
+        Ok(End {
+            site: number,
+            owner,
+            address,
+        })
+    }
+
+    /// Returns an address that a cluster has as a whole.
+    fn of_cluster(&self, number: usize, class: Class) -> Result<End, NoEnd> {
+        let site = self.site(number);
+        let name = site.map_or_else(String::new, |it| it.cluster.to_string());
+        let owned = site.into_iter().flat_map(|site| {
+            let all = site.owned.iter();
+            all.filter_map(|(range, owners)| Some((range, *owners.first()?)))
+        });
+        let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
+        let mut of_class =
+            owned.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
+        // Within the range, nodes may have some of their own.
+        let found = of_class.find_map(|(range, owner)| {
+            let pieces = site?.owned.pieces(Span::of(range));
+            let mut pieces = pieces.into_iter().map(|piece| second(piece.span));
+            let address = pieces.find(|it| site.and_then(|site| site.owner(*it)) == Some(owner))?;
+            Some((owner, address))
+        });
+        let (owner, address) = found.ok_or(NoEnd::NoAddress { node: name, class })?;
         Ok(End {
             site: number,
             owner,
@@ -282,11 +317,15 @@ fn end_at(number: usize, site: &Site, address: IpAddr) -> Option<End> {
 
 /// Returns an address that a pod could have: the first one behind that of the bridge.
 fn a_pod(range: Cidr) -> IpAddr {
-    let span = Span::of(range);
-    let number = span.first.saturating_add(2).min(span.last);
-    Span {
-        first: number,
-        ..span
-    }
-    .first_address()
+    nth(Span::of(range), 2)
+}
+
+/// Returns the address behind the first.
+fn second(span: Span) -> IpAddr {
+    nth(span, 1)
+}
+
+fn nth(span: Span, number: u128) -> IpAddr {
+    let first = span.first.saturating_add(number).min(span.last);
+    Span { first, ..span }.first_address()
 }

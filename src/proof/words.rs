@@ -294,6 +294,16 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
         ),
         None => Told::new(format!("no Peer of {cluster} takes {to}")),
     };
+    let home = fabric.site(packet.to.site());
+    if let Some(home) = home
+        && let Some(Owner::Node(_)) = home.owner(to)
+    {
+        return told.help(format!(
+            "a node's internal address is offered to others only where it is declared: in \
+             `additionalCIDRs` of {}",
+            home.cluster
+        ));
+    }
     told.help(
         "`clustermesh validate` says which nodes and ranges are left out, and why; then render, and \
          let the cluster apply it",

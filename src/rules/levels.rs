@@ -119,10 +119,12 @@ impl Levels {
     }
 
     /// Returns the ignores that match none of `findings`, which must be all that there are of a mesh.
-    /// One that is about snapshots in the making may match another day.
+    /// One that is about snapshots in the making may match another day, and one about the proof does
+    /// where that is done.
     pub fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
+        let elsewhere = [Subject::Snapshots, Subject::Proof];
         let unused = self.ignores.iter().filter(|(rules, ignore)| {
-            let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
+            let is_of_mesh = rules.iter().any(|rule| !elsewhere.contains(&rule.subject));
             let is_used = findings.iter().any(|it| matches(rules, ignore, it));
             is_of_mesh && !is_used && !is_over(ignore.until, today)
         });

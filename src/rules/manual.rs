@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use super::reach::{TERMS, Term};
 use super::{QUESTIONS, Question, Rule};
 
 /// Returns the documentation of every rule, by question, as Markdown.
 pub fn manual() -> String {
-    let mut text = "# Rules\n\nWhat `clustermesh validate` (and `render`, and `snapshot`) finds, by \
-                    the question that it answers. `clustermesh explain RULE` shows a page of this.\n"
+    let mut text = "# Rules\n\nWhat `clustermesh validate` (and `render`, `snapshot` and `trace`) finds, \
+                    by the question that it answers. `clustermesh explain RULE` shows a page of this.\n"
         .to_owned();
     for Question { title, rules } in QUESTIONS {
         let _ = write!(text, "\n## {title}\n");
@@ -17,6 +18,21 @@ pub fn manual() -> String {
             text.push('\n');
             text.push_str(&page_of(rule, 3));
         }
+    }
+    text.push_str("\n## What is no fault\n");
+    for term in TERMS {
+        text.push('\n');
+        text.push_str(&page_of_term(term, 3));
+    }
+    text
+}
+
+/// Returns what a word means as Markdown, with the word as a heading of this level.
+pub fn page_of_term(term: &Term, level: usize) -> String {
+    let heading = "#".repeat(level);
+    let mut text = format!("{heading} {}\n", term.name);
+    for section in term.page().sections {
+        let _ = write!(text, "\n{heading}# {}\n\n{}\n", section.title, section.text);
     }
     text
 }

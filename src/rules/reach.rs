@@ -1,12 +1,67 @@
 //! Does it get there, and back? What the proof says of the manifests as they are applied.
 
+use super::endpoints::NO_INITIATOR;
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
-use super::{Finding, bare};
-use crate::diagnostic::{Diagnostic, Quoted};
+use super::{Finding, Page, Rule, bare};
+use crate::diagnostic::{Diagnostic, Quoted, Severity};
 use crate::kilo::peer::translation::Fault;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::proof::applied::{Applied, File, What};
+use crate::proof::words::Told;
+
+rules! {
+    "reach" about Proof;
+    NO_ROUTE = "no-route" Error;
+    LOCAL_SHADOW = "local-shadow" Error;
+    STOLEN_BY = "stolen-by" Error;
+    UNKNOWN_KEY = "unknown-key" Error;
+    NOT_ACCEPTED = "not-accepted" Error;
+    LOOPS = "loops" Error;
+    SOURCE_REJECTED = "source-rejected" Error;
+    AMBIGUOUS = "ambiguous" Error;
+    NOT_READY = "not-ready" Error;
+    RETURN_FAILS = "return-fails" Error;
+}
+
+/// A word that is no fault and that people may look up all the same.
+#[derive(Debug)]
+pub struct Term {
+    /// The word.
+    pub name: &'static str,
+    /// What it means, as Markdown.
+    page: &'static str,
+}
+
+/// Every such word.
+pub static TERMS: &[Term] = &[Term {
+    name: "delivered",
+    page: include_str!("reach/delivered.md"),
+}];
+
+impl Term {
+    /// Returns what it means.
+    pub fn page(&self) -> Page {
+        Page::read(self.page)
+    }
+}
+
+/// Returns the rule of an ending that is not the good one.
+pub fn rule(ending: &str) -> Option<&'static Rule> {
+    if ending == NO_INITIATOR.name {
+        return Some(&NO_INITIATOR);
+    }
+    RULES.iter().copied().find(|rule| rule.name == ending)
+}
+
+/// Returns what there is to tell about a way that does not end well, of a packet from a cluster.
+pub fn failure(ending: &str, from: &ClusterName, told: Told) -> Option<Finding> {
+    let mut finding = Finding::on_cluster(rule(ending)?, from, told.message);
+    finding.severity = Severity::Error;
+    finding.labels = told.labels;
+    finding.help = told.help;
+    Some(finding)
+}
 
 /// Returns what keeps manifests of a cluster from being what somebody meant them to be: files that
 /// are none, and Peers that never get to WireGuard.

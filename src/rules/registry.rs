@@ -1,7 +1,7 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes, ranges,
+    Rule, access, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes, ranges, reach,
     rendered, snapshots,
 };
 
@@ -47,6 +47,10 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Would Flux or Argo CD choke?",
         rules: gitops::RULES,
+    },
+    Question {
+        title: "Does it get there, and back?",
+        rules: reach::RULES,
     },
     Question {
         title: "Could the clusters be reached as the meshes say?",

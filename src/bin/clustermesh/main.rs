@@ -19,6 +19,7 @@ mod commands {
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
+    pub(crate) mod trace;
     pub(crate) mod validate;
 }
 #[cfg(feature = "snapshot")]
@@ -64,6 +65,7 @@ enum Command {
     Snapshot(commands::snapshot::Args),
     Render(commands::render::Args),
     Validate(commands::validate::Args),
+    Trace(commands::trace::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
     Schema(commands::schema::Args),
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Command::Validate(args) => {
             commands::validate::run(args, &cli.options, &mut talk, &mut result)
         }
+        Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),

@@ -31,10 +31,12 @@ mod sarif;
 mod site;
 mod step_summary;
 mod summary;
+mod trace;
 mod wording;
 
 pub(crate) use json::schema as report_schema;
 pub(crate) use report::{Format, Report};
+pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 
 /// Whoever listens on standard error.
 pub(crate) struct Talk {

@@ -5,6 +5,7 @@ use std::io;
 
 use anyhow::bail;
 use clustermesh::document::nearest;
+use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, QUESTIONS, Rule};
 
 use crate::Outcome;
@@ -15,7 +16,7 @@ use crate::Outcome;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The rule, by its name or the operator's reason code
+    /// The rule, by its name or the operator's reason code, or how a trace ends
     #[arg(value_name = "RULE")]
     rule: Option<String>,
 
@@ -43,10 +44,14 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
 /// Returns the pages of the rules of a name.
 fn explained(name: &str) -> anyhow::Result<String> {
     let found = rules::find(name);
+    if let Some(term) = TERMS.iter().find(|term| term.name == name) {
+        return Ok(rules::page_of_term(term, 1));
+    }
     if found.is_empty() {
         let all = rules::all();
         let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
         let names = all.iter().map(|rule| rule.name).chain(aliases);
+        let names = names.chain(TERMS.iter().map(|term| term.name));
         match nearest(name, names) {
             Some(meant) => bail!("there is no rule `{name}`; did you mean `{meant}`?"),
             None => bail!("there is no rule `{name}`; `clustermesh explain` lists all"),
@@ -71,6 +76,11 @@ fn list() -> String {
             let summary = rule.page().summary().replace('\n', " ");
             let _ = writeln!(text, "  {:<28} {summary}", rule.name);
         }
+    }
+    text.push_str("\nWhat is no fault\n");
+    for term in TERMS {
+        let summary = term.page().summary().replace('\n', " ");
+        let _ = writeln!(text, "  {:<28} {summary}", term.name);
     }
     text
 }

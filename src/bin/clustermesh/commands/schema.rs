@@ -36,6 +36,8 @@ enum Kind {
     Snapshot,
     /// What `validate --output json` prints
     Report,
+    /// What `trace --output json` prints
+    Trace,
     /// The Peers that `render` writes
     Peer,
 }
@@ -56,6 +58,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Config, _) => config::schema(),
         (Kind::Snapshot, _) => snapshot::schema(),
         (Kind::Report, _) => output::report_schema(),
+        (Kind::Trace, _) => output::trace_schema(),
         (Kind::Peer, _) => peer::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)?;

@@ -11,7 +11,7 @@ use super::Report;
 use crate::files::Files;
 
 /// The version of the format.
-const API_VERSION: &str = "kilo-clustermesh.io/v1";
+pub(super) const API_VERSION: &str = "kilo-clustermesh.io/v1";
 
 /// The kind of the object.
 const KIND: &str = "Report";
@@ -93,7 +93,7 @@ enum WrittenSeverity {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
-struct WrittenPlace<'a> {
+pub(super) struct WrittenPlace<'a> {
     /// The file, as it was given.
     #[schemars(example = &"mesh.yaml")]
     file: &'a str,
@@ -206,7 +206,7 @@ fn severity(severity: Severity) -> WrittenSeverity {
     }
 }
 
-fn place<'a>(label: &'a Label, files: &Files) -> WrittenPlace<'a> {
+pub(super) fn place<'a>(label: &'a Label, files: &Files) -> WrittenPlace<'a> {
     let range = files.positions(&label.place).map(|positions| Range {
         line: positions.start.line,
         column: positions.start.column,

@@ -1,0 +1,216 @@
+//! `clustermesh trace`
+
+use std::io::Write;
+
+use anyhow::{anyhow, bail};
+use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
+use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::document::nearest;
+use clustermesh::name::ClusterName;
+use clustermesh::proof::fabric::{Fabric, Site};
+use clustermesh::proof::trace::{self, End, NoEnd};
+use clustermesh::rules::Finding;
+
+use crate::evidence::Evidence;
+use crate::fabric::Dumps;
+use crate::output::{Talk, TraceFormat, Traced};
+use crate::settings::Options;
+use crate::{Outcome, evidence, fabric};
+
+/// Follow a packet from cluster to cluster, and its answer
+///
+/// Reads the snapshots and the Peers that every cluster gets, works out what Kilo and WireGuard make
+/// of them, and tells what becomes of a packet step by step, there and back, and where it ends and why.
+/// Sends nothing. Exits with 0 if it is delivered and its answer too, with 1 if not.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where it comes from: `CLUSTER/NODE`, `CLUSTER/ADDRESS`, or an address that one cluster has
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    from: String,
+
+    /// Where it goes: the same, or with a class a `CLUSTER`
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    to: String,
+
+    /// What of a node, or of a cluster, is meant
+    #[arg(long, value_name = "CLASS")]
+    class: Option<Class>,
+
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    output: TraceFormat,
+
+    #[command(flatten)]
+    dumps: Dumps,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh trace east/worker-1 west/worker-2
+  clustermesh trace east/worker-1 west/worker-2 --class node
+  clustermesh trace east/worker-1 west --class service
+  clustermesh trace 10.42.1.7 10.244.2.9
+  clustermesh trace east/worker-1 west/worker-2 --peers west=<(kubectl --context west get peers -o yaml)";
+
+/// What sends, or is sent to.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Class {
+    /// Pods; of a node, the first that it could have
+    Pod,
+    /// The node itself, and what shares its network
+    Node,
+    /// A service of the cluster; pods send
+    Service,
+    /// Something else that the cluster declares as a whole; pods send
+    Network,
+}
+
+impl From<Class> for trace::Class {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Pod => Self::Pod,
+            Class::Node => Self::Node,
+            Class::Service => Self::Service,
+            Class::Network => Self::Network,
+        }
+    }
+}
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let mut evidence = match evidence::gather(options) {
+        Ok(evidence) => evidence,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let grave = |it: &&Finding| it.severity == Severity::Error;
+    let told: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
+    if evidence.is_unparsable || evidence.meshes.is_empty() {
+        talk.findings(&evidence.files, &told);
+        if told.is_empty() {
+            bail!("there is no mesh; `clustermesh validate` says more");
+        }
+        return Ok(Outcome::Unreadable);
+    }
+    let applied = fabric::read(&mut evidence, &args.dumps)?;
+    talk.findings(&evidence.files, &told);
+    talk.findings(&evidence.files, &applied.findings);
+    let fabric = applied.fabric(&evidence);
+    let class = args.class.map(trace::Class::from);
+    let of_sender = match class {
+        // Nothing is sent from what a cluster has as a whole.
+        Some(trace::Class::Service | trace::Class::Network) => None,
+        class => class,
+    };
+    let from = end(&evidence, &fabric, "FROM", &args.from, of_sender)?;
+    let to = end(&evidence, &fabric, "TO", &args.to, class)?;
+    let trace = fabric.trace(from, to)?;
+    let traced = Traced {
+        fabric: &fabric,
+        files: &evidence.files,
+        ends: (from, to),
+        trace: &trace,
+    };
+    let text = traced.text(args.output)?;
+    if args.output == TraceFormat::Human {
+        talk.result(result, &text)?;
+    } else {
+        crate::print(result, &text)?;
+    }
+    Ok(if trace.is_delivered() {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
+}
+
+/// Finds an end, or says what may have been meant.
+fn end(
+    evidence: &Evidence,
+    fabric: &Fabric,
+    argument: &str,
+    text: &str,
+    class: Option<trace::Class>,
+) -> anyhow::Result<End> {
+    let error = match fabric.end(text, class) {
+        Ok(end) => return Ok(end),
+        Err(error) => error,
+    };
+    let advice = match &error {
+        NoEnd::Cluster(name) => {
+            let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+            if entries.map(|it| it.name.as_str()).any(|it| it == name) {
+                bail!(
+                    "{argument}: there is no snapshot of {}; `clustermesh snapshot` takes one",
+                    Quoted(name)
+                );
+            }
+            of_clusters(fabric, name)
+        }
+        NoEnd::Unreadable(text) => match fabric.site_named(text) {
+            Some(_) => format!("write `{text}/NODE`, or say with `--class` what of it is meant"),
+            None => of_clusters(fabric, text),
+        },
+        NoEnd::Node { cluster, node } => {
+            let site = fabric.site_named(cluster).and_then(|it| fabric.site(it));
+            site.map_or_else(String::new, |site| of_nodes(site, node))
+        }
+        NoEnd::NoAddress { class, .. } => match class {
+            trace::Class::Service => "name a cluster with a `serviceCIDR`, or an address in it",
+            trace::Class::Network => "name a cluster with `additionalCIDRs`, or an address in them",
+            trace::Class::Pod => "it has no pod CIDR",
+            trace::Class::Node => "it has neither an internal address nor one of Kilo's",
+        }
+        .to_owned(),
+        NoEnd::Nobody { .. }
+        | NoEnd::Several { .. }
+        | NoEnd::Silent { .. }
+        | NoEnd::OneCluster(_) => String::new(),
+    };
+    let error = anyhow!("{argument}: {error}");
+    Err(if advice.is_empty() {
+        error
+    } else {
+        anyhow!("{error}; {advice}")
+    })
+}
+
+fn of_clusters(fabric: &Fabric, name: &str) -> String {
+    let names = || fabric.sites.iter().map(|it| it.cluster);
+    match nearest(name, names().map(ClusterName::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!(
+            "the clusters are {}",
+            first(names().map(ToString::to_string))
+        ),
+    }
+}
+
+fn of_nodes(site: &Site, name: &str) -> String {
+    let names = || site.model.own.nodes.iter().map(|it| it.name.as_str());
+    match nearest(name, names()) {
+        Some(meant) => format!("did you mean {}?", Quoted(meant)),
+        None => format!(
+            "its nodes are {}",
+            first(names().map(|it| Quoted(it).to_string()))
+        ),
+    }
+}
+
+/// How many names are listed.
+const LISTED: usize = 8;
+
+fn first(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(LISTED);
+    names.truncate(LISTED);
+    if 0 < more {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}

@@ -1,0 +1,144 @@
+//! Traces: the way of a packet and of its answer as a result, in the form that was asked for.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use clustermesh::document::Position;
+use clustermesh::place::Place;
+use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::packet::{Packet, Step, Way};
+use clustermesh::proof::trace::{End, Trace};
+use clustermesh::proof::words::{self, Told};
+use clustermesh::rules::{Finding, reach};
+
+use super::human;
+use crate::files::Files;
+
+mod json;
+mod mermaid;
+
+pub(crate) use json::schema;
+
+/// How a trace is printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// Numbered steps, for a person
+    Human,
+    /// An object for programs
+    Json,
+    /// A sequence diagram, as GitHub shows it
+    Mermaid,
+}
+
+/// A trace, and what it points into.
+pub(crate) struct Traced<'a> {
+    /// The clusters.
+    pub(crate) fabric: &'a Fabric<'a>,
+    /// The files.
+    pub(crate) files: &'a Files,
+    /// Where it comes from and where it goes.
+    pub(crate) ends: (End, End),
+    /// What became of it.
+    pub(crate) trace: &'a Trace,
+}
+
+/// One of the two ways, in words.
+struct Leg<'a> {
+    /// Which of the two.
+    direction: &'static str,
+    /// The packet.
+    packet: &'a Packet,
+    /// What becomes of it.
+    way: &'a Way,
+    /// The steps, each with what it hangs on.
+    steps: Vec<(&'a Step, Told, Vec<String>)>,
+}
+
+impl Traced<'_> {
+    /// Returns the trace as text; in colours only for a person.
+    pub(crate) fn text(&self, format: TraceFormat) -> anyhow::Result<String> {
+        Ok(match format {
+            TraceFormat::Human => self.human(),
+            TraceFormat::Json => json::text(self)?,
+            TraceFormat::Mermaid => mermaid::text(self),
+        })
+    }
+
+    /// Returns the ways that there are: there, and perhaps back.
+    fn legs(&self) -> Vec<Leg<'_>> {
+        let Trace {
+            packet,
+            there,
+            back,
+        } = self.trace;
+        let back = back.as_ref().map(|(answer, way)| ("back", answer, way));
+        let ways = [("there", packet, there)].into_iter().chain(back);
+        let legs = ways.map(|(direction, packet, way)| Leg {
+            direction,
+            packet,
+            way,
+            steps: way.steps.iter().map(|it| self.told(packet, it)).collect(),
+        });
+        legs.collect()
+    }
+
+    fn told<'s>(&self, packet: &Packet, step: &'s Step) -> (&'s Step, Told, Vec<String>) {
+        let premises = words::premises(self.fabric, packet, step);
+        (step, words::step(self.fabric, packet, step), premises)
+    }
+
+    fn human(&self) -> String {
+        let whose = |end: End| words::whose(self.fabric, end.site, end.address);
+        let (from, to) = self.ends;
+        let mut text = format!("from {} to {}\n", whose(from), whose(to));
+        let mut number = 0;
+        for leg in self.legs() {
+            let (source, destination) = (leg.packet.source, leg.packet.destination);
+            let _ = writeln!(text, "\n{}: {source} to {destination}", leg.direction);
+            for (_, told, premises) in &leg.steps {
+                number += 1;
+                let _ = writeln!(text, "{number:>3}. {}", told.message);
+                if let Some(place) = told.place() {
+                    let _ = writeln!(text, "     at {}", self.shown(place));
+                }
+                for premise in premises {
+                    let _ = writeln!(text, "     hangs on: {premise}");
+                }
+            }
+        }
+        text.push('\n');
+        match self.failure() {
+            Some(failure) => human::told(self.files, &[failure])
+                .iter()
+                .for_each(|it| text.push_str(it)),
+            None => {
+                let _ = writeln!(text, "{}", self.verdict().message);
+            }
+        }
+        text
+    }
+
+    fn verdict(&self) -> Told {
+        words::verdict(self.fabric, self.trace)
+    }
+
+    /// Returns what is wrong, unless it is delivered.
+    fn failure(&self) -> Option<Finding> {
+        let site = self.fabric.site(self.ends.0.site)?;
+        let mut failure = reach::failure(self.trace.verdict(), site.cluster, self.verdict())?;
+        // Whom it concerns is in every word of it.
+        failure.cluster = None;
+        Some(failure)
+    }
+
+    /// Returns a place as `file:line:column`.
+    fn shown(&self, place: &Place) -> String {
+        match self.files.positions(place) {
+            Some(positions) => {
+                let Position { line, column } = positions.start;
+                format!("{}:{line}:{column}", place.source)
+            }
+            None => place.source.to_string(),
+        }
+    }
+}

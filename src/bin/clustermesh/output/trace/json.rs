@@ -1,0 +1,244 @@
+//! A trace as an object for programs, in a form of its own that is versioned.
+
+use std::net::IpAddr;
+
+use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::proof::fabric::At;
+use clustermesh::proof::packet::Step;
+use clustermesh::proof::trace::{Class, End};
+use clustermesh::schema;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Leg, Told, Traced};
+use crate::output::json::{API_VERSION, WrittenPlace, place};
+
+/// The kind of the object.
+const KIND: &str = "Trace";
+
+/// How much of a name is told, in characters.
+const NAMED: usize = 300;
+
+/// What `clustermesh trace --output json` found. A later version of this program may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Trace", example = example())]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    kind: &'static str,
+    /// How it ends, there or back; `clustermesh explain VERDICT` says what that means.
+    #[schemars(example = &"stolen-by")]
+    verdict: &'static str,
+    /// The same in a sentence, with everything that matters.
+    message: &'a str,
+    /// What to do, if that can be said in a line.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+    /// What is responsible, the most important place first.
+    places: Vec<WrittenPlace<'a>>,
+    /// Where it comes from.
+    from: WrittenEnd,
+    /// Where it goes.
+    to: WrittenEnd,
+    /// The way there.
+    there: WrittenWay<'a>,
+    /// The way of the answer, if there is one.
+    #[schemars(with = "WrittenWay")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    back: Option<WrittenWay<'a>>,
+}
+
+/// Where a packet comes from or goes.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "End")]
+#[serde(rename_all = "camelCase")]
+struct WrittenEnd {
+    /// The cluster.
+    cluster: String,
+    /// The node, if it is one's own.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The class of its traffic.
+    #[schemars(with = "WrittenClass")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<WrittenClass>,
+    /// The address.
+    address: IpAddr,
+}
+
+/// What sends, or is sent to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Class")]
+#[serde(rename_all = "lowercase")]
+enum WrittenClass {
+    /// A pod.
+    Pod,
+    /// A node, and what shares its network.
+    Node,
+    /// A service.
+    Service,
+    /// Something else that a cluster declares as a whole.
+    Network,
+}
+
+/// The way of a packet.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Way")]
+#[serde(rename_all = "camelCase")]
+struct WrittenWay<'a> {
+    /// The address that it comes from.
+    source: IpAddr,
+    /// The address that it goes to.
+    destination: IpAddr,
+    /// How it ends.
+    #[schemars(example = &"delivered")]
+    ending: &'static str,
+    /// The node, as `CLUSTER/NODE`, on which it ends, unless it is delivered.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<String>,
+    /// What happens to it, in order.
+    steps: Vec<WrittenStep<'a>>,
+}
+
+/// What happens to a packet.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Step")]
+#[serde(rename_all = "camelCase")]
+struct WrittenStep<'a> {
+    /// What it is.
+    kind: WrittenKind,
+    /// The node on which it happens, as `CLUSTER/NODE`.
+    #[schemars(example = &"east/worker-1")]
+    node: String,
+    /// The same in a sentence.
+    message: &'a str,
+    /// What must be so for it, though nothing that was read tells.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hangs_on: &'a [String],
+    /// Where that is written.
+    places: Vec<WrittenPlace<'a>>,
+}
+
+/// The kinds of steps.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "StepKind")]
+#[serde(rename_all = "lowercase")]
+enum WrittenKind {
+    /// A node hands it to the leader of its location.
+    Handed,
+    /// WireGuard picks a Peer, by the longest prefix.
+    Selected,
+    /// A tunnel is opened, or is open.
+    Dialled,
+    /// The receiver takes the source for the sender's.
+    Accepted,
+    /// It is there.
+    Arrived,
+}
+
+/// Returns the object.
+pub(super) fn text(traced: &Traced) -> serde_json::Result<String> {
+    let verdict = traced.verdict();
+    let legs = traced.legs();
+    let mut ways = legs.iter().map(|leg| way(traced, leg));
+    let written = ways.next().map(|there| Written {
+        api_version: API_VERSION,
+        kind: KIND,
+        verdict: traced.trace.verdict(),
+        message: &verdict.message,
+        help: verdict.help.as_deref(),
+        places: places(traced, &verdict),
+        from: end(traced, traced.ends.0),
+        to: end(traced, traced.ends.1),
+        there,
+        back: ways.next(),
+    });
+    let mut text = serde_json::to_string_pretty(&written)?;
+    text.push('\n');
+    Ok(plain_json(text))
+}
+
+/// Returns the JSON Schema of the object.
+pub(crate) fn schema() -> Schema {
+    schema::of_output::<Written>()
+}
+
+/// A trace that ends at once.
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "verdict": "no-route",
+        "message": "no Peer of west takes 10.42.1.2",
+        "places": [],
+        "from": { "cluster": "west", "node": "worker-1", "class": "pod", "address": "10.244.1.2" },
+        "to": { "cluster": "east", "node": "worker-1", "class": "pod", "address": "10.42.1.2" },
+        "there": {
+            "source": "10.244.1.2",
+            "destination": "10.42.1.2",
+            "ending": "no-route",
+            "endsAt": "west/worker-1",
+            "steps": [],
+        },
+    })
+}
+
+fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
+    let steps = leg.steps.iter().map(|(step, told, premises)| {
+        let (kind, at) = match step {
+            // It stands with who gets it.
+            Step::Handed { to } => (WrittenKind::Handed, *to),
+            Step::Selected { by, .. } => (WrittenKind::Selected, *by),
+            Step::Dialled { by, .. } => (WrittenKind::Dialled, *by),
+            Step::Accepted { by, .. } => (WrittenKind::Accepted, *by),
+            Step::Arrived { at } => (WrittenKind::Arrived, *at),
+        };
+        WrittenStep {
+            kind,
+            node: name(traced, at),
+            message: &told.message,
+            hangs_on: premises,
+            places: places(traced, told),
+        }
+    });
+    WrittenWay {
+        source: leg.packet.source,
+        destination: leg.packet.destination,
+        ending: leg.way.ending.name(),
+        ends_at: leg.way.ending.at().map(|at| name(traced, at)),
+        steps: steps.collect(),
+    }
+}
+
+fn places<'a>(traced: &Traced, told: &'a Told) -> Vec<WrittenPlace<'a>> {
+    let labels = told.labels.iter();
+    labels.map(|it| place(it, traced.files)).collect()
+}
+
+fn end(traced: &Traced, end: End) -> WrittenEnd {
+    let site = traced.fabric.site(end.site);
+    let node = end.owner.node().and_then(|it| site?.node(it));
+    WrittenEnd {
+        cluster: site.map_or_else(String::new, |it| it.cluster.to_string()),
+        node: node.map(|it| escaped(&it.name, NAMED)),
+        class: end.owner.class().map(|class| match class {
+            Class::Pod => WrittenClass::Pod,
+            Class::Node => WrittenClass::Node,
+            Class::Service => WrittenClass::Service,
+            Class::Network => WrittenClass::Network,
+        }),
+        address: end.address,
+    }
+}
+
+fn name(traced: &Traced, at: At) -> String {
+    escaped(&traced.fabric.name(at), NAMED)
+}

@@ -1,0 +1,144 @@
+//! A trace as a sequence diagram of Mermaid's, in a form that GitHub draws.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clustermesh::proof::fabric::At;
+use clustermesh::proof::packet::{Goal, Step};
+
+use super::{Leg, Traced};
+
+/// How much of a text is drawn, in characters.
+const DRAWN: usize = 400;
+
+/// Nodes, in the order in which they come up.
+#[derive(Default)]
+struct Cast {
+    numbers: BTreeMap<At, usize>,
+    order: Vec<At>,
+}
+
+impl Cast {
+    fn name(&mut self, at: At) -> String {
+        let next = self.order.len();
+        let number = *self.numbers.entry(at).or_insert(next);
+        if number == next {
+            self.order.push(at);
+        }
+        format!("n{number}")
+    }
+}
+
+/// Returns the diagram.
+pub(super) fn text(traced: &Traced) -> String {
+    let mut cast = Cast::default();
+    let mut lines = Vec::new();
+    for leg in traced.legs() {
+        draw(&leg, &mut cast, &mut lines);
+    }
+    let name = traced.trace.verdict();
+    let verdict = traced.verdict().message;
+    let at = traced
+        .trace
+        .ending()
+        .at()
+        .unwrap_or(traced.trace.packet.from);
+    let verdict = if traced.trace.is_delivered() {
+        verdict
+    } else {
+        format!("{name}: {verdict}")
+    };
+    lines.push(format!("Note over {}: {}", cast.name(at), plain(&verdict)));
+    let mut text = "sequenceDiagram\n".to_owned();
+    for (number, at) in cast.order.iter().enumerate() {
+        let name = plain(&traced.fabric.name(*at));
+        let _ = writeln!(text, "    participant n{number} as {name}");
+    }
+    for line in lines {
+        let _ = writeln!(text, "    {line}");
+    }
+    text
+}
+
+fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
+    let packet = leg.packet;
+    let what = plain(&format!("{} to {}", packet.source, packet.destination));
+    let mut at = packet.from;
+    let mut receiver = None;
+    cast.name(at);
+    for (step, told, premises) in &leg.steps {
+        let message = plain(&told.message);
+        match step {
+            Step::Handed { to } => {
+                lines.push(format!("{}->>{}: {what}", cast.name(at), cast.name(*to)));
+                at = *to;
+            }
+            Step::Selected {
+                by, receiver: to, ..
+            } => {
+                receiver = Some(*to);
+                lines.push(format!("Note over {}: {message}", cast.name(*by)));
+                cast.name(*to);
+            }
+            Step::Dialled { by, .. } => {
+                let other = if *by == at { receiver } else { Some(at) };
+                let other = other.unwrap_or(*by);
+                lines.push(format!(
+                    "{}-->>{}: {message}",
+                    cast.name(*by),
+                    cast.name(other)
+                ));
+            }
+            Step::Accepted { by, .. } => {
+                lines.push(format!("{}->>{}: {what}", cast.name(at), cast.name(*by)));
+                lines.push(format!("Note over {}: {message}", cast.name(*by)));
+                (at, receiver) = (*by, None);
+            }
+            Step::Arrived { at: here } => {
+                let node = match packet.to {
+                    Goal::Node(node) => node,
+                    Goal::Services(_) | Goal::Network(_) => *here,
+                };
+                if node != *here {
+                    lines.push(format!(
+                        "{}->>{}: {what}",
+                        cast.name(*here),
+                        cast.name(node)
+                    ));
+                }
+                lines.push(format!("Note over {}: {message}", cast.name(node)));
+            }
+        }
+        for premise in premises {
+            let premise = plain(&format!("hangs on: {premise}"));
+            lines.push(format!("Note over {}: {premise}", cast.name(at)));
+        }
+    }
+    if let Some(receiver) = receiver.filter(|_| !leg.way.ending.is_delivered()) {
+        lines.push(format!(
+            "{}-x{}: {what}",
+            cast.name(at),
+            cast.name(receiver)
+        ));
+    }
+}
+
+/// Returns a text with which no one can write a diagram: all but letters, digits and what means
+/// nothing to Mermaid or HTML is a character reference.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for (count, character) in text.chars().enumerate() {
+        if count == DRAWN {
+            plain.push('…');
+            break;
+        }
+        if character.is_ascii_alphanumeric() || " ./:,-()".contains(character) {
+            plain.push(character);
+        } else if character.is_control() {
+            plain.push(' ');
+        } else {
+            let _ = write!(plain, "#{};", u32::from(character));
+        }
+    }
+    plain
+}
