@@ -1,0 +1,235 @@
+//! What a proof costs: reading what every cluster gets, building the tables, proving every range to
+//! every range; beside following a packet between every two nodes, and beside a render of the same.
+//!
+//! `cargo bench --bench proof`. It reports, and fails only when a run fails or when the proof and the
+//! enumeration count differently.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    reason = "a benchmark starts processes, reads files, watches the clock and talks"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use clustermesh::document::Source;
+use clustermesh::mesh::{self, Mesh};
+use clustermesh::proof::applied::File;
+use clustermesh::proof::fabric::{At, Fabric, Site};
+use clustermesh::proof::packet::{Goal, Packet, Session};
+use clustermesh::proof::reach::{Reach, parcels};
+use clustermesh::proof::trace::Class;
+use clustermesh::proof::verify::verify;
+use clustermesh::snapshot::Snapshot;
+
+use fleet::Shape;
+use process::{clock, remove};
+
+#[expect(dead_code, reason = "the other benchmarks tell more")]
+mod figures;
+#[expect(dead_code, reason = "one shape is enough here")]
+mod fleet;
+#[expect(dead_code, reason = "the other benchmarks weigh")]
+mod process;
+mod random;
+
+/// Odd, so that the median is one that was seen.
+const ROUNDS: usize = 5;
+const SHAPE: Shape = Shape::Full {
+    clusters: 50,
+    nodes: 50,
+};
+
+/// Seconds of each round.
+#[derive(Default)]
+struct Figures {
+    parse: Vec<f64>,
+    tables: Vec<f64>,
+    proof: Vec<f64>,
+    brute: Vec<f64>,
+    render: Vec<f64>,
+}
+
+/// Everything that a proof is made from, as texts.
+struct Input {
+    meshes: Vec<Mesh>,
+    snapshots: BTreeMap<String, Snapshot>,
+    /// By cluster: name and text.
+    manifests: BTreeMap<String, Vec<(Arc<str>, Arc<str>)>>,
+}
+
+fn main() -> anyhow::Result<()> {
+    // Under `cargo test` there is no clock worth reading.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("nothing is measured without `cargo bench`");
+        return Ok(());
+    }
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proof");
+    remove(&root)?;
+    SHAPE.write(&root)?;
+    clock(&mut clustermesh(&root, "render"))?;
+    let input = Input::read(&root)?;
+    let mut figures = Figures::default();
+    for _ in 0..ROUNDS {
+        let rendered = root.join("rendered");
+        fs::rename(&rendered, root.join("aside"))?;
+        figures
+            .render
+            .push(clock(&mut clustermesh(&root, "render"))?);
+        remove(&root.join("aside"))?;
+        input.round(&mut figures)?;
+    }
+    tell(&figures);
+    Ok(remove(&root)?)
+}
+
+fn clustermesh(root: &Path, subcommand: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
+    command.env_clear().arg("-C").arg(root).arg(subcommand);
+    command
+}
+
+impl Input {
+    fn read(root: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(root.join("mesh.yaml"))?;
+        let source = Source::parse("mesh.yaml", text.as_str());
+        let source = source.map_err(|_| anyhow::anyhow!("the mesh is no YAML"))?;
+        let meshes = mesh::read(&[source]).meshes;
+        let mut snapshots = BTreeMap::new();
+        let mut manifests = BTreeMap::new();
+        for entry in meshes.iter().flat_map(|mesh| &mesh.entries) {
+            let name = entry.name.to_string();
+            let path = root.join("snapshots").join(format!("{name}.json"));
+            let snapshot = Snapshot::read(&entry.name, &fs::read_to_string(path)?)?;
+            snapshots.insert(name.clone(), snapshot);
+            manifests.insert(name.clone(), texts(&root.join("rendered").join(name))?);
+        }
+        Ok(Self {
+            meshes,
+            snapshots,
+            manifests,
+        })
+    }
+
+    /// Every stage once, on one thread.
+    fn round(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let all: Vec<_> = self.manifests.values().flatten().cloned().collect();
+        let mut read = File::read_all(&all).into_iter();
+        let files: BTreeMap<&str, Vec<File>> = self
+            .manifests
+            .iter()
+            .map(|(name, texts)| (name.as_str(), read.by_ref().take(texts.len()).collect()))
+            .collect();
+        figures.parse.push(start.elapsed().as_secs_f64());
+
+        let start = Instant::now();
+        let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
+        let sites = entries.map(|entry| {
+            let name = entry.name.as_str();
+            let snapshot = self.snapshots.get(name).context("no snapshot")?;
+            let files = files.get(name).context("no manifests")?;
+            Ok(Site::new(entry, snapshot, files))
+        });
+        let fabric = Fabric::new(sites.collect::<anyhow::Result<_>>()?);
+        figures.tables.push(start.elapsed().as_secs_f64());
+
+        let start = Instant::now();
+        let reach = Reach::new(&fabric);
+        let verification = verify(&reach, &self.meshes);
+        figures.proof.push(start.elapsed().as_secs_f64());
+        ensure!(verification.holds(), "a rendered mesh must hold");
+        let pods = verification.pairings.iter();
+        let pods = pods.filter_map(|it| it.tallies.get(&(Class::Pod, Class::Pod)));
+        let proved: u64 = pods.map(|tally| tally.kept).sum();
+
+        let start = Instant::now();
+        let followed = followed(&fabric);
+        figures.brute.push(start.elapsed().as_secs_f64());
+        ensure!(
+            proved == followed,
+            "{proved} pairs proved, {followed} followed"
+        );
+        Ok(())
+    }
+}
+
+/// Follows a packet and its answer between every two nodes, and counts those that arrive.
+fn followed(fabric: &Fabric) -> u64 {
+    let pods: Vec<Vec<_>> = fabric
+        .sites
+        .iter()
+        .map(|site| {
+            let all = parcels(site).into_iter();
+            let pods = all.filter(|it| it.owner.class() == Some(Class::Pod));
+            pods.filter_map(|it| Some((it.owner.node()?, it.span.first_address())))
+                .collect()
+        })
+        .collect();
+    let mut arrived = 0;
+    for (from, senders) in pods.iter().enumerate() {
+        for (to, receivers) in pods.iter().enumerate().filter(|(to, _)| *to != from) {
+            for &(sender, source) in senders {
+                for &(receiver, destination) in receivers {
+                    let trace = fabric.exchange(Packet {
+                        from: At {
+                            site: from,
+                            node: sender,
+                        },
+                        source,
+                        to: Goal::Node(At {
+                            site: to,
+                            node: receiver,
+                        }),
+                        destination,
+                        session: Session::New,
+                    });
+                    arrived += u64::from(trace.ending().is_delivered());
+                }
+            }
+        }
+    }
+    arrived
+}
+
+fn texts(folder: &Path) -> anyhow::Result<Vec<(Arc<str>, Arc<str>)>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<anyhow::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| !path.ends_with("kustomization.yaml"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path)?;
+        Ok((path.display().to_string().into(), text.into()))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn tell(figures: &Figures) {
+    use figures::{ratio, seconds};
+    println!("{SHAPE}: 6,125,000 ordered pairs of nodes");
+    let line = |what: &str, value: String, aim: &str| {
+        let aim = if aim.is_empty() {
+            String::new()
+        } else {
+            format!("aim {aim}")
+        };
+        println!("{}", format!("  {what:<26}{value:<32}{aim}").trim_end());
+    };
+    line("parse", seconds(&figures.parse), "");
+    line("tables", seconds(&figures.tables), "");
+    line("proof", seconds(&figures.proof), "");
+    line("brute force", seconds(&figures.brute), "");
+    line("render", seconds(&figures.render), "");
+    line(
+        "proof ÷ brute force",
+        ratio(&figures.proof, &figures.brute),
+        "≤ 0.10×",
+    );
+    line("proof ÷ render", ratio(&figures.proof, &figures.render), "");
+}
