@@ -574,12 +574,13 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
 
 /// Cuts addresses of `home` wherever anything changes for those in `viewer` or for itself.
 pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
-    let whole = is_whole(&viewer.model.tunnels, span)
-        && is_whole(&home.model.tunnels, span)
-        && is_whole(viewer.connections(), span)
-        && is_whole(home.connections(), span)
-        && is_whole(&viewer.owned, span);
-    if span.first == span.last || whole {
+    let is_one = span.first == span.last
+        || is_whole(&viewer.owned, span)
+            && is_whole(viewer.connections(), span)
+            && is_whole(home.connections(), span)
+            && is_whole(&viewer.model.tunnels, span)
+            && is_whole(&home.model.tunnels, span);
+    if is_one {
         return vec![span];
     }
     let mut starts: BTreeMap<u128, ()> = BTreeMap::new();
