@@ -37,6 +37,7 @@ mod settings;
 mod snapshot;
 mod stdout;
 mod talk;
+mod trace;
 mod tree;
 mod trust;
 mod usage;
