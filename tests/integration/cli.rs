@@ -42,6 +42,7 @@ mod tree;
 mod trust;
 mod usage;
 mod validate;
+mod verify;
 
 /// What a run may take, a hang being longer.
 const PATIENCE: Duration = Duration::from_secs(60);
