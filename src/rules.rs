@@ -48,6 +48,7 @@ mod registry;
 pub mod rendered;
 mod roster;
 pub mod snapshots;
+pub mod verified;
 
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};

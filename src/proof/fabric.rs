@@ -331,10 +331,33 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
             declare(services.as_slice(), Owner::Services);
             declare(additional, Owner::Network);
         }
-        Networks::Flat { allowed } => declare(allowed, Owner::Network),
+        Networks::Flat { allowed } => {
+            for range in allowed {
+                let owner = if is_pool(range.cidr, model) {
+                    Owner::Pool
+                } else {
+                    Owner::Network
+                };
+                declare(std::slice::from_ref(range), owner);
+            }
+        }
     }
     owned.sort_by_key(|it| it.1);
     Prefixes::new(owned)
+}
+
+/// Returns whether a range is one out of which nodes get theirs, where nothing says what it is for:
+/// more than half of those that Kilo counts have an address in it.
+fn is_pool(range: Cidr, model: &Model) -> bool {
+    let counted = || model.own.nodes.iter().filter(|it| it.segment.is_some());
+    let inside = counted().filter(|node| {
+        let internal = node.kilo.internal_address();
+        let tunnel = node.announced.map(|it| it.address);
+        let mut addresses = internal.into_iter().chain(tunnel);
+        node.kilo.pod_cidr.is_some_and(|it| range.contains(it))
+            || addresses.any(|it| range.holds(it))
+    });
+    counted().count() < 2 * inside.count()
 }
 
 fn connected(model: &Model) -> Prefixes<usize> {

@@ -341,9 +341,11 @@ impl Judge<'_, '_> {
         failures: &mut BTreeMap<Cause, Failure>,
         leaks: &mut Vec<Leak>,
     ) {
+        // What a cluster has as a whole is promised to pods.
+        let is_promise = self.is_linked
+            && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
         let promising = |parcels: &[Parcel], promises: &Promises| -> Vec<Parcel> {
-            let promised =
-                |parcel: &&Parcel| self.is_linked && promises.include(parcel, self.dialled);
+            let promised = |parcel: &&Parcel| is_promise && promises.include(parcel, self.dialled);
             parcels.iter().filter(promised).copied().collect()
         };
         let senders = promising(&verdict.senders, self.sends);

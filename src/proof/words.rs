@@ -630,7 +630,13 @@ fn tunnel(fabric: &Fabric, at: At, tunnel: Tunnel) -> String {
                 ..at
             });
             let leader = leader.map_or_else(String::new, |it| called(fabric, it));
-            format!("its own node {leader}")
+            let segments = fabric.site(at.site).map(|it| &it.model.own.segments);
+            let segment = segments.and_then(|it| it.get(segment));
+            if segment.is_some_and(|it| 1 < it.members.len()) {
+                format!("the location that {leader} leads")
+            } else {
+                format!("its own node {leader}")
+            }
         }
     }
 }

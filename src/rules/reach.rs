@@ -22,6 +22,8 @@ rules! {
     AMBIGUOUS = "ambiguous" Error;
     NOT_READY = "not-ready" Error;
     RETURN_FAILS = "return-fails" Error;
+    UNPROMISED_REACH = "unpromised-reach" Error;
+    OUTSIDE_PEER = "outside-peer" Warning;
 }
 
 /// A word that is no fault and that people may look up all the same.

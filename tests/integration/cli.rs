@@ -37,10 +37,12 @@ mod settings;
 mod snapshot;
 mod stdout;
 mod talk;
+mod trace;
 mod tree;
 mod trust;
 mod usage;
 mod validate;
+mod verify;
 
 /// What a run may take, a hang being longer.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,6 +7,8 @@
 //! there is a block of the language `console`, its lines after `$ ` are run instead, and what the
 //! last of them tells must have the rule. What only a server can cause is shown in a block of the
 //! language `text`, word by word.
+//!
+//! What is no rule, but a word of ours, has a page too; its `console` block must come out well.
 
 use std::fs;
 
@@ -14,6 +16,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{
     self, CertificateProblem, Fault, LoginProblem, Right, Weakness,
 };
+use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, Block, Rule, SECTIONS};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -242,10 +245,37 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         .filter_map(|line| line.strip_prefix("$ clustermesh "))
     {
         let words: Vec<&str> = line.split_whitespace().collect();
-        said = stage.run(&words).stderr;
+        let run = stage.run(&words);
+        said = run.stderr + &run.stdout;
     }
     let is_told = codes(&said).iter().any(|it| it == rule.name);
     (!is_told).then(|| format!("{}: said {said}", rule.name))
+}
+
+#[test]
+fn words_that_are_no_fault_are_explained() {
+    for term in TERMS {
+        let page = term.page();
+        assert!(page.summary().chars().count() <= 120, "{}", term.name);
+        let long = |text: &str| text.lines().any(|line| 100 < line.chars().count());
+        assert!(
+            !page.sections.iter().any(|it| long(it.text)),
+            "{}",
+            term.name
+        );
+        let blocks = page.section("Example").unwrap().blocks();
+        let stage = Stage::sound();
+        stage.finish();
+        let lines = blocks[0].code.lines();
+        let mut said = String::new();
+        for line in lines.map(|line| line.strip_prefix("$ clustermesh ").unwrap()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let run = stage.run(&words);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            said = run.stdout;
+        }
+        assert!(said.contains(&format!("\n{}", term.name)), "{said}");
+    }
 }
 
 /// What only a server, or a plugin, can cause: the rule and the message.

@@ -20,6 +20,7 @@ mod commands {
     pub(crate) mod schema;
     pub(crate) mod snapshot;
     pub(crate) mod trace;
+    pub(crate) mod verify;
     pub(crate) mod validate;
 }
 #[cfg(feature = "snapshot")]
@@ -66,6 +67,7 @@ enum Command {
     Render(commands::render::Args),
     Validate(commands::validate::Args),
     Trace(commands::trace::Args),
+    Verify(commands::verify::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
     Schema(commands::schema::Args),
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Validate(args) => {
             commands::validate::run(args, &cli.options, &mut talk, &mut result)
         }
+        Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
         Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),

@@ -32,11 +32,13 @@ mod site;
 mod step_summary;
 mod summary;
 mod trace;
+mod verify;
 mod wording;
 
 pub(crate) use json::schema as report_schema;
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
+pub(crate) use verify::{Verified, VerifyFormat};
 
 /// Whoever listens on standard error.
 pub(crate) struct Talk {

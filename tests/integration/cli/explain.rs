@@ -43,6 +43,17 @@ fn knows_the_operator_s_codes() {
 }
 
 #[test]
+fn knows_how_a_trace_ends() {
+    assert!(explained(&["stolen-by"]).starts_with("# stolen-by\n\n*error*\n"));
+    let page = explained(&["delivered"]);
+    assert!(
+        page.starts_with("# delivered\n\n## What it means\n"),
+        "{page}"
+    );
+    assert!(explained(&[]).contains("\n  delivered "));
+}
+
+#[test]
 fn names_the_nearest_of_a_slip() {
     let refused = |name: &str| {
         let run = Folder::empty().run(&["explain", name]);

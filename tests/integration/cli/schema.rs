@@ -3,7 +3,7 @@
 use super::*;
 use crate::schema::violations;
 
-const KINDS: [&str; 5] = ["mesh", "config", "snapshot", "report", "peer"];
+const KINDS: [&str; 6] = ["mesh", "config", "snapshot", "report", "trace", "peer"];
 
 fn schema(arguments: &[&str]) -> Value {
     let folder = Folder::empty();
@@ -32,7 +32,14 @@ fn prints_a_schema_of_every_kind() {
     let titles = KINDS.map(|kind| schema(&[kind])["title"].take());
     assert_eq!(
         titles,
-        ["ClusterMesh", "Config", "NodeSnapshot", "Report", "Peer"]
+        [
+            "ClusterMesh",
+            "Config",
+            "NodeSnapshot",
+            "Report",
+            "Trace",
+            "Peer"
+        ]
     );
     assert_ne!(schema(&["peer"]), schema(&["peer", "--strict"]));
 }
@@ -47,7 +54,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, snapshot, report, peer]
+      [possible values: mesh, config, snapshot, report, trace, peer]
 
       tip: a similar value exists: 'peer'
 
@@ -120,4 +127,57 @@ fn describes_every_field_of_a_report() {
         known.extend(properties.keys().cloned());
     }
     assert_eq!(fields, known);
+}
+
+/// Delivered, kept from it here and there, and with everything that a step can hang on.
+#[test]
+fn describes_every_field_of_a_trace() {
+    let schema = closed(schema(&["trace"]));
+    let sound = Folder::rendered();
+    let balanced = Folder::rendered();
+    balanced.edit(
+        "rendered/west/prod--east.yaml",
+        "198.18.113.11",
+        "198.18.9.9",
+    );
+    let cut = Folder::rendered();
+    cut.edit(
+        "rendered/west/prod--east.yaml",
+        "10.1.1.0/24",
+        "10.1.9.0/24",
+    );
+    let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for folder in [sound, balanced, cut] {
+        let run = folder.run(&["trace", "west/n1", "east/n1", "--output", "json"]);
+        let trace: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(violations(&schema, &trace), [""; 0], "{trace:#}");
+        let mut see = |part, value: &Value| {
+            let keys = value.as_object().unwrap().keys().cloned();
+            fields.entry(part).or_default().extend(keys);
+        };
+        see("", &trace);
+        see("End", &trace["from"]);
+        for way in [&trace["there"], &trace["back"]] {
+            if !way.is_null() {
+                see("Way", way);
+                for step in way["steps"].as_array().unwrap() {
+                    see("Step", step);
+                }
+            }
+        }
+    }
+    for (part, fields) in fields {
+        let part = if part.is_empty() {
+            &schema
+        } else {
+            &schema["$defs"][part]
+        };
+        let known: BTreeSet<String> = part["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
+        assert_eq!(fields, known);
+    }
 }

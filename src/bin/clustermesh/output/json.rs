@@ -48,7 +48,7 @@ struct Summary {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
-struct WrittenFinding<'a> {
+pub(super) struct WrittenFinding<'a> {
     /// The name of the rule; `clustermesh explain RULE` says what it means.
     #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
@@ -147,7 +147,8 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     Ok(plain_json(text))
 }
 
-fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding<'a> {
+/// Returns a finding with its lines and columns.
+pub(super) fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding<'a> {
     WrittenFinding {
         rule: finding.rule.name,
         aliases: finding.rule.aliases,

@@ -1,0 +1,103 @@
+//! `clustermesh verify`
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::builder::FalseyValueParser;
+use clustermesh::diagnostic::Severity;
+use clustermesh::proof::reach::{Reach, Seen};
+use clustermesh::proof::verify::verify;
+use clustermesh::rules::{Finding, Purpose, verified};
+use rayon::prelude::*;
+
+use crate::fabric::Dumps;
+use crate::output::{Talk, Verified, VerifyFormat};
+use crate::settings::Options;
+use crate::{Outcome, clock, evidence, fabric};
+
+/// Prove what every cluster reaches, and that it is what the meshes promise
+///
+/// Reads the snapshots and the Peers that every cluster gets, works out what Kilo and WireGuard make of
+/// them, and holds every range against every range: for every address, not for samples. A link promises
+/// that pods reach pods both ways, and declared services and other ranges; nodes, where their internal
+/// addresses are declared. Fails if a promise does not hold, or if anything gets through that no link
+/// promises. Sends nothing and writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    output: VerifyFormat,
+
+    /// Let warnings fail too
+    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    strict: bool,
+
+    #[command(flatten)]
+    dumps: Dumps,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh verify
+  clustermesh verify --output json | jq '.pairings[] | select(.linked)'
+  clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let mut evidence = match evidence::gather(options) {
+        Ok(evidence) => evidence,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let grave = |it: &&Finding| it.severity == Severity::Error;
+    let told: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
+    if evidence.is_unparsable || evidence.meshes.is_empty() {
+        talk.findings(&evidence.files, &told);
+        if told.is_empty() {
+            bail!("there is no mesh; `clustermesh validate` says more");
+        }
+        return Ok(Outcome::Unreadable);
+    }
+    let applied = fabric::read(&mut evidence, &args.dumps)?;
+    let fabric = applied.fabric(&evidence);
+    let seen: Vec<Seen> = (0..fabric.sites.len())
+        .into_par_iter()
+        .map(|site| Seen::from(&fabric, site))
+        .collect();
+    let reach = Reach::assemble(&fabric, seen);
+    let verification = verify(&reach, &evidence.meshes);
+    let mut findings = told;
+    findings.extend(applied.findings.iter().cloned());
+    findings.extend(verified::findings(&fabric, &verification));
+    let levels = &evidence.settings.config.levels;
+    let mut findings = levels.apply(findings, clock::today(), Purpose::Validate);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let verified = Verified {
+        fabric: &fabric,
+        files: &evidence.files,
+        verification: &verification,
+        findings: &findings,
+    };
+    let text = verified.text(args.output)?;
+    if args.output == VerifyFormat::Human {
+        talk.result(result, &text)?;
+        talk.counts(&findings);
+    } else {
+        crate::print(result, &text)?;
+    }
+    let limit = if args.strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    let fails = findings.iter().any(|finding| limit <= finding.severity);
+    Ok(if fails {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
+}

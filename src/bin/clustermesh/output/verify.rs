@@ -1,0 +1,215 @@
+//! Verifications: what every cluster reaches as a result, in the form that was asked for.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::trace::Class;
+use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
+use clustermesh::proof::words;
+use clustermesh::rules::Finding;
+
+use super::{human, plural};
+use crate::files::Files;
+
+mod json;
+
+/// How many pairs of clusters are shown one by one.
+const SHOWN: usize = 30;
+
+/// The classes, in the order in which they are shown.
+const CLASSES: [(Class, Class); 8] = [
+    (Class::Pod, Class::Pod),
+    (Class::Pod, Class::Service),
+    (Class::Pod, Class::Network),
+    (Class::Pod, Class::Node),
+    (Class::Node, Class::Pod),
+    (Class::Node, Class::Node),
+    (Class::Node, Class::Service),
+    (Class::Node, Class::Network),
+];
+
+/// How a verification is printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum VerifyFormat {
+    /// A table, and what fails with excerpts, for a person
+    Human,
+    /// An object for programs
+    Json,
+}
+
+/// A verification, and what it points into.
+pub(crate) struct Verified<'a> {
+    /// The clusters.
+    pub(crate) fabric: &'a Fabric<'a>,
+    /// The files.
+    pub(crate) files: &'a Files,
+    /// What came of it.
+    pub(crate) verification: &'a Verification,
+    /// The same, told.
+    pub(crate) findings: &'a [Finding],
+}
+
+impl Verified<'_> {
+    /// Returns it as text; in colours only for a person.
+    pub(crate) fn text(&self, format: VerifyFormat) -> anyhow::Result<String> {
+        Ok(match format {
+            VerifyFormat::Human => self.human(),
+            VerifyFormat::Json => json::text(self)?,
+        })
+    }
+
+    fn human(&self) -> String {
+        let mut text = self.matrix();
+        for point in &self.verification.single_points {
+            let _ = writeln!(text, "{}", self.single_point(point));
+        }
+        if !self.verification.single_points.is_empty() {
+            text.push('\n');
+        }
+        for piece in human::told(self.files, self.findings) {
+            text.push_str(&piece);
+            text.push('\n');
+        }
+        text.push_str(&self.summary());
+        text
+    }
+
+    /// A line for each pair of clusters, where there are not too many; else for those that fail.
+    fn matrix(&self) -> String {
+        let pairings: Vec<&Pairing> = self.verification.pairings.iter().collect();
+        let shown: Vec<&Pairing> = if pairings.len() <= SHOWN {
+            pairings.clone()
+        } else {
+            let fails = |it: &&Pairing| it.tallies.values().any(|it| it.kept < it.promised);
+            pairings.iter().copied().filter(fails).take(SHOWN).collect()
+        };
+        let used: BTreeSet<(Class, Class)> = pairings
+            .iter()
+            .flat_map(|it| it.tallies.iter())
+            .filter(|(_, tally)| 0 < tally.promised || 0 < tally.reached)
+            .map(|(classes, _)| *classes)
+            .collect();
+        let classes: Vec<(Class, Class)> =
+            CLASSES.into_iter().filter(|it| used.contains(it)).collect();
+        let mut rows = vec![vec!["FROM".to_owned(), "TO".to_owned()]];
+        if let Some(head) = rows.first_mut() {
+            head.extend(classes.iter().map(|(from, to)| format!("{from} → {to}")));
+        }
+        for pairing in &shown {
+            let name = |site: usize| {
+                let site = self.fabric.site(site);
+                site.map_or_else(String::new, |it| it.cluster.to_string())
+            };
+            let mut row = vec![name(pairing.from), name(pairing.to)];
+            let cell = |classes| cell(pairing, pairing.tallies.get(classes));
+            row.extend(classes.iter().map(cell));
+            rows.push(row);
+        }
+        let mut text = if shown.is_empty() {
+            String::new()
+        } else {
+            table(&rows)
+        };
+        let rest = pairings.len() - shown.len();
+        if 0 < rest {
+            let _ = writeln!(
+                text,
+                "{} of clusters {}where everything that is promised holds",
+                plural(rest, "pair"),
+                if shown.is_empty() { "" } else { "more, " }
+            );
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Says what is cut if a node is lost.
+    fn single_point(&self, point: &SinglePoint) -> String {
+        let mut what: Vec<String> = point
+            .ranges
+            .iter()
+            .take(3)
+            .map(ToString::to_string)
+            .collect();
+        let more = point.ranges.len().saturating_sub(3);
+        if 0 < more {
+            what.push(format!("{more} more"));
+        }
+        if !point.members.is_empty() {
+            what.push(format!(
+                "the pods of {}",
+                plural(point.members.len(), "node")
+            ));
+        }
+        let viewers = point.viewers.iter().filter_map(|&it| self.fabric.site(it));
+        let viewers: Vec<&str> = viewers.map(|it| it.cluster.as_str()).collect();
+        let shown = viewers
+            .iter()
+            .take(3)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let more = match viewers.len().saturating_sub(3) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "{} alone carries {} for {shown}{more}",
+            words::called(self.fabric, point.at),
+            what.join(", ")
+        )
+    }
+
+    fn summary(&self) -> String {
+        let total = self.verification.total();
+        let mut text = format!(
+            "{} of {} promised pairs hold, there and back",
+            total.kept, total.promised
+        );
+        if 0 < total.reached {
+            let _ = write!(text, "; {} others are reached too", total.reached);
+        }
+        let apart = self.verification.apart.len();
+        if 0 < apart {
+            let _ = write!(text, "; {} promise nothing", plural(apart, "node"));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// What there is to say of one class of one pair.
+fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
+    let Some(tally) = tally else {
+        return "-".to_owned();
+    };
+    match (tally.promised, tally.reached) {
+        (0, 0) if pairing.is_linked => "-".to_owned(),
+        (0, 0) => "apart".to_owned(),
+        (0, reached) => format!("+{reached}"),
+        (promised, 0) => format!("{}/{promised}", tally.kept),
+        (promised, reached) => format!("{}/{promised} +{reached}", tally.kept),
+    }
+}
+
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|it| it.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        let _ = writeln!(text, "{}", line.join("  ").trim_end());
+    }
+    text
+}

@@ -1,0 +1,430 @@
+//! `trace`: the way of a packet, and what is said of it.
+
+use super::*;
+use crate::support::{clustermesh, project};
+
+const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
+
+fn traced(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    let run = folder.run(&[&["trace"], arguments].concat());
+    assert_harmless(&run);
+    assert_eq!(run.stderr, "");
+    (run.code, run.stdout)
+}
+
+/// Returns why it could not be done.
+fn refused(folder: &Folder, arguments: &[&str]) -> String {
+    let run = folder.run(&[&["trace"], arguments].concat());
+    assert_harmless(&run);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    run.stderr
+}
+
+/// Peers as `kubectl get peers -o json` prints them, each with its name, key and ranges.
+fn dump(peers: &[(&str, u8, &[&str])]) -> String {
+    let items: Vec<Value> = peers
+        .iter()
+        .map(|(name, key, ranges)| {
+            json!({
+                "apiVersion": "kilo.squat.ai/v1alpha1",
+                "kind": "Peer",
+                "metadata": { "name": name, "uid": "0", "resourceVersion": "1" },
+                "spec": {
+                    "allowedIPs": ranges,
+                    "endpoint": { "dnsOrIP": { "ip": format!("198.18.113.{key}") }, "port": 51820 },
+                    "publicKey": STANDARD.encode([*key; 32]),
+                },
+            })
+        })
+        .collect();
+    format!(
+        "{:#}\n",
+        json!({ "apiVersion": "v1", "items": items, "kind": "List" })
+    )
+}
+
+#[test]
+fn tells_the_way_there_and_back() {
+    let (code, text) = traced(&Folder::rendered(), &["west/n1", "east/n2"]);
+    insta::assert_snapshot!(text, @"
+    from a pod on west/n1 to a pod on east/n2
+
+    there: 10.3.1.2 to 10.1.2.2
+      1. west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+         at rendered/west/prod--east.yaml:30:5
+      2. west/n1 dials 198.18.113.12:51820
+      3. east/n2 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+         at rendered/east/prod--west.yaml:12:5
+      4. east/n2 delivers it to the pod 10.1.2.2
+
+    back: 10.1.2.2 to 10.3.1.2
+      5. east/n2 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
+         at rendered/east/prod--west.yaml:12:5
+      6. through the tunnel that is open
+      7. west/n1 takes 10.1.2.2 from that key: it is in 10.1.2.0/24
+         at rendered/west/prod--east.yaml:30:5
+      8. west/n1 delivers it to the pod 10.3.1.2
+
+    delivered, there and back
+    ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn tells_who_takes_it() {
+    let folder = Folder::rendered();
+    folder.edit(
+        WEST_OF_EAST,
+        "\"10.1.2.0/24\"",
+        "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"",
+    );
+    let (code, text) = traced(&folder, &["10.3.1.7", "10.1.1.9"]);
+    insta::assert_snapshot!(text, @r#"
+    from a pod on west/n1 to a pod on east/n1
+
+    there: 10.3.1.7 to 10.1.1.9
+
+    error[stolen-by]: west/n1 sends 10.1.1.9 by 10.1.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to east/n1
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.1.1.0/25"
+       |     ^^^^^^^^^^^^^ takes it
+       |
+       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+    "#);
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn tells_that_nothing_takes_it() {
+    let folder = Folder::rendered();
+    fs::remove_dir_all(folder.path("rendered/west")).unwrap();
+    let (code, text) = traced(&folder, &["west/n1", "east/n1"]);
+    insta::assert_snapshot!(text, @"
+    from a pod on west/n1 to a pod on east/n1
+
+    there: 10.3.1.2 to 10.1.1.2
+
+    error[no-route]: west has no Peers at all
+     |
+     = help: `clustermesh render` writes them, and `west` must apply its folder
+    ");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn tells_that_the_answer_does_not_get_back() {
+    let folder = Folder::rendered();
+    folder.edit(
+        WEST_OF_EAST,
+        "\"10.1.2.0/24\"",
+        "\"10.1.2.0/24\"\n  - \"10.3.1.0/25\"",
+    );
+    let (code, text) = traced(&folder, &["west/n1", "east/n1"]);
+    insta::assert_snapshot!(text, @r#"
+    from a pod on west/n1 to a pod on east/n1
+
+    there: 10.3.1.2 to 10.1.1.2
+      1. west/n1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1
+         at rendered/west/prod--east.yaml:12:5
+      2. west/n1 dials 198.18.113.11:51820
+      3. east/n1 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+         at rendered/east/prod--west.yaml:12:5
+      4. east/n1 delivers it to the pod 10.1.1.2
+
+    back: 10.1.1.2 to 10.3.1.2
+      5. east/n1 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
+         at rendered/east/prod--west.yaml:12:5
+      6. through the tunnel that is open
+      7. west/n1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+         at rendered/west/prod--east.yaml:12:5
+
+    error[return-fails]: it arrives, but its answer does not (stolen-by): west/n1 sends 10.3.1.2 by 10.3.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to west/n1
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.3.1.0/25"
+       |     ^^^^^^^^^^^^^ takes it
+       |
+       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+    "#);
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn takes_what_a_cluster_really_has() {
+    let folder = Folder::rendered();
+    let peers = dump(&[
+        ("mine", 11, &["10.1.1.0/24"]),
+        ("other", 12, &["10.1.1.128/25"]),
+    ]);
+    folder.write("west.json", &peers);
+    let arguments = ["west/n1", "east/10.1.1.200", "--peers", "west=west.json"];
+    let (code, text) = traced(&folder, &arguments);
+    insta::assert_snapshot!(text, @r#"
+    from a pod on west/n1 to a pod on east/n1
+
+    there: 10.3.1.2 to 10.1.1.200
+
+    error[stolen-by]: west/n1 sends 10.1.1.200 by 10.1.1.128/25 to the Peer other, the key of east/n2, and not to east/n1
+      --> west.json:35:11
+       |
+    35 |           "10.1.1.128/25"
+       |           ^^^^^^^^^^^^^^^ takes it
+       |
+       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+    "#);
+    assert_eq!(code, 1);
+    let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];
+    let run = folder.run_with_input(&arguments, &peers);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("     at -:"), "{}", run.stdout);
+}
+
+#[test]
+fn needs_no_tree_where_all_peers_are_given() {
+    let folder = Folder::mesh();
+    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: there is no rendered tree `rendered`; `clustermesh render` writes it, and `--peers` takes the Peers of a cluster from elsewhere");
+    let (east, west) = (
+        ("east", 11, &["10.1.1.0/24"] as &[&str]),
+        ("west", 31, &["10.3.1.0/24"] as &[&str]),
+    );
+    folder.write("east.json", dump(&[west]));
+    folder.write("north.json", dump(&[east, west]));
+    folder.write("west.json", dump(&[east]));
+    let given = ["east", "north", "west"].map(|it| format!("--peers={it}={it}.json"));
+    let mut arguments = vec!["west/n1", "east/n1"];
+    arguments.extend(given.iter().map(String::as_str));
+    let (code, text) = traced(&folder, &arguments);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn is_an_object_for_programs() {
+    let folder = Folder::rendered();
+    folder.edit(WEST_OF_EAST, "\"198.18.113.11\"", "\"10.1.2.5\"");
+    let (code, text) = traced(&folder, &["west/n1", "east/n1", "--output", "json"]);
+    insta::assert_snapshot!(text, @r#"
+    {
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "kind": "Trace",
+      "verdict": "loops",
+      "message": "west/n1 would carry it to 10.1.2.5:51820, the endpoint of the Peer prod--east--n1, which is in 10.1.2.0/24 of the Peer prod--east--n2: into the tunnel again",
+      "help": "take the range that holds the endpoint out of what declares it, and render again",
+      "places": [
+        {
+          "file": "rendered/west/prod--east.yaml",
+          "pointer": "/spec/allowedIPs/0",
+          "line": 30,
+          "column": 5,
+          "endLine": 30,
+          "endColumn": 18,
+          "label": "holds the endpoint"
+        },
+        {
+          "file": "rendered/west/prod--east.yaml",
+          "pointer": "/spec/endpoint",
+          "line": 15,
+          "column": 5,
+          "endLine": 15,
+          "endColumn": 13,
+          "label": "the endpoint"
+        }
+      ],
+      "from": {
+        "cluster": "west",
+        "node": "n1",
+        "class": "pod",
+        "address": "10.3.1.2"
+      },
+      "to": {
+        "cluster": "east",
+        "node": "n1",
+        "class": "pod",
+        "address": "10.1.1.2"
+      },
+      "there": {
+        "source": "10.3.1.2",
+        "destination": "10.1.1.2",
+        "ending": "loops",
+        "endsAt": "west/n1",
+        "steps": [
+          {
+            "kind": "selected",
+            "node": "west/n1",
+            "message": "west/n1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1",
+            "places": [
+              {
+                "file": "rendered/west/prod--east.yaml",
+                "pointer": "/spec/allowedIPs/0",
+                "line": 12,
+                "column": 5,
+                "endLine": 12,
+                "endColumn": 18,
+                "label": "by this range"
+              }
+            ]
+          }
+        ]
+      }
+    }
+    "#);
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn is_a_diagram() {
+    let folder = Folder::rendered();
+    let arguments = ["west/n1", "east/n2", "--output", "mermaid"];
+    let (code, text) = traced(&folder, &arguments);
+    insta::assert_snapshot!(text, @"
+    sequenceDiagram
+        participant n0 as west/n1
+        participant n1 as east/n2
+        Note over n0: west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+        n0-->>n1: west/n1 dials 198.18.113.12:51820
+        n0->>n1: 10.3.1.2 to 10.1.2.2
+        Note over n1: east/n2 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+        Note over n1: east/n2 delivers it to the pod 10.1.2.2
+        Note over n1: east/n2 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
+        n1-->>n0: through the tunnel that is open
+        n1->>n0: 10.1.2.2 to 10.3.1.2
+        Note over n0: west/n1 takes 10.1.2.2 from that key: it is in 10.1.2.0/24
+        Note over n0: west/n1 delivers it to the pod 10.3.1.2
+        Note over n0: delivered, there and back
+    ");
+    assert_eq!(code, 0);
+    fs::remove_file(folder.path("rendered/east/prod--west.yaml")).unwrap();
+    let (code, text) = traced(&folder, &arguments);
+    insta::assert_snapshot!(text, @"
+    sequenceDiagram
+        participant n0 as west/n1
+        participant n1 as east/n2
+        Note over n0: west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+        n0-xn1: 10.3.1.2 to 10.1.2.2
+        Note over n1: not-accepted: east/n2 does not know west/n1: no Peer of east has its key
+    ");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn says_what_may_have_been_meant() {
+    let folder = Folder::rendered();
+    let told: Vec<String> = [
+        ["wst/n1", "east/n1"],
+        ["west/n11", "east/n1"],
+        ["west/n1", "moon"],
+        ["west/n1", "east"],
+        ["west/n1", "10.1.1.1/24"],
+        ["west/n1", "203.0.113.1"],
+        ["west/n1", "west/n2"],
+        ["west/n1", "east/\u{1b}[2J"],
+    ]
+    .iter()
+    .map(|ends| refused(&folder, ends))
+    .collect();
+    insta::assert_snapshot!(told.concat(), @r"
+    error: FROM: there is no cluster `wst`; did you mean `west`?
+    error: FROM: west has no node `n11`; did you mean `n1`?
+    error: TO: `moon` is neither `CLUSTER/NODE` nor an address; the clusters are east, north, west
+    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or say with `--class` what of it is meant
+    error: TO: there is no cluster `10.1.1.1`; the clusters are east, north, west
+    error: TO: 203.0.113.1 belongs to no node and to no range of any cluster
+    error: both ends are in west; what happens within a cluster is its own Kilo's affair
+    error: TO: east has no node `\u{1b}[2J`; its nodes are `n1`, `n2`
+    ");
+}
+
+#[test]
+fn says_what_is_missing() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    let told = [
+        refused(&folder, &["west/n1", "north/n1"]),
+        refused(&folder, &["west/n1", "east", "--class", "service"]),
+        refused(&folder, &["west/n1", "east/n1", "--peers", "wset=a.yaml"]),
+        refused(&folder, &["west/n1", "east/n1", "--peers", "west=a.yaml"]),
+        refused(&folder, &["west/n1", "east/n1", "--peers", "west"]),
+    ];
+    insta::assert_snapshot!(told.concat(), @"
+    error: TO: there is no snapshot of `north`; `clustermesh snapshot` takes one
+    error: TO: `east` has no address for traffic of the class `service`; name a cluster with a `serviceCIDR`, or an address in it
+    error: --peers: no mesh has a cluster `wset`; did you mean `west`?
+    error: cannot read `a.yaml`: No such file or directory (os error 2)
+    error: invalid value 'west' for '--peers <CLUSTER=FILE>': it is not `CLUSTER=FILE`
+
+    For more information, try '--help'.
+    ");
+    // What is not asked for may be missing.
+    assert_eq!(traced(&folder, &["west/n1", "east/n1"]).0, 0);
+    folder.write("mesh.yaml", "");
+    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: there is no mesh; `clustermesh validate` says more");
+    folder.write("mesh.yaml", "a: [");
+    assert!(refused(&folder, &["west/n1", "east/n1"]).contains("[syntax-error]"));
+}
+
+#[test]
+fn tells_what_cannot_be_read_and_goes_on() {
+    let folder = Folder::rendered();
+    folder.write("rendered/west/broken.yaml", "kind: [");
+    folder.write("rendered/west/bytes.yaml", b"\xff");
+    folder.write(
+        "rendered/west/refused.yaml",
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: { name: mine }\nspec: { allowedIPs: [x], publicKey: y }\n",
+    );
+    folder.write("rendered/west/README.md", "kind: Peer");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(
+        folder.path("mesh.yaml"),
+        folder.path("rendered/west/link.yaml"),
+    )
+    .unwrap();
+    let run = folder.run(&["trace", "west/n1", "east/n1"]);
+    assert_harmless(&run);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[unreadable-manifest]: west: `rendered/west/link.yaml` is not read: it is a symbolic link
+    warning[unreadable-manifest]: west: `rendered/west/bytes.yaml` is not read: it is not UTF-8: the first wrong byte has offset 0
+    warning[unreadable-manifest]: west: `rendered/west/broken.yaml` cannot be read: not YAML: unclosed bracket '['
+     --> rendered/west/broken.yaml:1:7
+      |
+    1 | kind: [
+      |       ^
+    warning[refused-peer]: west: mine is refused by the API server: spec.publicKey is not a string
+     --> rendered/west/refused.yaml:1:1
+      |
+    1 | apiVersion: kilo.squat.ai/v1alpha1
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    ");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn nothing_foreign_steers_terminals_or_diagrams() {
+    let folder = Folder::mesh();
+    let name = "n1;\u{1b}[2J\n##[add-mask]x end <b>`%%\"";
+    let mut hostile = node(1, 1);
+    hostile["name"] = json!(name);
+    folder.keep("east", &[hostile]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    for format in ["human", "json", "mermaid"] {
+        let (_, text) = traced(&folder, &["10.1.1.2", "west/n1", "--output", format]);
+        assert!(!text.contains("##["), "{text}");
+        if format == "mermaid" {
+            assert!(text.contains("participant n0 as east/n1#59;"), "{text}");
+            assert!(!text.contains(['`', '<', '%', '"']), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(project().join("README.md")).unwrap();
+    let (_, shown) = readme.split_once("$ clustermesh trace ").unwrap();
+    let (arguments, shown) = shown.split_once('\n').unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let run = clustermesh(
+        &project().join("examples/quickstart"),
+        &[&["trace"], arguments.as_slice()].concat(),
+    );
+    assert_eq!(run.stdout, shown);
+}

@@ -1,0 +1,92 @@
+//! `verify`: what holds, and what is said where it does not.
+
+use super::*;
+use crate::support::{clustermesh, project};
+
+const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
+
+fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    let run = folder.run(&[&["verify"], arguments].concat());
+    assert_harmless(&run);
+    (run.code, run.stdout)
+}
+
+#[test]
+fn proves_what_is_rendered() {
+    let (code, text) = verified(&Folder::rendered(), &[]);
+    insta::assert_snapshot!(text, @"
+    FROM   TO     pod → pod
+    east   north  4/4
+    east   west   4/4
+    north  east   4/4
+    north  west   4/4
+    west   east   4/4
+    west   north  4/4
+
+    24 of 24 promised pairs hold, there and back
+    ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn shows_the_smallest_packet_that_is_stolen() {
+    let folder = Folder::rendered();
+    folder.edit(
+        WEST_OF_EAST,
+        "\"10.1.2.0/24\"",
+        "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"",
+    );
+    let (code, text) = verified(&folder, &[]);
+    insta::assert_snapshot!(text, @r#"
+    FROM   TO     pod → pod
+    east   north  4/4
+    east   west   2/4
+    north  east   4/4
+    north  west   4/4
+    west   east   2/4
+    west   north  4/4
+
+    error[source-rejected]: east: 10.1.1.0 → 10.3.1.0 (east → west): west/n1 drops it: there, the source 10.1.1.0 belongs by 10.1.1.0/25 to the Peer prod--east--n2, and not to east/n1; 2 promised pairs fail like this (east → west; to pods of west/n1, pods of west/n2)
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    12 |   - "10.1.1.0/24"
+       |     ------------- the Peer of the sender
+    ...
+    31 |   - "10.1.1.0/25"
+       |     ^^^^^^^^^^^^^ has the source
+    help: render, and let the cluster apply it; `clustermesh validate` says what is left out
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 sends 10.1.1.0 by 10.1.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1)
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.1.1.0/25"
+       |     ^^^^^^^^^^^^^ takes it
+    help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+    20 of 24 promised pairs hold, there and back
+    "#);
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn fails_where_more_is_reached_than_was_promised() {
+    let folder = Folder::rendered();
+    folder.edit(
+        WEST_OF_EAST,
+        "\"10.1.2.0/24\"",
+        "\"10.1.2.0/24\"\n  - \"172.30.0.0/16\"",
+    );
+    let (code, text) = verified(&folder, &["--output", "json"]);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(code, 1);
+    assert_eq!(value["holds"], false);
+    assert_eq!(value["failures"], json!([]));
+    assert_eq!(value["findings"][0]["rule"], "unpromised-reach");
+    assert_eq!(value["findings"][0]["places"][0]["file"], WEST_OF_EAST);
+}
+
+#[test]
+fn holds_for_every_example_that_is_right() {
+    for example in ["quickstart", "hub-and-spokes", "multi-cloud-location"] {
+        let run = clustermesh(&project().join("examples").join(example), &["verify"]);
+        assert_eq!(run.code, 0, "{example}: {}{}", run.stdout, run.stderr);
+    }
+}
