@@ -333,12 +333,12 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
         }
         Networks::Flat { allowed } => {
             for range in allowed {
-                let owner = if is_pool(range.cidr, model) {
+                let whose = if is_pool(range.cidr, model) {
                     Owner::Pool
                 } else {
                     Owner::Network
                 };
-                declare(std::slice::from_ref(range), owner);
+                declare(std::slice::from_ref(range), whose);
             }
         }
     }

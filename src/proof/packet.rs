@@ -292,6 +292,7 @@ impl Ending {
 
 impl Packet {
     /// Returns the answer to a packet that got to `receiver`.
+    #[must_use]
     pub fn answer(&self, receiver: At) -> Self {
         let from = match self.to {
             Goal::Node(at) => at,

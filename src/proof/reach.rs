@@ -7,7 +7,7 @@
 //! between two classes holds for all of them. Where nodes of one cluster see something differently, it
 //! is looked at from each of them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::fabric::{At, Fabric, Owner, Site};
@@ -206,24 +206,24 @@ impl<'f, 'a> Reach<'f, 'a> {
         (to, receives): (usize, &dyn Fn(&Parcel) -> bool),
     ) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
-        for sender in self.kin(from, to) {
-            let senders: Vec<Parcel> = sender.parcels.iter().copied().filter(sends).collect();
-            if senders.is_empty() || !matches!(sender.class, Class::Pod | Class::Node) {
+        for source in self.kin(from, to) {
+            let senders: Vec<Parcel> = source.parcels.iter().copied().filter(sends).collect();
+            if senders.is_empty() || !matches!(source.class, Class::Pod | Class::Node) {
                 continue;
             }
-            for receiver in self.kin(to, from) {
-                let receivers = receiver.parcels.iter().copied();
-                let receivers: Vec<Parcel> = receivers.filter(receives).collect();
-                if receivers.is_empty() || sender.family() != receiver.family() {
+            for target in self.kin(to, from) {
+                let parcels = target.parcels.iter().copied();
+                let wanted: Vec<Parcel> = parcels.filter(receives).collect();
+                if wanted.is_empty() || source.family() != target.family() {
                     continue;
                 }
-                let pair = ((from, sender), (to, receiver));
-                if sender.is_uniform() && receiver.is_uniform() {
-                    verdicts.extend(self.verdict(pair, senders.clone(), receivers));
+                let pair = ((from, source), (to, target));
+                if source.is_uniform() && target.is_uniform() {
+                    verdicts.extend(self.verdict(pair, senders.clone(), wanted));
                     continue;
                 }
                 for &one in &senders {
-                    for &other in &receivers {
+                    for &other in &wanted {
                         verdicts.extend(self.verdict(pair, vec![one], vec![other]));
                     }
                 }
@@ -337,7 +337,7 @@ impl Eye<'_, '_> {
                 let known = self.known.get(peer).copied();
                 is_uniform &= known.is_none_or(|it| it.is_uniform);
                 match known.map(|it| it.holder) {
-                    Some(Holding::One(at)) if self.is_meant(number, home, parcel, at) => {
+                    Some(Holding::One(at)) if is_meant(number, home, parcel, at) => {
                         let link = known.map(|it| it.link);
                         (Select::Right, Some(at), link)
                     }
@@ -370,12 +370,6 @@ impl Eye<'_, '_> {
             ),
             unique,
         }
-    }
-
-    /// Returns whether a Peer that leads to `at` leads to the parcel.
-    fn is_meant(&self, number: usize, home: &Site, parcel: Parcel, at: At) -> bool {
-        let segment = parcel.owner.node().map(|node| home.segment(node));
-        at.site == number && segment.is_none_or(|it| it.is_some() && home.segment(at.node) == it)
     }
 
     /// Returns what there is of a Peer with the key of a node.
@@ -441,6 +435,12 @@ impl Eye<'_, '_> {
         };
         (selected, is_same)
     }
+}
+
+/// Returns whether a Peer that leads to `at` leads to the parcel.
+fn is_meant(number: usize, home: &Site, parcel: Parcel, at: At) -> bool {
+    let segment = parcel.owner.node().map(|node| home.segment(node));
+    at.site == number && segment.is_none_or(|it| it.is_some() && home.segment(at.node) == it)
 }
 
 /// Which nodes of a cluster have some addresses beside them.
@@ -583,12 +583,11 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     if is_one {
         return vec![span];
     }
-    let mut starts: BTreeMap<u128, ()> = BTreeMap::new();
-    starts.insert(span.first, ());
+    let mut starts = BTreeSet::from([span.first]);
     let mut cut = |inner: Span| {
-        starts.insert(inner.first.max(span.first), ());
+        starts.insert(inner.first.max(span.first));
         if inner.last < span.last && span.first <= inner.last {
-            starts.insert(inner.last + 1, ());
+            starts.insert(inner.last + 1);
         }
     };
     spans(&viewer.model.tunnels, span).for_each(&mut cut);
@@ -596,7 +595,7 @@ pub fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     spans(viewer.connections(), span).for_each(&mut cut);
     spans(home.connections(), span).for_each(&mut cut);
     spans(&viewer.owned, span).for_each(&mut cut);
-    let starts: Vec<u128> = starts.into_keys().collect();
+    let starts: Vec<u128> = starts.into_iter().collect();
     let ends = starts.iter().skip(1).map(|it| it - 1).chain([span.last]);
     let both = starts.iter().zip(ends);
     both.map(|(&first, last)| Span {

@@ -219,13 +219,13 @@ impl Fabric<'_> {
     fn of_cluster(&self, number: usize, class: Class) -> Result<End, NoEnd> {
         let site = self.site(number);
         let name = site.map_or_else(String::new, |it| it.cluster.to_string());
-        let owned = site.into_iter().flat_map(|site| {
+        let ranges = site.into_iter().flat_map(|site| {
             let all = site.owned.iter();
             all.filter_map(|(range, owners)| Some((range, *owners.first()?)))
         });
         let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
         let mut of_class =
-            owned.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
+            ranges.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
         // Within the range, nodes may have some of their own.
         let found = of_class.find_map(|(range, owner)| {
             let pieces = site?.owned.pieces(Span::of(range));
