@@ -56,12 +56,15 @@ struct Figures {
     render: Vec<f64>,
 }
 
+/// A file: its name and its text.
+type Manifest = (Arc<str>, Arc<str>);
+
 /// Everything that a proof is made from, as texts.
 struct Input {
     meshes: Vec<Mesh>,
     snapshots: BTreeMap<String, Snapshot>,
-    /// By cluster: name and text.
-    manifests: BTreeMap<String, Vec<(Arc<str>, Arc<str>)>>,
+    /// By cluster.
+    manifests: BTreeMap<String, Vec<Manifest>>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -198,7 +201,7 @@ fn followed(fabric: &Fabric) -> u64 {
     arrived
 }
 
-fn texts(folder: &Path) -> anyhow::Result<Vec<(Arc<str>, Arc<str>)>> {
+fn texts(folder: &Path) -> anyhow::Result<Vec<Manifest>> {
     let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<anyhow::Result<Vec<PathBuf>>>()?;
     paths.retain(|path| !path.ends_with("kustomization.yaml"));

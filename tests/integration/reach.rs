@@ -11,7 +11,7 @@ use clustermesh::proof::fabric::{At, Fabric, Owner, Site};
 use clustermesh::proof::packet::{Goal, Packet, Session};
 use clustermesh::proof::prefixes::Span;
 use clustermesh::proof::reach::{Parcel, Reach, parcels};
-use clustermesh::proof::trace::Class;
+use clustermesh::proof::trace::{Class, Trace};
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -39,6 +39,7 @@ struct Cluster {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
 struct Spec {
     location: &'static str,
     /// The last part of its internal address; all clusters share one network.
@@ -195,7 +196,6 @@ fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
     let spec = &mut peers[peer]["spec"];
     let ranges = spec["allowedIPs"].as_array_mut().unwrap();
     match fault {
-        Fault::Remove => {}
         Fault::Copy => {
             let mut copy = peers[peer].clone();
             copy["metadata"]["name"] = json!(format!("zz-{}", peers.len()));
@@ -209,7 +209,7 @@ fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
         Fault::Lose(index) if 1 < ranges.len() => {
             ranges.remove(index.index(ranges.len()));
         }
-        Fault::Range(..) | Fault::Lose(_) => {}
+        Fault::Remove | Fault::Range(..) | Fault::Lose(_) => {}
         Fault::Key(number) => spec["publicKey"] = json!(key(*number)),
         Fault::Endpoint(host) => {
             spec["endpoint"] = json!({ "dnsOrIP": { "ip": host }, "port": 51820 });
@@ -396,7 +396,7 @@ proptest! {
                     for sender in &verdict.senders {
                         for receiver in &verdict.receivers {
                             let key = (sender.owner, sender.span.first, receiver.owner, receiver.span.first);
-                            let endings = verdict.traces.iter().map(|it| it.verdict()).collect();
+                            let endings = verdict.traces.iter().map(Trace::verdict).collect();
                             prop_assert!(proved.insert(key, endings).is_none(), "twice: {:?}", key);
                         }
                     }
