@@ -45,6 +45,15 @@ pub struct Piece {
     pub slot: Option<usize>,
 }
 
+/// What a table has to say of some addresses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Look {
+    /// The longest prefix that holds all of them.
+    pub longest: Option<usize>,
+    /// Whether it says the same of each: nothing begins or ends among them.
+    pub is_whole: bool,
+}
+
 impl Span {
     /// Returns the addresses of a range.
     pub fn of(cidr: Cidr) -> Self {
@@ -68,12 +77,6 @@ impl Span {
     /// Returns whether all of `inner` is in this.
     pub fn holds(self, inner: Self) -> bool {
         self.family == inner.family && self.first <= inner.first && inner.last <= self.last
-    }
-
-    /// Returns whether a prefix says all of it.
-    pub fn is_range(self) -> bool {
-        let others = self.last - self.first;
-        others & others.wrapping_add(1) == 0 && self.first & others == 0
     }
 
     /// Returns the first address.
@@ -179,6 +182,31 @@ impl<T> Prefixes<T> {
                 }
             }
         })
+    }
+
+    /// Returns what there is to `span` with one search.
+    pub fn look(&self, span: Span) -> Look {
+        let behind = self.slots.partition_point(|it| {
+            (it.span.family, it.span.first) < (span.family, span.first)
+                || (it.span.family, it.span.first) == (span.family, span.first)
+                    && span.last <= it.span.last
+        });
+        let next = self.slots.get(behind).map(|it| it.span);
+        let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
+        let mut look = Look {
+            longest: None,
+            is_whole: !begins,
+        };
+        let mut slot = behind.checked_sub(1);
+        while let Some(found) = slot.and_then(|it| self.slots.get(it)) {
+            if found.span.holds(span) {
+                look.longest = slot;
+                break;
+            }
+            look.is_whole &= found.span.family != span.family || found.span.last < span.first;
+            slot = found.parent;
+        }
+        look
     }
 
     /// Returns the slots of the ranges that lie in `span`, one equal to it included.
@@ -330,6 +358,7 @@ mod tests {
             for asked in asked {
                 let span = Span::of(asked);
                 prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
+                prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
                 prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));
                 let inner = prefixes.within(span).filter_map(|it| prefixes.get(it));
                 let inner: usize = inner.map(|it| it.1.len()).sum();
@@ -338,7 +367,10 @@ mod tests {
                 let around: usize = around.map(|it| it.1.len()).sum();
                 prop_assert_eq!(around, ranges.iter().filter(|it| it.contains(asked)).count());
                 let mut next = span.first;
-                for piece in prefixes.pieces(span) {
+                let pieces = prefixes.pieces(span);
+                prop_assert!(!prefixes.look(span).is_whole || pieces.len() == 1);
+                for piece in pieces {
+                    prop_assert!(prefixes.look(piece.span).is_whole);
                     prop_assert_eq!(piece.span.first, next);
                     next = piece.span.last + 1;
                     for number in [piece.span.first, piece.span.last] {

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
-use clustermesh::proof::reach::{Reach, Seen};
+use clustermesh::proof::reach::{Reach, Scene, Seen};
 use clustermesh::proof::verify::verify;
 use clustermesh::rules::{Finding, Purpose, verified};
 use rayon::prelude::*;
@@ -64,9 +64,10 @@ pub(crate) fn run(
     }
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     let fabric = applied.fabric(&evidence);
+    let scene = Scene::new(&fabric);
     let seen: Vec<Seen> = (0..fabric.sites.len())
         .into_par_iter()
-        .map(|site| Seen::from(&fabric, site))
+        .map(|site| scene.seen(site))
         .collect();
     let reach = Reach::assemble(&fabric, seen);
     let verification = verify(&reach, &evidence.meshes);

@@ -1,0 +1,89 @@
+//! Homes: what a cluster is sent packets for, as it is whoever looks at it.
+
+use super::parcel::{Parcel, parcels};
+use crate::proof::fabric::{Fabric, Site};
+use crate::proof::model::Tunnel;
+use crate::proof::own::Leader;
+use crate::proof::prefixes::Span;
+use crate::proof::trace::Class;
+
+/// All parcels of a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) plots: Vec<Plot>,
+}
+
+/// A parcel, and what its own cluster says of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plot {
+    pub(super) parcel: Parcel,
+    pub(super) class: Class,
+    /// The segment of its owner, if that is a node.
+    pub(super) segment: Option<usize>,
+    /// Who leads that.
+    pub(super) leader: Option<Leader>,
+    /// The leader's key.
+    pub(super) key: Option<[u8; 32]>,
+    /// Whether its own cluster does the same with all of it.
+    pub(super) is_whole: bool,
+    /// What it does with a packet for it that gets to its segment, where it is whole and there is one.
+    pub(super) deliver: Option<Deliver>,
+}
+
+/// What the cluster of some addresses does with a packet for them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Deliver {
+    Takes,
+    /// This range has other claims.
+    Sends(usize),
+}
+
+impl Home {
+    pub(super) fn of(fabric: &Fabric, number: usize) -> Self {
+        let plots = fabric.site(number).map(plots);
+        let plots = plots.unwrap_or_default();
+        Self { plots }
+    }
+}
+
+fn plots(site: &Site) -> Vec<Plot> {
+    let parcels = parcels(site).into_iter();
+    parcels.filter_map(|parcel| plot(site, parcel)).collect()
+}
+
+fn plot(site: &Site, parcel: Parcel) -> Option<Plot> {
+    let segment = parcel.owner.node().and_then(|node| site.segment(node));
+    let leader = segment.and_then(|it| site.leader(it));
+    let speaker = leader.and_then(|it| site.node(it.node()));
+    let is_whole = parcel.span.first == parcel.span.last
+        || site.model.tunnels.look(parcel.span).is_whole
+            && site.connections().look(parcel.span).is_whole;
+    let deliver = segment.filter(|_| is_whole);
+    Some(Plot {
+        parcel,
+        class: parcel.owner.class()?,
+        segment,
+        leader,
+        key: speaker.and_then(|it| it.kilo.key),
+        is_whole,
+        deliver: deliver.map(|segment| Deliver::of(site, Some(segment), parcel, parcel.span)),
+    })
+}
+
+impl Deliver {
+    /// Returns what a cluster does with packets for some of a parcel of its own that arrive in a
+    /// segment.
+    pub(super) fn of(home: &Site, segment: Option<usize>, parcel: Parcel, span: Span) -> Self {
+        let tunnels = &home.model.tunnels;
+        let slot = tunnels.around(span).next();
+        let Some((slot, (_, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
+            return Self::Takes;
+        };
+        let is_own = |it: Tunnel| segment.is_some_and(|segment| it == Tunnel::Segment(segment));
+        if parcel.owner.class() == Some(Class::Service) || claims.iter().all(|it| is_own(it.tunnel))
+        {
+            return Self::Takes;
+        }
+        Self::Sends(slot)
+    }
+}

@@ -1,0 +1,112 @@
+//! What a cluster's Peers come to, whatever is sent through them.
+
+use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::model::{Dial, Tunnel};
+use crate::proof::peers::Standing;
+use crate::wireguard::Host;
+
+/// What a cluster knows of a Peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) holding: Holding,
+    /// The tunnel with the one who has the key.
+    pub(super) link: Link,
+    /// Whether all of the cluster's nodes say the same of it.
+    pub(super) is_uniform: bool,
+}
+
+/// Who has the key of a Peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Holding {
+    Nobody,
+    One(At),
+    Many,
+}
+
+/// A cluster's tunnel with a node of another one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Link {
+    None,
+    /// It depends on order or time which Peer it is.
+    Doubt,
+    /// Not the leader of its segment.
+    Silent,
+    One(Dialled),
+}
+
+/// Whether a cluster gets there where it dials.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Dialled {
+    Yes,
+    No,
+    Loops(usize),
+}
+
+impl Known {
+    /// Returns what a cluster knows of each of its Peers.
+    pub(super) fn all(fabric: &Fabric, site: &Site) -> Vec<Self> {
+        let peers = 0..site.model.peers.len();
+        peers.map(|peer| Self::of(fabric, site, peer)).collect()
+    }
+
+    fn of(fabric: &Fabric, site: &Site, peer: usize) -> Self {
+        let key = site.model.key(Tunnel::Peer(peer));
+        let holding = match key.map_or(&[][..], |key| fabric.holders(&key)) {
+            [] => Holding::Nobody,
+            [one] => Holding::One(*one),
+            _ => Holding::Many,
+        };
+        let (link, is_uniform) = match holding {
+            Holding::One(at) => Link::of(fabric, site, peer, at),
+            Holding::Nobody | Holding::Many => (Link::None, true),
+        };
+        Self {
+            holding,
+            link,
+            is_uniform,
+        }
+    }
+}
+
+impl Link {
+    /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
+    /// all nodes of the cluster.
+    pub(super) fn of(fabric: &Fabric, site: &Site, peer: usize, at: At) -> (Self, bool) {
+        let tunnel = Tunnel::Peer(peer);
+        let share = site.model.share(peer);
+        let has_secret = share.is_some_and(|it| it.translation.preshared_key.is_some());
+        let may_loop = match site.model.endpoint(tunnel).map(|it| &it.host) {
+            Some(Host::Ip(address)) => site.model.tunnels.holding(*address).next().is_some(),
+            Some(Host::Dns(_)) | None => false,
+        };
+        let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
+        let standing = site.model.peers.get(peer).map(|it| &it.standing);
+        let is_certain = matches!(standing, Some(Standing::Certain(_)));
+        let key = site.model.key(tunnel).unwrap_or_default();
+        let leads = fabric.site(at.site).is_some_and(|home| {
+            let leader = home.segment(at.node).and_then(|it| home.leader(it));
+            leader.is_some_and(|it| it.node() == at.node)
+        });
+        let link = if !is_certain || 1 < site.peers_with(&key).len() {
+            Self::Doubt
+        } else if leads {
+            Self::One(Dialled::of(fabric, site, peer, at))
+        } else {
+            Self::Silent
+        };
+        (link, is_uniform)
+    }
+}
+
+impl Dialled {
+    fn of(fabric: &Fabric, site: &Site, peer: usize, at: At) -> Self {
+        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
+        let answers = || endpoint.is_some_and(|it| fabric.answers(it, at));
+        match site.model.dial(0, Tunnel::Peer(peer)) {
+            Dial::Name(_) => Self::Yes,
+            Dial::Address(_) if answers() => Self::Yes,
+            Dial::Loops(slot) if answers() => Self::Loops(slot),
+            Dial::Address(_) | Dial::Loops(_) | Dial::Unknown => Self::No,
+        }
+    }
+}

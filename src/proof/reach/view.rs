@@ -1,0 +1,316 @@
+//! Views: everything about some addresses of one cluster that the way of a packet from another one to
+//! them, or from them to it, hangs on.
+
+use super::home::{Deliver, Home, Plot};
+use super::known::{Holding, Known, Link};
+use super::parcel::{Parcel, pieces};
+use crate::net::Family;
+use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::model::{Holder, Tunnel};
+use crate::proof::own::Leader;
+use crate::proof::packet::stays;
+use crate::proof::prefixes::{Look, Span};
+use crate::proof::trace::Class;
+
+/// How one cluster sees the others.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// By number of the other cluster: what is alike in it.
+    pub(super) others: Vec<Vec<Kin>>,
+}
+
+/// Addresses of one cluster that another one sees alike.
+#[derive(Clone, Debug)]
+pub(super) struct Kin {
+    pub(super) class: Class,
+    /// How each piece of them is seen, in the order of addresses.
+    views: Vec<View>,
+    /// Whose they are.
+    pub(super) parcels: Vec<Parcel>,
+}
+
+/// How a piece of a parcel is seen.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct View {
+    family: Family,
+    select: Select,
+    /// The tunnel that packets for it take.
+    onward: Link,
+    /// The tunnel with whoever speaks for it, in which its packets come.
+    back: Link,
+    /// Whether what comes in that tunnel is taken for its own.
+    is_believed: bool,
+    deliver: Deliver,
+    /// Whether whoever speaks for it calls others unasked.
+    calls: bool,
+    /// Whether it is certain who does.
+    is_led: bool,
+    /// A number of its own where nodes of the cluster that looks see it differently.
+    unique: Option<usize>,
+}
+
+/// Where the cluster that looks would send a packet.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Select {
+    NoRoute,
+    Shadow,
+    /// It is not certain who has this range.
+    Contested(usize),
+    /// More than one node has the key of this Peer.
+    Shared(usize),
+    Unknown(usize),
+    Thief(usize),
+    Right,
+}
+
+impl Seen {
+    /// Looks at all clusters from one of them.
+    pub(super) fn from(fabric: &Fabric, homes: &[Home], viewer: usize) -> Self {
+        let Some(site) = fabric.site(viewer) else {
+            return Self { others: Vec::new() };
+        };
+        let known = Known::all(fabric, site);
+        let mut eye = Eye {
+            fabric,
+            site,
+            known: &known,
+            unique: 0,
+        };
+        let all = fabric.sites.iter().zip(homes).enumerate();
+        let others = all.map(|(number, (home, facts))| {
+            let mut kin = Vec::new();
+            if number != viewer {
+                for plot in &facts.plots {
+                    eye.sort((number, home), plot, &mut kin);
+                }
+            }
+            kin
+        });
+        Self {
+            others: others.collect(),
+        }
+    }
+}
+
+impl Kin {
+    /// Returns whether all nodes of the cluster that looks see it so.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.views.iter().all(|view| view.unique.is_none())
+    }
+
+    pub(super) fn family(&self) -> Option<Family> {
+        Some(self.views.first()?.family)
+    }
+}
+
+/// Who looks.
+struct Eye<'e, 'a> {
+    fabric: &'e Fabric<'a>,
+    site: &'e Site<'a>,
+    known: &'e [Known],
+    unique: usize,
+}
+
+/// What the tables of the cluster that looks say of some addresses.
+#[derive(Clone, Copy)]
+struct Looks {
+    owned: Look,
+    connected: Look,
+    tunnels: Look,
+}
+
+/// Which nodes of a cluster have some addresses beside them.
+enum Connected {
+    Nobody,
+    Some,
+    /// All of them alike; one of them.
+    All(usize),
+}
+
+impl Eye<'_, '_> {
+    /// Puts a parcel to those that are seen like it.
+    fn sort(&mut self, (number, home): (usize, &Site), plot: &Plot, kin: &mut Vec<Kin>) {
+        let span = plot.parcel.span;
+        let looks = self.look(span);
+        let is_whole = span.first == span.last || plot.is_whole && looks.is_whole();
+        let (one, several);
+        let views = if is_whole {
+            one = [self.view((number, home), plot, (span, looks))];
+            &one[..]
+        } else {
+            let mut views = Vec::new();
+            for piece in pieces(self.site, home, span) {
+                let looks = self.look(piece);
+                views.push(self.view((number, home), plot, (piece, looks)));
+            }
+            several = views;
+            &several[..]
+        };
+        let mut alike = kin.iter_mut();
+        match alike.find(|it| it.class == plot.class && it.views == views) {
+            Some(alike) => alike.parcels.push(plot.parcel),
+            None => kin.push(Kin {
+                class: plot.class,
+                views: views.to_vec(),
+                parcels: vec![plot.parcel],
+            }),
+        }
+    }
+
+    fn look(&self, span: Span) -> Looks {
+        Looks {
+            owned: self.site.owned.look(span),
+            connected: self.site.connections().look(span),
+            tunnels: self.site.model.tunnels.look(span),
+        }
+    }
+
+    fn view(
+        &mut self,
+        (number, home): (usize, &Site),
+        plot: &Plot,
+        (span, looks): (Span, Looks),
+    ) -> View {
+        let (selected, mut is_uniform) = self.select(span, looks);
+        let mut onward = Link::None;
+        // Who speaks for the addresses, as far as the cluster that looks is concerned.
+        let mut speaker = plot.leader.map(|it| At {
+            site: number,
+            node: it.node(),
+        });
+        let leader = speaker;
+        let select = match selected {
+            Err(select) => select,
+            Ok(peer) => {
+                let known = self.known.get(peer).copied();
+                is_uniform &= known.is_none_or(|it| it.is_uniform);
+                match known.map(|it| (it.holding, it.link)) {
+                    Some((Holding::One(at), link)) if is_meant((number, home), plot, at) => {
+                        (onward, speaker) = (link, Some(at));
+                        Select::Right
+                    }
+                    Some((Holding::One(_), _)) => Select::Thief(peer),
+                    Some((Holding::Many, _)) => Select::Shared(peer),
+                    Some((Holding::Nobody, _)) | None => Select::Unknown(peer),
+                }
+            }
+        };
+        let is_alone = matches!(onward, Link::One(_) | Link::Silent);
+        let (back, is_believed) = if is_alone && (leader.is_none() || leader == speaker) {
+            (onward, true)
+        } else {
+            let (peer, link, is_same) = self.peer_of(leader, plot);
+            is_uniform &= is_same;
+            (link, peer.is_some_and(|peer| selected == Ok(peer)))
+        };
+        let segment = || speaker.and_then(|it| home.segment(it.node));
+        let leads = || segment().and_then(|it| home.leader(it));
+        let unique = (!is_uniform).then(|| {
+            self.unique += 1;
+            self.unique
+        });
+        View {
+            family: span.family,
+            select,
+            onward,
+            back,
+            is_believed,
+            deliver: plot.deliver.unwrap_or_else(|| {
+                Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span)
+            }),
+            calls: speaker
+                .and_then(|it| home.node(it.node))
+                .is_some_and(|it| 0 < it.keepalive),
+            is_led: !matches!(plot.leader.or_else(leads), Some(Leader::Ambiguous(_))),
+            unique,
+        }
+    }
+
+    /// Returns the Peer with the key of whoever leads the segment of a parcel, the tunnel, and whether
+    /// all nodes see that alike.
+    fn peer_of(&self, leader: Option<At>, plot: &Plot) -> (Option<usize>, Link, bool) {
+        let peers = plot.key.map_or(&[][..], |key| self.site.peers_with(&key));
+        match (peers.first(), leader) {
+            (Some(&peer), Some(at)) => {
+                let (link, is_uniform) = Link::of(self.fabric, self.site, peer, at);
+                (Some(peer), link, is_uniform)
+            }
+            _ => (None, Link::None, true),
+        }
+    }
+
+    /// Returns which nodes have these addresses beside them.
+    fn connected(&self, look: Look) -> Connected {
+        let connections = self.site.connections();
+        let Some((_, nodes)) = look.longest.and_then(|slot| connections.get(slot)) else {
+            return Connected::Nobody;
+        };
+        match nodes.first() {
+            Some(first) if nodes.len() == self.site.model.own.nodes.len() => Connected::All(*first),
+            _ => Connected::Some,
+        }
+    }
+
+    /// Returns the Peer that a packet to these addresses would be given to, and whether that is so on
+    /// all nodes.
+    fn select(&self, span: Span, looks: Looks) -> (Result<usize, Select>, bool) {
+        let owner = looks.owned.longest.and_then(|it| self.site.owned.get(it));
+        let owner = owner.and_then(|(_, owners)| owners.first());
+        if owner == Some(&Owner::Services) {
+            return (Err(Select::Shadow), true);
+        }
+        // No other node has what is a node's own.
+        let is_somebody = matches!(owner, Some(Owner::Node(_) | Owner::Tunnel(_)));
+        let is_same = match self.connected(looks.connected) {
+            _ if is_somebody => false,
+            Connected::All(node) if stays_at(self.site, node, span) => {
+                return (Err(Select::Shadow), true);
+            }
+            Connected::Nobody | Connected::All(_) => true,
+            Connected::Some => false,
+        };
+        let tunnels = &self.site.model.tunnels;
+        let Some((slot, (_, claims))) = looks
+            .tunnels
+            .longest
+            .and_then(|slot| Some((slot, tunnels.get(slot)?)))
+        else {
+            return (Err(Select::NoRoute), is_same);
+        };
+        let is_same = is_same
+            && claims.iter().all(|claim| match claim.tunnel {
+                Tunnel::Peer(peer) => !self.site.has_own_key(peer),
+                Tunnel::Segment(_) => false,
+            });
+        let selected = match self.site.model.holder(0, slot) {
+            Some(Holder::Certain(claim)) => match claim.tunnel {
+                Tunnel::Peer(peer) => Ok(peer),
+                Tunnel::Segment(_) => Err(Select::Shadow),
+            },
+            Some(Holder::Ambiguous(_)) => Err(Select::Contested(slot)),
+            None => Err(Select::NoRoute),
+        };
+        (selected, is_same)
+    }
+}
+
+impl Looks {
+    fn is_whole(self) -> bool {
+        self.owned.is_whole && self.connected.is_whole && self.tunnels.is_whole
+    }
+}
+
+/// Returns whether a Peer that leads to `at` leads to the parcel.
+fn is_meant((number, home): (usize, &Site), plot: &Plot, at: At) -> bool {
+    at.site == number
+        && plot
+            .parcel
+            .owner
+            .node()
+            .is_none_or(|_| plot.segment.is_some() && home.segment(at.node) == plot.segment)
+}
+
+fn stays_at(site: &Site, node: usize, span: Span) -> bool {
+    let at = At { site: 0, node };
+    stays(site, at, span.first_address()).is_err()
+}
