@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::applied::File;
-use super::flaw::FlawKind;
-use super::model::{Model, Tunnel};
+use super::model::Model;
 use super::own::{Leader, OwnNode, Target, WireguardIp};
 use super::prefixes::{Prefixes, Span};
 use crate::granularity::Granularity;
@@ -89,13 +88,6 @@ impl<'a> Site<'a> {
             topology_label: &entry.topology_label,
         };
         let model = Model::new(target, files);
-        let refused = model.flaws().into_iter().find_map(|flaw| {
-            let is_refused = matches!(flaw.kind, FlawKind::HostBits | FlawKind::Family(_));
-            match flaw.claim.tunnel {
-                Tunnel::Peer(peer) if is_refused => Some((peer, flaw.claim.index)),
-                _ => None,
-            }
-        });
         let mut by_key: BTreeMap<[u8; 32], Vec<usize>> = BTreeMap::new();
         for (number, peer) in model.peers.iter().enumerate() {
             if let Some(share) = peer.share() {
@@ -114,7 +106,7 @@ impl<'a> Site<'a> {
             owned: owned(entry, &model),
             connected: connected(&model),
             doors: doors(snapshot, &model),
-            refused,
+            refused: model.refused(),
             by_key,
             own_keys,
             model,

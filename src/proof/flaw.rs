@@ -48,13 +48,7 @@ impl Model<'_> {
     /// Finds what is wrong with the ranges that Peers keep; of several nodes that it is wrong on, the
     /// first is named.
     pub fn flaws(&self) -> Vec<Flaw> {
-        let local = self.local();
-        let of_family = [Family::V4, Family::V6].map(|wanted| {
-            let internal = self.own.nodes.iter().map(|it| it.kilo.internal_address());
-            let mut internal = internal.enumerate();
-            let found = internal.find(|(_, it)| it.is_some_and(|it| family(it) == wanted));
-            (wanted, found.map(|(node, _)| node))
-        });
+        let (local, missing) = (self.local(), self.without_route());
         let mut flaws = Vec::new();
         for (number, peer) in self.peers.iter().enumerate() {
             for kept in peer.share().into_iter().flat_map(|it| &it.kept) {
@@ -65,10 +59,9 @@ impl Model<'_> {
                 };
                 let range = kept.allowed.interface.network;
                 let is_masked = kept.allowed.interface.is_network();
-                let others = of_family.iter().filter(|it| it.0 != range.family());
                 let kinds = [
                     (!is_masked).then_some(FlawKind::HostBits),
-                    others.filter_map(|it| it.1).map(FlawKind::Family).next(),
+                    missing(range.family()).map(FlawKind::Family),
                     collision(&local, range),
                     self.segment_with(range).map(FlawKind::OfSegment),
                 ];
@@ -76,6 +69,34 @@ impl Model<'_> {
             }
         }
         flaws
+    }
+
+    /// Finds the first Peer, and which of its allowed IPs, with a range that a kernel refuses to route:
+    /// one with host bits, or of the other family than a node's internal address.
+    pub fn refused(&self) -> Option<(usize, usize)> {
+        let missing = self.without_route();
+        self.peers.iter().enumerate().find_map(|(number, peer)| {
+            let mut kept = peer.share()?.kept.iter();
+            let refused = kept.find(|kept| {
+                let interface = kept.allowed.interface;
+                !interface.is_network() || missing(interface.network.family()).is_some()
+            });
+            Some((number, refused?.index))
+        })
+    }
+
+    /// Returns which node, the first of them, gets no route to a range of a family.
+    fn without_route(&self) -> impl Fn(Family) -> Option<usize> {
+        let [v4, v6] = [Family::V4, Family::V6].map(|wanted| {
+            let internal = self.own.nodes.iter().map(|it| it.kilo.internal_address());
+            let mut internal = internal.enumerate();
+            let found = internal.find(|(_, it)| it.is_some_and(|it| family(it) == wanted));
+            found.map(|(node, _)| node)
+        });
+        move |family| match family {
+            Family::V4 => v6,
+            Family::V6 => v4,
+        }
     }
 
     /// Finds the Peers that have the key of a node of the cluster, with the node.

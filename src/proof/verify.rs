@@ -118,9 +118,29 @@ pub fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
     })
 }
 
+/// Which clusters are linked, by their numbers.
+struct Links(Vec<Vec<bool>>);
+
+impl Links {
+    fn of(fabric: &Fabric, meshes: &[Mesh]) -> Self {
+        let row = |one: &Site| {
+            let others = fabric.sites.iter();
+            let links = others.map(|other| are_linked(meshes, one, other));
+            links.collect()
+        };
+        Self(fabric.sites.iter().map(row).collect())
+    }
+
+    fn have(&self, one: usize, other: usize) -> bool {
+        let row = self.0.get(one);
+        row.and_then(|it| it.get(other)).copied().unwrap_or(false)
+    }
+}
+
 /// Verifies all clusters.
 pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
     let fabric = reach.fabric;
+    let links = Links::of(fabric, meshes);
     let promises: Vec<Promises> = (0..fabric.sites.len())
         .map(|site| Promises::of(fabric, site))
         .collect();
@@ -130,12 +150,9 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
     };
     let dialled = dialled(fabric);
     let mut failures: BTreeMap<Cause, Failure> = BTreeMap::new();
-    for (from, sender) in fabric.sites.iter().enumerate() {
-        for (to, receiver) in fabric.sites.iter().enumerate() {
-            if from == to {
-                continue;
-            }
-            let is_linked = are_linked(meshes, sender, receiver);
+    for from in 0..fabric.sites.len() {
+        for to in (0..fabric.sites.len()).filter(|to| *to != from) {
+            let is_linked = links.have(from, to);
             let (Some(sends), Some(receives)) = (promises.get(from), promises.get(to)) else {
                 continue;
             };
@@ -158,16 +175,13 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
                 is_linked,
                 tallies: judge.tallies,
             });
-            if is_linked {
-                single_points(fabric, (from, to), &mut verification.single_points);
-            }
         }
-        verification.leaks.extend(undeclared(fabric, from, meshes));
+        verification.leaks.extend(undeclared(fabric, from, &links));
     }
+    verification.single_points = single_points(fabric, &links);
     verification.failures = failures.into_values().collect();
     let widest = |failure: &Failure| std::cmp::Reverse(failure.pairs);
     verification.failures.sort_by_key(widest);
-    verification.single_points.sort_by_key(|it| it.at);
     for (site, promises) in promises.iter().enumerate() {
         let nodes = promises.peered.iter().enumerate();
         let apart = nodes.filter(|(_, is_peered)| !**is_peered);
@@ -490,7 +504,7 @@ fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives.
-fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
+fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<Leak> {
     let Some(site) = fabric.site(number) else {
         return Vec::new();
     };
@@ -509,7 +523,7 @@ fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
         let Some(home) = fabric.site(at.site).filter(|_| at.site != number) else {
             continue;
         };
-        if !are_linked(meshes, site, home) {
+        if !links.have(number, at.site) {
             // Whatever gets there is found among the pairs.
             continue;
         }
@@ -519,6 +533,9 @@ fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
         });
         for kept in &share.kept {
             let range = kept.allowed.interface.network;
+            if ranges.look(Span::of(range)).longest.is_some() {
+                continue;
+            }
             let pieces = ranges.pieces(Span::of(range)).into_iter();
             let outside = pieces
                 .filter(|piece| piece.slot.is_none())
@@ -550,50 +567,45 @@ fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
     leaks
 }
 
-/// Adds the nodes of `to` without which `from` loses something.
-fn single_points(fabric: &Fabric, (from, to): (usize, usize), points: &mut Vec<SinglePoint>) {
-    let (Some(viewer), Some(home)) = (fabric.site(from), fabric.site(to)) else {
-        return;
-    };
-    let mut add = |at: At, range: Option<Cidr>, member: Option<usize>| {
-        let position = points.iter().position(|it| it.at == at);
-        let position = position.unwrap_or_else(|| {
-            points.push(SinglePoint {
-                at,
+/// Finds the nodes without which a cluster that is linked with theirs loses something.
+fn single_points(fabric: &Fabric, links: &Links) -> Vec<SinglePoint> {
+    let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
+    for (number, viewer) in fabric.sites.iter().enumerate() {
+        for peer in &viewer.model.peers {
+            let Some(share) = peer.share() else {
+                continue;
+            };
+            let [at] = fabric.holders(&share.translation.key) else {
+                continue;
+            };
+            let is_other = at.site != number && links.have(number, at.site);
+            let Some(home) = fabric.site(at.site).filter(|_| is_other) else {
+                continue;
+            };
+            // Declared ranges, or parts of them, that it carries for all.
+            let ranges = share.kept.iter().map(|it| it.allowed.interface.network);
+            let is_shared = |range: &Cidr| {
+                let owner = home.owner(range.first());
+                matches!(owner, Some(Owner::Services | Owner::Network))
+            };
+            let mut ranges = ranges.filter(is_shared).peekable();
+            let segment = home.segment(at.node);
+            let segment = segment.and_then(|it| home.model.own.segments.get(it));
+            let members = segment.into_iter().flat_map(|it| &it.members).copied();
+            let mut members = members.filter(|it| *it != at.node).peekable();
+            if ranges.peek().is_none() && members.peek().is_none() {
+                continue;
+            }
+            let point = points.entry(*at).or_insert_with(|| SinglePoint {
+                at: *at,
                 viewers: BTreeSet::new(),
                 ranges: BTreeSet::new(),
                 members: BTreeSet::new(),
             });
-            points.len() - 1
-        });
-        if let Some(point) = points.get_mut(position) {
-            point.viewers.insert(from);
-            point.ranges.extend(range);
-            point.members.extend(member);
-        }
-    };
-    // Who carries which declared range, or part of one.
-    for (peer, it) in viewer.model.peers.iter().enumerate() {
-        let key = viewer.model.key(Tunnel::Peer(peer));
-        let [at] = key.map_or(&[][..], |key| fabric.holders(&key)) else {
-            continue;
-        };
-        if at.site != to {
-            continue;
-        }
-        for kept in it.share().into_iter().flat_map(|share| &share.kept) {
-            let range = kept.allowed.interface.network;
-            let owner = home.owner(range.first());
-            if matches!(owner, Some(Owner::Services | Owner::Network)) {
-                add(*at, Some(range), None);
-            }
-        }
-        let Some(segment) = home.segment(at.node) else {
-            continue;
-        };
-        let members = home.model.own.segments.get(segment).map(|it| &it.members);
-        for &member in members.into_iter().flatten().filter(|it| **it != at.node) {
-            add(*at, None, Some(member));
+            point.viewers.insert(number);
+            point.ranges.extend(ranges);
+            point.members.extend(members);
         }
     }
+    points.into_values().collect()
 }
