@@ -23,7 +23,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 7] = [
+const FILES: [(&[&str], &str); 8] = [
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (
         &["expectations"],
