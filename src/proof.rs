@@ -14,4 +14,5 @@ pub mod trace;
 pub mod reach;
 pub mod verify;
 pub mod expectation;
+pub mod hostile;
 pub mod words;

@@ -10,6 +10,8 @@ use crate::place::Place;
 use crate::proof::applied::{Applied, File, What};
 use crate::proof::expectation::Check;
 use crate::proof::fabric::Fabric;
+use crate::proof::hostile::Hostile;
+use crate::proof::words::hostile::Kind;
 use crate::proof::words::{self, Told};
 
 rules! {
@@ -28,6 +30,9 @@ rules! {
     OUTSIDE_PEER = "outside-peer" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;
     EMPTY_EXPECTATION = "empty-expectation" Error;
+    IMPERSONATION = "impersonation" Error;
+    CAPTURE = "capture" Error;
+    BROKEN_ISOLATION = "broken-isolation" Error;
 }
 
 /// A word that is no fault and that people may look up all the same.
@@ -94,6 +99,25 @@ pub fn expectation(fabric: &Fabric, check: &Check) -> Vec<Finding> {
     let failure = failure.map(|told| Finding::told(&FAILED_EXPECTATION, told));
     let voids = voids.map(|told| Finding::told(&EMPTY_EXPECTATION, told));
     failure.into_iter().chain(voids).collect()
+}
+
+/// Returns what a hostile cluster could do that no mesh lets it, each about the cluster whose
+/// manifests are responsible; nothing if it is contained.
+pub fn hostility(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
+    let tellings = words::hostile::tellings(fabric, hostile).into_iter();
+    let findings = tellings.filter_map(|telling| {
+        let rule = match telling.kind {
+            Kind::Impersonation => &IMPERSONATION,
+            Kind::Capture => &CAPTURE,
+            Kind::BrokenIsolation => &BROKEN_ISOLATION,
+        };
+        let cluster = fabric.site(telling.site)?.cluster;
+        let mut finding = Finding::on_cluster(rule, cluster, telling.told.message);
+        finding.labels = telling.told.labels;
+        finding.help = telling.told.help;
+        Some(finding)
+    });
+    findings.collect()
 }
 
 /// Returns what keeps manifests of a cluster from being what somebody meant them to be: files that

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::support::{self, Snapshots, meshes, snapshots};
 
 mod expectations;
+mod hostile;
 
 /// Three clusters of which two don't see each other.
 const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
