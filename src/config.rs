@@ -32,6 +32,8 @@ pub struct Config {
     pub snapshots: Option<String>,
     /// The folder of the rendered manifests.
     pub rendered: Option<String>,
+    /// The file of the expectations.
+    pub expectations: Option<String>,
     /// How clusters are reached, where it says.
     pub clusters: BTreeMap<ClusterName, Access>,
     /// What is too much to be believed.
@@ -121,6 +123,10 @@ struct Written {
     /// The folder that `clustermesh render` writes.
     #[schemars(length(min = 1), example = &"clusters/rendered")]
     rendered: Option<String>,
+    /// The file of the expectations that `clustermesh verify` checks; default: `expectations.yaml`
+    /// beside this file, if it is there.
+    #[schemars(length(min = 1), example = &"clusters/expectations.yaml")]
+    expectations: Option<String>,
     /// How `clustermesh snapshot` reaches clusters, by their names in the mesh. One that is not
     /// here is reached with the context of its name.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
@@ -273,6 +279,7 @@ impl Written {
             meshes: self.meshes.unwrap_or_default(),
             snapshots: self.snapshots,
             rendered: self.rendered,
+            expectations: self.expectations,
             clusters,
             limits: self.limits.map(WrittenLimits::limits).unwrap_or_default(),
             rules,
@@ -343,6 +350,7 @@ fn example() -> Value {
         "meshes": ["clusters/mesh.yaml"],
         "snapshots": "clusters/snapshots",
         "rendered": "clusters/rendered",
+        "expectations": "clusters/expectations.yaml",
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
             "west": { "inCluster": true },

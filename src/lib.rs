@@ -17,6 +17,7 @@ pub mod document;
 pub mod mesh;
 pub mod snapshot;
 pub mod config;
+pub mod expectations;
 pub mod kilo;
 pub mod roster;
 pub mod renewal;

@@ -29,6 +29,9 @@ mod topology;
 
 pub use secret_key_ref::SecretKeyRef;
 
+pub(crate) use raw::Selector as WrittenSelector;
+pub(crate) use selector::selector;
+
 /// The port of an endpoint that comes without one, if the entry does not say.
 pub const DEFAULT_PORT: NonZeroU16 = match NonZeroU16::new(51820) {
     Some(port) => port,

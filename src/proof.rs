@@ -12,5 +12,7 @@ pub mod fabric;
 pub mod packet;
 pub mod trace;
 pub mod reach;
-pub mod words;
 pub mod verify;
+pub mod expectation;
+pub mod hostile;
+pub mod words;

@@ -226,7 +226,7 @@ pub(super) struct SecretKeyRef {
 /// A label selector; all of it must hold.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Selector {
+pub(crate) struct Selector {
     /// Labels with the value they must have.
     #[schemars(
         extend(

@@ -8,7 +8,7 @@ use crate::selector::{Requirement, Selector, Test};
 use super::raw;
 
 /// Returns the selector, unless something is wrong with it, which is told.
-pub(super) fn selector(
+pub(crate) fn selector(
     written: Option<raw::Selector>,
     place: &Place,
     told: &mut Vec<Diagnostic>,

@@ -685,7 +685,12 @@ pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
 
 /// Looks whether the destination belongs to the sender's own segment, whose nodes pass it to each other
 /// without a tunnel.
-fn keeps(site: &Site, at: At, segment: usize, destination: IpAddr) -> Result<(), Ending> {
+pub(super) fn keeps(
+    site: &Site,
+    at: At,
+    segment: usize,
+    destination: IpAddr,
+) -> Result<(), Ending> {
     let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);
     let around = site.model.tunnels.holding(destination);
     let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
@@ -711,4 +716,4 @@ fn keeps(site: &Site, at: At, segment: usize, destination: IpAddr) -> Result<(),
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

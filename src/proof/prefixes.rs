@@ -3,6 +3,8 @@
 //! Two ranges are apart or one holds the other. Sorted, what a range holds follows it, and the
 //! boundaries of all of them cut the addresses into pieces in each of which nothing changes.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 
@@ -79,11 +81,70 @@ impl Span {
         self.family == inner.family && self.first <= inner.first && inner.last <= self.last
     }
 
+    /// Returns the addresses that are in both.
+    pub fn common(self, other: Self) -> Option<Self> {
+        let common = Self {
+            family: self.family,
+            first: self.first.max(other.first),
+            last: self.last.min(other.last),
+        };
+        (self.family == other.family && common.first <= common.last).then_some(common)
+    }
+
+    /// Cuts it wherever one of some ranges begins or ends.
+    pub fn cut(self, ranges: impl Iterator<Item = Self>) -> Vec<Self> {
+        let mut starts = BTreeSet::from([self.first]);
+        for inner in ranges {
+            starts.insert(inner.first.max(self.first));
+            if inner.last < self.last && self.first <= inner.last {
+                starts.insert(inner.last + 1);
+            }
+        }
+        let starts: Vec<u128> = starts.into_iter().collect();
+        let ends = starts.iter().skip(1).map(|it| it - 1).chain([self.last]);
+        let both = starts.iter().zip(ends);
+        both.map(|(&first, last)| Self {
+            first,
+            last,
+            ..self
+        })
+        .collect()
+    }
+
+    /// Returns whether a prefix says all of it.
+    fn is_range(self) -> bool {
+        let others = self.last - self.first;
+        others & others.wrapping_add(1) == 0 && self.first & others == 0
+    }
+
     /// Returns the first address.
     pub fn first_address(self) -> IpAddr {
         match (self.family, u32::try_from(self.first)) {
             (Family::V4, Ok(bits)) => IpAddr::from(bits.to_be_bytes()),
             _ => IpAddr::from(self.first.to_be_bytes()),
+        }
+    }
+}
+
+/// As a range where a prefix says it, else from the first to the last.
+impl fmt::Display for Span {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let first = self.first_address();
+        let bits: u32 = match self.family {
+            Family::V4 => 32,
+            Family::V6 => 128,
+        };
+        let others = self.last - self.first;
+        if others == 0 {
+            write!(formatter, "{first}")
+        } else if self.is_range() {
+            write!(formatter, "{first}/{}", bits - others.count_ones())
+        } else {
+            let last = Self {
+                first: self.last,
+                ..*self
+            };
+            write!(formatter, "{first}-{}", last.first_address())
         }
     }
 }
@@ -207,6 +268,20 @@ impl<T> Prefixes<T> {
             slot = found.parent;
         }
         look
+    }
+
+    /// Returns the ranges that may begin or end among the addresses of `span`.
+    pub fn across(&self, span: Span) -> impl Iterator<Item = Span> {
+        let one = |address: u128| Span {
+            first: address,
+            last: address,
+            ..span
+        };
+        let ends = self
+            .around(one(span.first))
+            .chain(self.around(one(span.last)));
+        let slots = self.within(span).chain(ends);
+        slots.filter_map(|slot| Some(self.slots.get(slot)?.span))
     }
 
     /// Returns the slots of the ranges that lie in `span`, one equal to it included.
@@ -334,6 +409,23 @@ mod tests {
         assert_eq!(all.exactly(cidr("::/128")), Some(2));
         assert_eq!(all.exactly(cidr("::/127")), None);
         assert_eq!(all.parent(2), Some(1));
+    }
+
+    #[test]
+    fn a_span_is_shown_as_short_as_it_can_be() {
+        let span = |family, first, last| {
+            let span = Span {
+                family,
+                first,
+                last,
+            };
+            span.to_string()
+        };
+        assert_eq!(span(Family::V4, 256, 511), "0.0.1.0/24");
+        assert_eq!(span(Family::V4, 257, 511), "0.0.1.1-0.0.1.255");
+        assert_eq!(span(Family::V4, 9, 9), "0.0.0.9");
+        assert_eq!(span(Family::V6, 0, u128::MAX), "::/0");
+        assert_eq!(Span::of(cidr("0.0.0.0/0")).to_string(), "0.0.0.0/0");
     }
 
     fn ranges() -> impl Strategy<Value = Vec<Cidr>> {

@@ -11,9 +11,9 @@ use super::fabric::{At, Fabric, Owner};
 use super::packet::{Goal, Packet, Session};
 use super::trace::{Class, Trace};
 use home::Home;
-use parcel::pieces;
 use view::Kin;
 
+pub(super) use parcel::pieces;
 pub use parcel::{Parcel, parcels};
 pub use view::Seen;
 

@@ -121,6 +121,17 @@ impl Owner {
         }
     }
 
+    /// Returns whom a packet to one of its addresses is meant for, in the cluster of that number.
+    pub fn goal(self, site: usize) -> Goal {
+        match self {
+            Self::Node(node) | Self::Tunnel(node) | Self::Pods(node) => {
+                Goal::Node(At { site, node })
+            }
+            Self::Services => Goal::Services(site),
+            Self::Network | Self::Pool => Goal::Network(site),
+        }
+    }
+
     /// Returns the node, where it is one's own.
     pub fn node(self) -> Option<usize> {
         match self {
@@ -273,14 +284,7 @@ impl Fabric<'_> {
             let cluster = self.site(from.site).map(|it| it.cluster.to_string());
             return Err(NoEnd::OneCluster(cluster.unwrap_or_default()));
         }
-        let goal = match to.owner {
-            Owner::Node(node) | Owner::Tunnel(node) | Owner::Pods(node) => Goal::Node(At {
-                site: to.site,
-                node,
-            }),
-            Owner::Services => Goal::Services(to.site),
-            Owner::Network | Owner::Pool => Goal::Network(to.site),
-        };
+        let goal = to.owner.goal(to.site);
         let site = from.site;
         Ok(self.exchange(Packet {
             from: At { site, node },

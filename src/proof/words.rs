@@ -14,6 +14,9 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::{Endpoint, Host};
 
+pub mod expectation;
+pub mod hostile;
+
 /// How much of a name is shown, in characters.
 const SHOWN: usize = 120;
 

@@ -21,6 +21,7 @@ rules! {
     CONTRADICTING_FIELDS = "contradicting-fields" Error;
     DEFAULT_ROUTE = "default-route" Error;
     DUPLICATE_CLUSTER = "duplicate-cluster" Error;
+    DUPLICATE_EXPECTATION = "duplicate-expectation" Error;
     DUPLICATE_FIELD = "duplicate-field" Error;
     DUPLICATE_HUB = "duplicate-hub" Warning;
     DUPLICATE_LINK = "duplicate-link" Warning;

@@ -53,6 +53,11 @@ pub fn range_or_nothing() -> String {
     format!("^({})?$", range_body())
 }
 
+/// An address, or a range of them.
+pub fn address_or_range() -> String {
+    format!("^({}|{}|{})$", v4(), v6(), range_body())
+}
+
 fn subdomain_body() -> String {
     format!(r"{DNS_LABEL}(\.{DNS_LABEL})*")
 }
@@ -133,6 +138,7 @@ mod tests {
         #[test]
         fn an_address_is_what_parses(address in any::<IpAddr>(), text in "[0-9a-f]{0,4}(:{1,2}[0-9a-f]{1,4}){0,8}:{0,2}(1[.]2[.]3[.]4)?") {
             prop_assert!(fits(&super::address(), &address.to_string()));
+            prop_assert!(fits(&address_or_range(), &address.to_string()));
             prop_assert!(fits(&super::address(), &text) || text.parse::<IpAddr>().is_err());
         }
 
@@ -148,6 +154,7 @@ mod tests {
             let is_range = text.parse::<Interface>().is_ok();
             prop_assert_eq!(fits(&range(), &text), is_range);
             prop_assert_eq!(fits(&range_or_nothing(), &text), is_range);
+            prop_assert_eq!(fits(&address_or_range(), &text), is_range);
         }
 
         #[test]

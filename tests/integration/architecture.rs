@@ -27,6 +27,10 @@ const MODULES: &[(&str, &str)] = &[
     ),
     ("snapshot", "name place diagnostic schema"),
     ("config", "name place diagnostic schema document"),
+    (
+        "expectations",
+        "name net selector place diagnostic schema document mesh",
+    ),
     // Kilo
     (
         "kilo",
@@ -57,7 +61,7 @@ const MODULES: &[(&str, &str)] = &[
     // Proof: knows nothing of the plan whose mistakes it is to find
     (
         "proof",
-        "name net wireguard granularity place diagnostic document mesh snapshot kilo",
+        "name net wireguard granularity place diagnostic document mesh snapshot expectations kilo",
     ),
     // Judgement
     (

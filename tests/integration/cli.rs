@@ -17,6 +17,7 @@ mod check;
 mod completions;
 mod config;
 mod escaping;
+mod expectations;
 mod explain;
 mod files;
 mod findings;
@@ -25,6 +26,7 @@ mod floods;
 mod formats;
 mod guards;
 mod hostile;
+mod isolation;
 mod levels;
 #[cfg(feature = "snapshot")]
 mod live;

@@ -10,7 +10,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
 use clustermesh::kilo::peer;
 use clustermesh::snapshot::{Snapshot, SnapshotError};
-use clustermesh::{config, mesh};
+use clustermesh::{config, expectations, mesh};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -23,8 +23,12 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 7] = [
+const FILES: [(&[&str], &str); 8] = [
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
+    (
+        &["expectations"],
+        "kilo-clustermesh.io/expectations_v1.json",
+    ),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
     (
@@ -90,6 +94,10 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
         "Config" => {
             let source = Source::parse("clustermesh.yaml", text).unwrap();
             config::read(&source).err().unwrap_or_default()
+        }
+        "Expectations" => {
+            let source = Source::parse("expectations.yaml", text).unwrap();
+            expectations::read(&source).err().unwrap_or_default()
         }
         "NodeSnapshot" => {
             let cluster = "east".parse().unwrap();

@@ -20,6 +20,9 @@ use serde_json::{Value, json};
 
 use crate::support::{self, Snapshots, meshes, snapshots};
 
+mod expectations;
+mod hostile;
+
 /// Three clusters of which two don't see each other.
 const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
 
@@ -185,6 +188,14 @@ fn input(world: &World) -> Input {
         files: files.collect(),
         snapshots,
     }
+}
+
+fn fabric(input: &Input) -> Fabric<'_> {
+    let sites = input.meshes[0].entries.iter().map(|entry| {
+        let snapshot = &input.snapshots[&entry.name].snapshot;
+        Site::new(entry, snapshot, &input.files[&entry.name])
+    });
+    Fabric::new(sites.collect())
 }
 
 fn documents(text: &str) -> Vec<Value> {
@@ -384,11 +395,7 @@ type Endings = BTreeMap<Owners, BTreeSet<&'static str>>;
 /// Holds what is said of whole classes against every packet.
 fn agree(world: &World) -> Result<(), TestCaseError> {
     let input = input(world);
-    let sites = input.meshes[0].entries.iter().map(|entry| {
-        let snapshot = &input.snapshots[&entry.name].snapshot;
-        Site::new(entry, snapshot, &input.files[&entry.name])
-    });
-    let fabric = Fabric::new(sites.collect());
+    let fabric = fabric(&input);
     let reach = Reach::new(&fabric);
     for from in 0..fabric.sites.len() {
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {

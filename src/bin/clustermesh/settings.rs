@@ -20,6 +20,9 @@ pub(crate) use setting::{Origin, Setting};
 /// The variable from which `kubectl` takes its kubeconfig.
 const KUBECONFIG: &str = "KUBECONFIG";
 
+/// The file of the expectations, if it is there.
+const EXPECTATIONS: &str = "expectations.yaml";
+
 /// What a run goes by.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -31,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) snapshots: Setting<PathBuf>,
     /// The folder of the rendered manifests.
     pub(crate) rendered: Setting<PathBuf>,
+    /// The file of the expectations; none if nobody names one and none is there.
+    pub(crate) expectations: Setting<Option<PathBuf>>,
     /// The kubeconfig of every cluster for which the config names none: files that are merged, as
     /// `kubectl` does.
     pub(crate) kubeconfig: Setting<Vec<PathBuf>>,
@@ -80,6 +85,7 @@ impl Options {
                 "snapshots",
             ),
             rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
+            expectations: expectations(&config),
             kubeconfig: kubeconfig(),
             meshes,
             config,
@@ -131,6 +137,16 @@ impl Settings {
                 origin: origin("context"),
             },
         }
+    }
+}
+
+/// Returns the file of the expectations that is named, or else the one that is there.
+fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
+    let said = config.content.expectations.as_ref();
+    let default = || Some(config.join(EXPECTATIONS)).filter(|path| path.exists());
+    Setting {
+        value: said.map(|path| config.join(path)).or_else(default),
+        origin: config.origin(&["expectations"]),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;
-use crate::mesh::{self, Entry};
+use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::plan::plan;
 use crate::proof::applied::File;
@@ -16,21 +16,27 @@ use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 
 /// Clusters with what is rendered for them, for somebody to spoil.
-struct Lab {
-    entries: Vec<Entry>,
+pub(in crate::proof) struct Lab {
+    meshes: Vec<Mesh>,
     snapshots: BTreeMap<ClusterName, SnapshotFile>,
     files: BTreeMap<String, String>,
 }
 
 impl Lab {
     /// Renders clusters, each given with the fields of its entry and its nodes a line each.
-    fn of(clusters: &[(&str, &str, &str)]) -> Self {
+    pub(in crate::proof) fn of(clusters: &[(&str, &str, &str)]) -> Self {
+        Self::linked("{ mode: FullMesh }", clusters)
+    }
+
+    /// The same, with a topology.
+    pub(in crate::proof) fn linked(topology: &str, clusters: &[(&str, &str, &str)]) -> Self {
         let fields: Vec<String> = clusters
             .iter()
             .map(|(name, fields, _)| format!("name: {name}, {fields}"))
             .collect();
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
-        let reading = mesh::read(&[Source::parse("mesh.yaml", mesh_of("m", &fields)).unwrap()]);
+        let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
+        let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
         assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
         let snapshots = clusters.iter().map(|(name, _, nodes)| {
             let cluster: ClusterName = name.parse().unwrap();
@@ -45,17 +51,13 @@ impl Lab {
         let files = files.filter(|(path, _)| !path.ends_with("kustomization.yaml"));
         Self {
             files: files.map(|(path, text)| (path, text.to_string())).collect(),
-            entries: reading
-                .meshes
-                .into_iter()
-                .flat_map(|it| it.entries)
-                .collect(),
+            meshes: reading.meshes,
             snapshots,
         }
     }
 
     /// Writes something else into a file.
-    fn edit(mut self, path: &str, from: &str, to: &str) -> Self {
+    pub(in crate::proof) fn edit(mut self, path: &str, from: &str, to: &str) -> Self {
         let text = self.files.get_mut(path).unwrap();
         assert!(text.contains(from), "no {from} in {text}");
         *text = text.replace(from, to);
@@ -63,7 +65,7 @@ impl Lab {
     }
 
     /// Writes a Peer of somebody's into the folder of a cluster.
-    fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
+    pub(in crate::proof) fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
         let text = format!(
             "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\nspec: {{ {spec} }}\n"
         );
@@ -72,11 +74,28 @@ impl Lab {
     }
 
     /// Takes another snapshot than the one that was rendered from.
-    fn later(mut self, cluster: &str, nodes: &str) -> Self {
+    pub(in crate::proof) fn later(mut self, cluster: &str, nodes: &str) -> Self {
         let name: ClusterName = cluster.parse().unwrap();
         let file = self.snapshots.get_mut(&name).unwrap();
         file.snapshot = snapshot(&name, nodes);
         self
+    }
+
+    /// Shows what every cluster's Kilo makes of it.
+    pub(in crate::proof) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
+        let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
+        for (path, text) in &self.files {
+            let (cluster, _) = path.split_once('/').unwrap();
+            let file = File::read(&path.as_str().into(), &text.as_str().into());
+            assert_eq!(file.content.others, [], "{text}");
+            read.entry(cluster).or_default().push(file);
+        }
+        let entries = self.meshes.iter().flat_map(|it| &it.entries);
+        let sites = entries.map(|entry| {
+            let files = read.get(entry.name.as_str()).map_or(&[][..], Vec::as_slice);
+            Site::new(entry, &self.snapshots[&entry.name].snapshot, files)
+        });
+        look(&Fabric::new(sites.collect()), &self.meshes)
     }
 
     /// Tells the way from one end to another, and back.
@@ -85,43 +104,35 @@ impl Lab {
     }
 
     fn trace_of(&self, from: &str, to: &str, class: Option<Class>) -> String {
-        let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
-        for (path, text) in &self.files {
-            let (cluster, _) = path.split_once('/').unwrap();
-            let file = File::read(&path.as_str().into(), &text.as_str().into());
-            assert_eq!(file.content.others, [], "{text}");
-            read.entry(cluster).or_default().push(file);
-        }
-        let sites = self.entries.iter().map(|entry| {
-            let files = read.get(entry.name.as_str()).map_or(&[][..], Vec::as_slice);
-            Site::new(entry, &self.snapshots[&entry.name].snapshot, files)
-        });
-        let fabric = Fabric::new(sites.collect());
-        let (from, to) = (
-            fabric.end(from, class).unwrap(),
-            fabric.end(to, class).unwrap(),
-        );
-        let trace = fabric.trace(from, to).unwrap();
-        let mut text = String::new();
-        let back = trace.back.as_ref().map(|(packet, way)| (packet, way));
-        for (packet, way) in [(&trace.packet, &trace.there)].into_iter().chain(back) {
-            writeln!(text, "{} -> {}", packet.source, packet.destination).unwrap();
-            for step in &way.steps {
-                let told = words::step(&fabric, packet, step);
-                writeln!(text, "  {}", told.message).unwrap();
-                for premise in words::premises(&fabric, packet, step) {
-                    writeln!(text, "    if {premise}").unwrap();
-                }
+        self.show(|fabric, _| traced(fabric, (from, to), class))
+    }
+}
+
+fn traced(fabric: &Fabric, (from, to): (&str, &str), class: Option<Class>) -> String {
+    let (from, to) = (
+        fabric.end(from, class).unwrap(),
+        fabric.end(to, class).unwrap(),
+    );
+    let trace = fabric.trace(from, to).unwrap();
+    let mut text = String::new();
+    let back = trace.back.as_ref().map(|(packet, way)| (packet, way));
+    for (packet, way) in [(&trace.packet, &trace.there)].into_iter().chain(back) {
+        writeln!(text, "{} -> {}", packet.source, packet.destination).unwrap();
+        for step in &way.steps {
+            let told = words::step(fabric, packet, step);
+            writeln!(text, "  {}", told.message).unwrap();
+            for premise in words::premises(fabric, packet, step) {
+                writeln!(text, "    if {premise}").unwrap();
             }
         }
-        let told = words::verdict(&fabric, &trace);
-        writeln!(text, "{}: {}", trace.verdict(), told.message).unwrap();
-        for label in &told.labels {
-            let place = &label.place;
-            writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
-        }
-        text
     }
+    let told = words::verdict(fabric, &trace);
+    writeln!(text, "{}: {}", trace.verdict(), told.message).unwrap();
+    for label in &told.labels {
+        let place = &label.place;
+        writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
+    }
+    text
 }
 
 fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
@@ -133,28 +144,29 @@ fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
     Snapshot::new(cluster.clone(), nodes).unwrap()
 }
 
-const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
+pub(in crate::proof) const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
                     serviceCIDR: 10.11.0.0/16, additionalCIDRs: [192.168.1.0/24]";
 
-const WEST: &str = "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.102.0.0/24, granularity: Location";
+pub(in crate::proof) const WEST: &str =
+    "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.102.0.0/24, granularity: Location";
 
-const EAST_NODES: &str = "
+pub(in crate::proof) const EAST_NODES: &str = "
 n1 pod=10.1.1.0/24 external=198.18.0.11 endpoint=198.18.0.11:51820 internal-ip=192.168.1.1/24 key=A wg=10.101.0.1/24 granularity=full
 n2 pod=10.1.2.0/24 external=198.18.0.12 endpoint=198.18.0.12:51820 internal-ip=192.168.1.2/24 key=B wg=10.101.0.2/24 granularity=full
 ";
 
-const WEST_NODES: &str = "
+pub(in crate::proof) const WEST_NODES: &str = "
 m1 pod=10.2.1.0/24 external=198.18.0.21 endpoint=198.18.0.21:51820 internal-ip=192.168.2.1/24 key=C wg=10.102.0.1/24 location=here granularity=location
 m2 pod=10.2.2.0/24 internal-ip=192.168.2.2/24 endpoint=192.168.2.2:51820 key=JCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQ= location=here granularity=location
 ";
 
 /// `east`, in which every node has its own tunnels, and `west`, whose `m1` has those of `m2`.
-fn lab() -> Lab {
+pub(in crate::proof) fn lab() -> Lab {
     Lab::of(&[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES)])
 }
 
-const WEST_OF_EAST: &str = "west/m--east.yaml";
-const EAST_OF_WEST: &str = "east/m--west.yaml";
+pub(in crate::proof) const WEST_OF_EAST: &str = "west/m--east.yaml";
+pub(in crate::proof) const EAST_OF_WEST: &str = "east/m--west.yaml";
 
 #[test]
 fn a_pod_gets_to_a_pod_through_the_leaders() {
@@ -317,7 +329,7 @@ fn services_of_its_own_are_not_sent_to_another_cluster() {
     let east = EAST.replace("serviceCIDR: 10.11.0.0/16, ", "");
     let mut other = Lab::of(&[("west", &west, WEST_NODES), ("east", &east, EAST_NODES)]);
     let mut twin = lab();
-    twin.entries[1] = other.entries.remove(0);
+    twin.meshes[0].entries[1] = other.meshes[0].entries.remove(0);
     insta::assert_snapshot!(twin.trace("west/m1", "east/10.11.0.10"), @"
     10.2.1.2 -> 10.11.0.10
     local-shadow: 10.11.0.10 is among the services of west itself, and does not leave west/m1
@@ -700,8 +712,8 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
 fn ends_without_a_way_are_none() {
     let lab = lab();
     let site = Site::new(
-        &lab.entries[0],
-        &lab.snapshots[&lab.entries[0].name].snapshot,
+        &lab.meshes[0].entries[0],
+        &lab.snapshots[&lab.meshes[0].entries[0].name].snapshot,
         &[],
     );
     let fabric = Fabric::new(vec![site]);

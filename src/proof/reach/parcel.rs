@@ -1,9 +1,7 @@
 //! Parcels: the addresses of a cluster that have one owner, and where they have to be cut.
 
-use std::collections::BTreeSet;
-
 use crate::proof::fabric::{Owner, Site};
-use crate::proof::prefixes::{Prefixes, Span};
+use crate::proof::prefixes::Span;
 
 /// Addresses of a cluster that have one owner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,41 +48,15 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
 }
 
 /// Cuts addresses of `home` wherever anything changes for those in `viewer` or for itself.
-pub(super) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
-    let mut starts = BTreeSet::from([span.first]);
-    cut(&mut starts, &viewer.model.tunnels, span);
-    cut(&mut starts, &home.model.tunnels, span);
-    cut(&mut starts, viewer.connections(), span);
-    cut(&mut starts, home.connections(), span);
-    cut(&mut starts, &viewer.owned, span);
-    let starts: Vec<u128> = starts.into_iter().collect();
-    let ends = starts.iter().skip(1).map(|it| it - 1).chain([span.last]);
-    let both = starts.iter().zip(ends);
-    both.map(|(&first, last)| Span {
-        first,
-        last,
-        ..span
-    })
-    .collect()
-}
-
-/// Adds where ranges begin in `span`, and where they have ended.
-fn cut<T>(starts: &mut BTreeSet<u128>, prefixes: &Prefixes<T>, span: Span) {
-    let end = |last: u128| Span {
-        first: last,
-        last,
-        ..span
-    };
-    let across = prefixes
-        .around(end(span.first))
-        .chain(prefixes.around(end(span.last)));
-    for slot in prefixes.within(span).chain(across) {
-        let Some(inner) = prefixes.get(slot).map(|it| Span::of(it.0)) else {
-            continue;
-        };
-        starts.insert(inner.first.max(span.first));
-        if inner.last < span.last {
-            starts.insert(inner.last + 1);
-        }
-    }
+pub(in crate::proof) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
+    span.cut(
+        viewer
+            .model
+            .tunnels
+            .across(span)
+            .chain(home.model.tunnels.across(span))
+            .chain(viewer.connections().across(span))
+            .chain(home.connections().across(span))
+            .chain(viewer.owned.across(span)),
+    )
 }

@@ -73,6 +73,7 @@ fn prints_the_defaults() {
     meshes                     mesh.yaml              default
     snapshots                  snapshots              default
     rendered                   rendered               default
+    expectations               (none)                 default
     kubeconfig                 /home/me/.kube/config  default
     clusters.east.kubeconfig   /home/me/.kube/config  default
     clusters.east.context      east                   default
@@ -106,6 +107,7 @@ fn prints_what_the_config_says_and_where() {
     meshes                     mesh.yaml              clustermesh.yaml:3:9
     snapshots                  nodes                  clustermesh.yaml:4:12
     rendered                   deploy/peers           clustermesh.yaml:5:17
+    expectations               (none)                 default
     kubeconfig                 /home/me/.kube/config  default
     clusters.east.kubeconfig   secrets/east.yaml      clustermesh.yaml:7:23
     clusters.east.context      admin                  clustermesh.yaml:7:51
@@ -275,6 +277,7 @@ fn takes_paths_of_the_config_from_its_folder() {
     meshes                     ../../mesh.yaml          ../../clustermesh.yaml:3:9
     snapshots                  ../../nodes              ../../clustermesh.yaml:4:12
     rendered                   ../../deploy/peers       ../../clustermesh.yaml:5:17
+    expectations               (none)                   default
     kubeconfig                 /home/me/.kube/config    default
     clusters.east.kubeconfig   ../../secrets/east.yaml  ../../clustermesh.yaml:7:23
     clusters.east.context      admin                    ../../clustermesh.yaml:7:51
@@ -322,6 +325,7 @@ fn needs_no_mesh() {
     meshes                    (none)                 default
     snapshots                 snapshots              default
     rendered                  rendered               default
+    expectations              (none)                 default
     kubeconfig                /home/me/.kube/config  default
     limits.nodes              500                    default
     limits.lostNodes          2                      default
@@ -458,8 +462,8 @@ fn understands_the_config_of_the_readme() {
         .filter(|it| it.ends_with("default"))
         .collect();
     insta::assert_snapshot!(unsaid.join("\n"), @"
-    config                       clustermesh.yaml       default
-    kubeconfig                   /home/me/.kube/config  default
-    clusters.east.inCluster      false                  default
+    config                       clustermesh.yaml            default
+    kubeconfig                   /home/me/.kube/config       default
+    clusters.east.inCluster      false                       default
     ");
 }

@@ -3,7 +3,15 @@
 use super::*;
 use crate::schema::violations;
 
-const KINDS: [&str; 6] = ["mesh", "config", "snapshot", "report", "trace", "peer"];
+const KINDS: [&str; 7] = [
+    "mesh",
+    "config",
+    "expectations",
+    "snapshot",
+    "report",
+    "trace",
+    "peer",
+];
 
 fn schema(arguments: &[&str]) -> Value {
     let folder = Folder::empty();
@@ -35,6 +43,7 @@ fn prints_a_schema_of_every_kind() {
         [
             "ClusterMesh",
             "Config",
+            "Expectations",
             "NodeSnapshot",
             "Report",
             "Trace",
@@ -54,7 +63,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, snapshot, report, trace, peer]
+      [possible values: mesh, config, expectations, snapshot, report, trace, peer]
 
       tip: a similar value exists: 'peer'
 

@@ -3,10 +3,11 @@
 use super::*;
 
 /// Rules about values that have to do with each other, which no schema can tell.
-const BETWEEN_VALUES: [&str; 9] = [
+const BETWEEN_VALUES: [&str; 10] = [
     "another cluster",
     "duplicate node",
     "duplicate-cluster",
+    "duplicate-expectation",
     "invalid-date",
     "overlapping-ranges",
     "self-link",
@@ -84,6 +85,7 @@ fn whole_config() -> Value {
         "meshes": ["mesh.yaml"],
         "snapshots": "snapshots",
         "rendered": "rendered",
+        "expectations": "expectations.yaml",
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
             "west": { "inCluster": true, "kubeconfig": null },
@@ -111,6 +113,40 @@ fn whole_config() -> Value {
             "reason": "why",
             "until": "2027-01-31",
         }],
+    })
+}
+
+/// Expectations with something in every field.
+fn whole_expectations() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "Expectations",
+        "spec": [
+            {
+                "name": "a",
+                "from": {
+                    "cluster": "east",
+                    "nodeSelector": {
+                        "matchLabels": { "example.org/role": "shop" },
+                        "matchExpressions": [
+                            { "key": "zone", "operator": "NotIn", "values": ["a"] },
+                            { "key": "zone", "operator": "Exists", "values": [] },
+                        ],
+                    },
+                    "addresses": ["10.42.0.0/16", "fd00:42::1"],
+                    "class": "Node",
+                },
+                "to": { "cluster": null, "nodeSelector": {}, "addresses": ["10.43.0.10"] },
+                "class": "Pod",
+                "expect": "Reach",
+            },
+            {
+                "from": { "class": "Pod" },
+                "to": { "cluster": "west" },
+                "class": "Service",
+                "expect": "Deny",
+            },
+        ],
     })
 }
 
@@ -258,6 +294,12 @@ fn the_schema_of_a_config_takes_and_refuses_what_the_gate_does() {
 }
 
 #[test]
+fn the_schema_of_expectations_takes_and_refuses_what_the_gate_does() {
+    let file = "kilo-clustermesh.io/expectations_v1.json";
+    hold("Expectations", &whole_expectations(), file);
+}
+
+#[test]
 fn the_schema_of_a_snapshot_takes_and_refuses_what_the_gate_does() {
     let file = "kilo-clustermesh.io/nodesnapshot_v1.json";
     hold("NodeSnapshot", &whole_snapshot(), file);
@@ -269,6 +311,10 @@ fn every_field_is_among_those_that_are_held() {
     for (document, file) in [
         (whole_mesh(), "kilo.squat.ai/clustermesh_v1alpha1.json"),
         (whole_config(), "kilo-clustermesh.io/config_v1.json"),
+        (
+            whole_expectations(),
+            "kilo-clustermesh.io/expectations_v1.json",
+        ),
         (whole_snapshot(), "kilo-clustermesh.io/nodesnapshot_v1.json"),
     ] {
         let pointers = pointers(&document, "");

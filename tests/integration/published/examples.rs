@@ -58,12 +58,15 @@ fn every_example_fits_its_schema() {
 }
 
 #[test]
-fn every_mesh_and_config_names_its_schema() {
+fn every_file_that_people_write_names_its_schema() {
     let mut held = 0;
     for path in examples() {
         let text = fs::read_to_string(&path).unwrap();
         let is_ours = |kind: &str| text.lines().any(|line| line == format!("kind: {kind}"));
-        if !is_ours("ClusterMesh") && !is_ours("Config") {
+        if !["ClusterMesh", "Config", "Expectations"]
+            .into_iter()
+            .any(is_ours)
+        {
             continue;
         }
         let named = text.lines().next().and_then(|it| it.strip_prefix(MODELINE));
@@ -96,5 +99,5 @@ fn what_the_readme_shows_fits_its_schema() {
             kinds.push(kind.to_owned());
         }
     }
-    assert_eq!(kinds, ["ClusterMesh", "Config"]);
+    assert_eq!(kinds, ["ClusterMesh", "Config", "Expectations"]);
 }

@@ -90,6 +90,8 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     };
     let file = config.path.value.as_ref();
     let file = file.map_or(Value::Nothing("none"), |path| Value::path(path));
+    let expectations = settings.expectations.value.as_ref();
+    let expectations = expectations.map_or(Value::Nothing("none"), |path| Value::path(path));
     // A folder that cannot be listed has no files, and the note says why.
     let meshes = settings.mesh_files_if_any().unwrap_or_default();
     let mut all = vec![
@@ -97,6 +99,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         shown("meshes", Value::paths(&meshes), &settings.meshes.origin),
         path("snapshots", &settings.snapshots),
         path("rendered", &settings.rendered),
+        shown("expectations", expectations, &settings.expectations.origin),
         paths("kubeconfig", &settings.kubeconfig),
     ];
     for cluster in clusters {

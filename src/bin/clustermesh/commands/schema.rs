@@ -5,7 +5,7 @@ use std::io;
 use anyhow::bail;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
-use clustermesh::{config, mesh, snapshot};
+use clustermesh::{config, expectations, mesh, snapshot};
 
 use crate::{Outcome, output};
 
@@ -32,6 +32,8 @@ enum Kind {
     Mesh,
     /// `clustermesh.yaml`
     Config,
+    /// `expectations.yaml`
+    Expectations,
     /// What `snapshot` writes
     Snapshot,
     /// What `validate --output json` prints
@@ -56,6 +58,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (_, true) => bail!("`--strict` is for `peer`: the others are as strict as the program is"),
         (Kind::Mesh, _) => mesh::schema(),
         (Kind::Config, _) => config::schema(),
+        (Kind::Expectations, _) => expectations::schema(),
         (Kind::Snapshot, _) => snapshot::schema(),
         (Kind::Report, _) => output::report_schema(),
         (Kind::Trace, _) => output::trace_schema(),

@@ -1,13 +1,15 @@
 //! `clustermesh verify`
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
+use clustermesh::proof::expectation::check;
 use clustermesh::proof::reach::{Reach, Scene, Seen};
 use clustermesh::proof::verify::verify;
-use clustermesh::rules::{Finding, Purpose, verified};
+use clustermesh::rules::{Finding, Purpose, reach as words, verified};
 use rayon::prelude::*;
 
 use crate::fabric::Dumps;
@@ -15,13 +17,16 @@ use crate::output::{Talk, Verified, VerifyFormat};
 use crate::settings::Options;
 use crate::{Outcome, clock, evidence, fabric};
 
+mod expectations;
+mod hostile;
+
 /// Prove what every cluster reaches, and that it is what the meshes promise
 ///
 /// Reads the snapshots and the Peers that every cluster gets, works out what Kilo and WireGuard make of
 /// them, and holds every range against every range: for every address, not for samples. A link promises
 /// that pods reach pods both ways, and declared services and other ranges; nodes, where their internal
-/// addresses are declared. Fails if a promise does not hold, or if anything gets through that no link
-/// promises. Sends nothing and writes nothing.
+/// addresses are declared. Fails if a promise does not hold, if anything gets through that no link
+/// promises, or if an expectation of one's own does not hold. Sends nothing and writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -33,6 +38,16 @@ pub(crate) struct Args {
     #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
     strict: bool,
 
+    /// The file of what is to get through beyond that, and what not; default: the one that the config
+    /// names, or an `expectations.yaml` beside it
+    #[arg(long, value_name = "FILE")]
+    expectations: Option<PathBuf>,
+
+    /// Tell too what this cluster could send and to whom, and what it could capture, if its root did
+    /// whatever it liked to its own side; fails if that is more than it declares; may be repeated
+    #[arg(long, value_name = "CLUSTER")]
+    assume_hostile: Vec<String>,
+
     #[command(flatten)]
     dumps: Dumps,
 }
@@ -41,6 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh verify
   clustermesh verify --output json | jq '.pairings[] | select(.linked)'
+  clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 pub(crate) fn run(
@@ -62,6 +78,11 @@ pub(crate) fn run(
         }
         return Ok(Outcome::Unreadable);
     }
+    let given = args.expectations.as_ref();
+    let (expectations, mistakes) = match expectations::read(&mut evidence, given) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     let fabric = applied.fabric(&evidence);
     let scene = Scene::new(&fabric);
@@ -71,9 +92,14 @@ pub(crate) fn run(
         .collect();
     let reach = Reach::assemble(&fabric, seen);
     let verification = verify(&reach, &evidence.meshes);
+    let checks = check(&reach, &expectations);
+    let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
     let mut findings = told;
+    findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
     findings.extend(verified::findings(&fabric, &verification));
+    findings.extend(checks.iter().flat_map(|it| words::expectation(&fabric, it)));
+    findings.extend(hostiles.iter().flat_map(|it| words::hostility(&fabric, it)));
     let levels = &evidence.settings.config.levels;
     let mut findings = levels.apply(findings, clock::today(), Purpose::Validate);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -81,6 +107,8 @@ pub(crate) fn run(
         fabric: &fabric,
         files: &evidence.files,
         verification: &verification,
+        checks: &checks,
+        hostiles: &hostiles,
         findings: &findings,
     };
     let text = verified.text(args.output)?;

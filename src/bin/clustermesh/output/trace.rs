@@ -18,6 +18,7 @@ mod json;
 mod mermaid;
 
 pub(crate) use json::schema;
+pub(super) use json::{Written, value};
 
 /// How a trace is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -90,8 +91,21 @@ impl Traced<'_> {
     fn human(&self) -> String {
         let whose = |end: End| words::whose(self.fabric, end.site, end.address);
         let (from, to) = self.ends;
-        let mut text = format!("from {} to {}\n", whose(from), whose(to));
-        let mut number = 0;
+        let mut text = format!("from {} to {}\n{}\n", whose(from), whose(to), self.ways());
+        match self.failure() {
+            Some(failure) => human::told(self.files, &[failure])
+                .iter()
+                .for_each(|it| text.push_str(it)),
+            None => {
+                let _ = writeln!(text, "{}", self.verdict().message);
+            }
+        }
+        text
+    }
+
+    /// Tells the ways step by step, each after an empty line.
+    pub(super) fn ways(&self) -> String {
+        let (mut text, mut number) = (String::new(), 0);
         for leg in self.legs() {
             let (source, destination) = (leg.packet.source, leg.packet.destination);
             let _ = writeln!(text, "\n{}: {source} to {destination}", leg.direction);
@@ -106,19 +120,11 @@ impl Traced<'_> {
                 }
             }
         }
-        text.push('\n');
-        match self.failure() {
-            Some(failure) => human::told(self.files, &[failure])
-                .iter()
-                .for_each(|it| text.push_str(it)),
-            None => {
-                let _ = writeln!(text, "{}", self.verdict().message);
-            }
-        }
         text
     }
 
-    fn verdict(&self) -> Told {
+    /// Returns what becomes of it, in a sentence.
+    pub(super) fn verdict(&self) -> Told {
         words::verdict(self.fabric, self.trace)
     }
 
@@ -132,7 +138,7 @@ impl Traced<'_> {
     }
 
     /// Returns a place as `file:line:column`.
-    fn shown(&self, place: &Place) -> String {
+    pub(super) fn shown(&self, place: &Place) -> String {
         match self.files.positions(place) {
             Some(positions) => {
                 let Position { line, column } = positions.start;

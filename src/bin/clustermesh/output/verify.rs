@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
+use clustermesh::proof::expectation::Check;
 use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
 use clustermesh::proof::words;
@@ -13,6 +15,8 @@ use clustermesh::rules::Finding;
 use super::{human, plural};
 use crate::files::Files;
 
+mod expected;
+mod hostile;
 mod json;
 
 /// How many pairs of clusters are shown one by one.
@@ -47,6 +51,10 @@ pub(crate) struct Verified<'a> {
     pub(crate) files: &'a Files,
     /// What came of it.
     pub(crate) verification: &'a Verification,
+    /// What came of the expectations.
+    pub(crate) checks: &'a [Check<'a>],
+    /// What clusters could do, of which somebody asked that.
+    pub(crate) hostiles: &'a [Hostile],
     /// The same, told.
     pub(crate) findings: &'a [Finding],
 }
@@ -68,11 +76,14 @@ impl Verified<'_> {
         if !self.verification.single_points.is_empty() {
             text.push('\n');
         }
+        text.push_str(&self.hostilities());
+        text.push_str(&self.counterexamples());
         for piece in human::told(self.files, self.findings) {
             text.push_str(&piece);
             text.push('\n');
         }
         text.push_str(&self.summary());
+        text.push_str(&self.containment());
         text
     }
 
@@ -176,6 +187,19 @@ impl Verified<'_> {
         let apart = self.verification.apart.len();
         if 0 < apart {
             let _ = write!(text, "; {} promise nothing", plural(apart, "node"));
+        }
+        if !self.checks.is_empty() {
+            let held = self.checks.iter().filter(|it| it.holds()).count();
+            let _ = write!(
+                text,
+                "; {held} of {}",
+                plural(self.checks.len(), "expectation")
+            );
+            text.push_str(if self.checks.len() == 1 {
+                " holds"
+            } else {
+                " hold"
+            });
         }
         text.push('\n');
         text

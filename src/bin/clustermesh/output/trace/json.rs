@@ -24,7 +24,7 @@ const NAMED: usize = 300;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Trace", example = example())]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+pub(in crate::output) struct Written<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -144,8 +144,19 @@ enum WrittenKind {
     Arrived,
 }
 
-/// Returns the object.
+/// Returns the object as text.
 pub(super) fn text(traced: &Traced) -> serde_json::Result<String> {
+    let mut text = written(traced, |it| serde_json::to_string_pretty(&it))?;
+    text.push('\n');
+    Ok(plain_json(text))
+}
+
+/// Returns the object, to be a part of another.
+pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
+    written(traced, |it| serde_json::to_value(&it))
+}
+
+fn written<T>(traced: &Traced, write: impl FnOnce(Option<Written>) -> T) -> T {
     let verdict = traced.verdict();
     let legs = traced.legs();
     let mut ways = legs.iter().map(|leg| way(traced, leg));
@@ -161,9 +172,7 @@ pub(super) fn text(traced: &Traced) -> serde_json::Result<String> {
         there,
         back: ways.next(),
     });
-    let mut text = serde_json::to_string_pretty(&written)?;
-    text.push('\n');
-    Ok(plain_json(text))
+    write(written)
 }
 
 /// Returns the JSON Schema of the object.

@@ -1,12 +1,16 @@
 //! A verification as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::proof::expectation::Check;
 use clustermesh::proof::fabric::At;
 use clustermesh::proof::verify::{Failure, Pairing, Tally};
 use serde_json::{Value, json};
 
 use super::Verified;
 use crate::output::json::{API_VERSION, written};
+
+mod expected;
+mod hostile;
 
 /// How much of a name is told, in characters.
 const NAMED: usize = 300;
@@ -23,7 +27,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let object = json!({
         "apiVersion": API_VERSION,
         "kind": "Verification",
-        "holds": verification.holds(),
+        "holds": verification.holds() && verified.checks.iter().all(Check::holds),
         "total": tally(&verification.total()),
         "pairings": verification.pairings.iter().map(|it| verified.pairing(it)).collect::<Value>(),
         "failures": verification.failures.iter().map(|it| verified.failure(it)).collect::<Value>(),
@@ -34,6 +38,8 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
             "for": it.viewers.iter().map(|&it| verified.cluster(it)).collect::<Value>(),
         })).collect::<Value>(),
         "apart": verification.apart.iter().map(|it| verified.node(*it)).collect::<Value>(),
+        "expectations": expected::written(verified)?,
+        "hostile": hostile::written(verified),
         "findings": findings.collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&object)?;

@@ -1,0 +1,29 @@
+//! The expectations that a verification is held against.
+
+use std::path::PathBuf;
+
+use clustermesh::expectations::{self, Expectation};
+use clustermesh::rules::Finding;
+use clustermesh::rules::mesh::finding;
+
+use crate::evidence::Evidence;
+use crate::input::{self, MESH_LIMIT, Unreadable};
+
+/// Reads the file that is given, or else that of the settings. A file with mistakes expects nothing,
+/// and the mistakes are told.
+pub(super) fn read(
+    evidence: &mut Evidence,
+    given: Option<&PathBuf>,
+) -> Result<(Vec<Expectation>, Vec<Finding>), Unreadable> {
+    let settled = evidence.settings.expectations.value.as_ref();
+    let Some(path) = given.or(settled) else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let source = input::source(path, MESH_LIMIT)?;
+    let read = expectations::read(&source);
+    evidence.files.add(source);
+    Ok(match read {
+        Ok(expectations) => (expectations, Vec::new()),
+        Err(problems) => (Vec::new(), problems.iter().map(finding).collect()),
+    })
+}

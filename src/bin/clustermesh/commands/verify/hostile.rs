@@ -1,0 +1,52 @@
+//! Clusters that a verification takes for hostile.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
+use clustermesh::name::ClusterName;
+use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::hostile::{Hostile, assume_hostile};
+use rayon::prelude::*;
+
+use crate::evidence::Evidence;
+
+/// Finds what each of the clusters of these names could do, in their own order.
+///
+/// # Errors
+/// There is no such cluster, or nobody knows its keys, since there is no snapshot of it.
+pub(super) fn read(
+    evidence: &Evidence,
+    fabric: &Fabric,
+    names: &[String],
+) -> anyhow::Result<Vec<Hostile>> {
+    let mut sites = BTreeSet::new();
+    for name in names {
+        let Some(site) = fabric.site_named(name) else {
+            bail!("--assume-hostile: {}", unknown(evidence, name));
+        };
+        sites.insert(site);
+    }
+    let sites: Vec<usize> = sites.into_iter().collect();
+    let meshes = &evidence.meshes;
+    let hostiles = sites.into_par_iter();
+    let hostiles = hostiles.map(|site| assume_hostile(fabric, meshes, site));
+    Ok(hostiles.collect())
+}
+
+fn unknown(evidence: &Evidence, name: &str) -> String {
+    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let known: BTreeSet<&str> = entries
+        .map(|it| &it.name)
+        .map(ClusterName::as_str)
+        .collect();
+    let shown = Quoted(name);
+    if known.contains(name) {
+        return format!("there is no snapshot of {shown}; `clustermesh snapshot` takes one");
+    }
+    match nearest(name, known) {
+        Some(meant) => format!("no mesh has a cluster {shown}; did you mean `{meant}`?"),
+        None => format!("no mesh has a cluster {shown}"),
+    }
+}

@@ -1,0 +1,63 @@
+//! Expectations that do not hold, each by a packet that shows it.
+
+use std::fmt::Write as _;
+
+use clustermesh::diagnostic::escaped;
+use clustermesh::proof::trace::{End, Trace};
+use clustermesh::proof::words::expectation::name;
+
+use super::{Verified, plural};
+use crate::output::trace::Traced;
+
+/// How many packets are shown step by step.
+const FOLLOWED: usize = 5;
+
+/// How much of a name is told, in characters.
+const NAMED: usize = 300;
+
+impl Verified<'_> {
+    /// Follows the packets that break expectations, step by step.
+    pub(super) fn counterexamples(&self) -> String {
+        let broken = self.checks.iter();
+        let broken: Vec<_> = broken
+            .filter_map(|it| Some((it, self.traced(it.counterexample.as_ref()?)?)))
+            .collect();
+        let mut text = String::new();
+        for (check, traced) in broken.iter().take(FOLLOWED) {
+            let name = escaped(&name(check.expectation), NAMED);
+            let place = traced.shown(&check.expectation.place);
+            let _ = writeln!(text, "{name} ({place}) is broken by this packet:");
+            for line in traced.ways().lines() {
+                let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+            }
+            let _ = writeln!(text, "\n  {}\n", traced.verdict().message);
+        }
+        let more = broken.len().saturating_sub(FOLLOWED);
+        if 0 < more {
+            let _ = writeln!(text, "… and {}\n", plural(more, "more such packet"));
+        }
+        text
+    }
+
+    /// Returns the way of a packet with all that is needed to tell it.
+    pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v>> {
+        let end = |site: usize, address| {
+            let owner = self.fabric.site(site)?.owner(address)?;
+            Some(End {
+                site,
+                owner,
+                address,
+            })
+        };
+        let packet = &trace.packet;
+        Some(Traced {
+            fabric: self.fabric,
+            files: self.files,
+            ends: (
+                end(packet.from.site, packet.source)?,
+                end(packet.to.site(), packet.destination)?,
+            ),
+            trace,
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! What clusters could do to the others if they were hostile.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clustermesh::proof::hostile::{Exposure, Hold, Onward, Open, Whose};
+use clustermesh::proof::model::Tunnel;
+use clustermesh::proof::trace::Class;
+use clustermesh::proof::words::hostile::{far_end, owners};
+
+use super::{Verified, plural};
+
+/// How many of a kind are named.
+const NAMED: usize = 4;
+
+/// How many clusters are shown one by one.
+const SHOWN: usize = 20;
+
+impl Verified<'_> {
+    /// Tells what each could do, by the cluster to which.
+    pub(super) fn hostilities(&self) -> String {
+        let mut text = String::new();
+        for hostile in self.hostiles {
+            let _ = writeln!(text, "if {} were hostile:", self.called(hostile.site));
+            let exposures = hostile.exposures.iter();
+            let (hearing, deaf): (Vec<&Exposure>, Vec<&Exposure>) =
+                exposures.partition(|it| !it.heard.is_empty());
+            for exposure in hearing.iter().take(SHOWN) {
+                text.push_str(&self.exposure(exposure));
+            }
+            let more = hearing.len().saturating_sub(SHOWN);
+            if 0 < more {
+                let more = plural(more, "more cluster");
+                let _ = writeln!(text, "  {more} hear it; `--output json` has all of them");
+            }
+            if !deaf.is_empty() {
+                let names = listed(deaf.iter().map(|it| self.called(it.site)));
+                let _ = writeln!(text, "  nothing of it gets to {names} directly");
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Says whether each is kept to what it declares.
+    pub(super) fn containment(&self) -> String {
+        let mut text = String::new();
+        for hostile in self.hostiles {
+            let name = self.called(hostile.site);
+            let _ = match hostile.breaches().len() {
+                0 => writeln!(text, "{name} could do no more than the meshes let it"),
+                more => writeln!(
+                    text,
+                    "{name} could do {} that no mesh lets it",
+                    plural(more, "thing")
+                ),
+            };
+        }
+        text
+    }
+
+    fn exposure(&self, exposure: &Exposure) -> String {
+        let name = self.called(exposure.site);
+        let mut text = format!("  {name} hears it by {}\n", self.heard(exposure));
+        if exposure.believed.is_empty() {
+            text.push_str("    but takes no packet from it\n");
+        } else {
+            let _ = writeln!(
+                text,
+                "    it could send as {}\n    to {}; and, masqueraded, wherever the nodes of {name} get",
+                self.held(&exposure.believed),
+                open(&exposure.open)
+            );
+        }
+        if exposure.attracted == exposure.believed {
+            if !exposure.attracted.is_empty() {
+                text.push_str(
+                    "    and it is sent what goes to the addresses that it could send as\n",
+                );
+            }
+        } else if !exposure.attracted.is_empty() {
+            let destinations = self.held(&exposure.attracted);
+            let _ = writeln!(text, "    and it is sent what goes to {destinations}");
+        }
+        let onward = exposure.onward.iter();
+        let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
+            onward.partition(|it| it.passages.is_empty());
+        for onward in ways {
+            let passages = onward.passages.iter().map(|it| it.span.to_string());
+            let third = self.called(onward.site);
+            let passages = listed(passages);
+            let _ = writeln!(
+                text,
+                "    {name} passes on to {third} what it sends as {passages}"
+            );
+        }
+        if !shut.is_empty() {
+            let thirds = listed(shut.iter().map(|it| self.called(it.site)));
+            let _ = writeln!(text, "    nothing of it gets through to {thirds}");
+        }
+        text
+    }
+
+    /// Names the far ends that have its keys.
+    fn heard(&self, exposure: &Exposure) -> String {
+        let site = self.fabric.site(exposure.site);
+        let peers = site.map_or(&[][..], |it| &it.model.peers);
+        let (mut names, mut own) = (Vec::new(), Vec::new());
+        for tunnel in &exposure.heard {
+            match *tunnel {
+                Tunnel::Peer(peer) => {
+                    names.extend(peers.get(peer).map(|it| it.applied.name.clone()));
+                }
+                Tunnel::Segment(_) => own.push(far_end(self.fabric, exposure.site, *tunnel)),
+            }
+        }
+        let peers = match names.len() {
+            0 => None,
+            1 => Some(format!("the Peer {}", listed(names.into_iter()))),
+            _ => Some(format!("the Peers {}", listed(names.into_iter()))),
+        };
+        listed(peers.into_iter().chain(own))
+    }
+
+    /// Names addresses, those first that are not its own to use.
+    fn held(&self, holds: &[Hold]) -> String {
+        let is_declared = |hold: &&Hold| hold.whose == Whose::Declared;
+        let (own, others): (Vec<&Hold>, Vec<&Hold>) = holds.iter().partition(is_declared);
+        listed(others.into_iter().chain(own).map(|hold| {
+            let doubt = if hold.is_certain { "" } else { "perhaps " };
+            match hold.whose {
+                Whose::Declared => format!("{doubt}{}", hold.span),
+                Whose::Others(_) | Whose::Nobody => {
+                    format!("{doubt}{} ({})", hold.span, owners(self.fabric, hold))
+                }
+            }
+        }))
+    }
+
+    fn called(&self, site: usize) -> String {
+        let site = self.fabric.site(site);
+        site.map_or_else(String::new, |it| it.cluster.to_string())
+    }
+}
+
+/// Names what is open by kind.
+fn open(open: &[Open]) -> String {
+    let mut kinds: BTreeMap<Option<Class>, Vec<String>> = BTreeMap::new();
+    for open in open {
+        let range = open.range();
+        let shown = if range.is_host() {
+            range.first().to_string()
+        } else {
+            range.to_string()
+        };
+        kinds.entry(open.class()).or_default().push(shown);
+    }
+    let lans = kinds.remove(&None).map(|it| (None, it));
+    let kinds: Vec<String> = kinds
+        .into_iter()
+        .chain(lans)
+        .map(|(class, ranges)| {
+            let kind = class.map_or_else(|| "LANs".to_owned(), |it| format!("{it}s"));
+            format!("{kind} {}", listed(ranges.into_iter()))
+        })
+        .collect();
+    kinds.join("; ")
+}
+
+/// Names the first few.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    let first = names.get(..NAMED).unwrap_or(&names);
+    let more = names.len().saturating_sub(NAMED);
+    let more = (0 < more).then(|| format!("{more} more"));
+    match more {
+        Some(more) => format!("{} and {more}", first.join(", ")),
+        None => first.join(", "),
+    }
+}

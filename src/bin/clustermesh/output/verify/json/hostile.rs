@@ -1,0 +1,260 @@
+//! What hostile clusters could do, as objects for programs.
+
+use std::net::IpAddr;
+
+use clustermesh::diagnostic::{Label, escaped};
+use clustermesh::place::Place;
+use clustermesh::proof::fabric::{At, Owner};
+use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, Open, Passage, Whose};
+use clustermesh::proof::model::Claim;
+use clustermesh::proof::trace::Class;
+use clustermesh::proof::words::hostile::{far_end, owners};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{NAMED, Verified};
+use crate::output::json::{WrittenPlace, place};
+
+/// What a cluster could do to the others if its root did whatever it liked to its own side.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Hostile")]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    /// The cluster.
+    cluster: String,
+    /// Whether it could do no more than the meshes let it.
+    contained: bool,
+    /// What each of the others is exposed to.
+    exposures: Vec<WrittenExposure>,
+}
+
+/// What a cluster is exposed to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Exposure")]
+#[serde(rename_all = "camelCase")]
+struct WrittenExposure {
+    /// The cluster.
+    cluster: String,
+    /// Whether a mesh links it with the hostile one.
+    linked: bool,
+    /// The far ends of its tunnels that have a key of the hostile one; without any, it hears nothing.
+    heard_by: Vec<String>,
+    /// The sources that it takes from the hostile one.
+    sends_as: Vec<WrittenHold>,
+    /// What the hostile one can send to there. What is not among it is masqueraded, and goes wherever
+    /// the cluster's nodes get.
+    sends_to: Vec<WrittenOpen>,
+    /// The destinations that it sends to the hostile one.
+    captures: Vec<WrittenHold>,
+    /// What the others do with packets of the hostile one that it passes on.
+    through: Vec<WrittenOnward>,
+}
+
+/// Addresses that a cluster takes for the hostile one's.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Hold")]
+#[serde(rename_all = "camelCase")]
+struct WrittenHold {
+    /// A range, a single address, or the first and the last.
+    #[schemars(example = &"10.42.0.1-10.42.0.255")]
+    addresses: String,
+    /// Whose they should be.
+    whose: WrittenWhose,
+    /// The same in words, where they are not the hostile one's.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    /// Whether it is so whatever was applied last.
+    certain: bool,
+    /// The far end that has them.
+    by: String,
+    /// What gives them to it, unless it is a node of the cluster's own.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<Value>,
+}
+
+/// Whose addresses should be.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Whose")]
+#[serde(rename_all = "lowercase")]
+enum WrittenWhose {
+    /// The hostile cluster's: it declares them.
+    Declared,
+    /// Somebody else's.
+    Others,
+    /// Nobody's that a mesh knows.
+    Nobody,
+}
+
+/// What can be sent to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Open")]
+#[serde(rename_all = "camelCase")]
+struct WrittenOpen {
+    /// What it is.
+    kind: WrittenKind,
+    /// The node, as `CLUSTER/NODE`, if it is one's own.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The range, or the address.
+    addresses: String,
+}
+
+/// What can be sent to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "OpenKind")]
+#[serde(rename_all = "lowercase")]
+enum WrittenKind {
+    /// Pods.
+    Pod,
+    /// A node, and what shares its network.
+    Node,
+    /// Services.
+    Service,
+    /// Something else that the cluster declares.
+    Network,
+    /// A network that nodes say they are in.
+    Lan,
+}
+
+/// What becomes of packets that another cluster passes on.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Onward")]
+#[serde(rename_all = "camelCase")]
+struct WrittenOnward {
+    /// The cluster that gets them.
+    cluster: String,
+    /// Whether a mesh links it with the hostile one.
+    linked: bool,
+    /// The sources that it takes; without any, nothing gets there.
+    passages: Vec<WrittenPassage>,
+}
+
+/// Sources with which packets get through.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Passage")]
+#[serde(rename_all = "camelCase")]
+struct WrittenPassage {
+    /// A range, a single address, or the first and the last.
+    addresses: String,
+    /// The node that passes them on, as `CLUSTER/NODE`.
+    by: String,
+    /// What lets them in.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<Value>,
+}
+
+/// Returns every cluster that is taken for hostile, by name.
+pub(super) fn written(verified: &Verified) -> Value {
+    let hostiles = verified.hostiles.iter();
+    hostiles.map(|it| json!(one(verified, it))).collect()
+}
+
+fn one(verified: &Verified, hostile: &Hostile) -> Written {
+    let exposures = hostile.exposures.iter();
+    Written {
+        cluster: cluster(verified, hostile.site),
+        contained: hostile.breaches().is_empty(),
+        exposures: exposures.map(|it| exposure(verified, it)).collect(),
+    }
+}
+
+fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
+    let heard = exposure.heard.iter();
+    let holds = |holds: &[Hold]| {
+        let holds = holds.iter();
+        holds.map(|it| hold(verified, exposure.site, it)).collect()
+    };
+    WrittenExposure {
+        cluster: cluster(verified, exposure.site),
+        linked: exposure.is_linked,
+        heard_by: heard
+            .map(|it| far_end(verified.fabric, exposure.site, *it))
+            .collect(),
+        sends_as: holds(&exposure.believed),
+        sends_to: exposure
+            .open
+            .iter()
+            .map(|it| open(verified, exposure.site, *it))
+            .collect(),
+        captures: holds(&exposure.attracted),
+        through: exposure
+            .onward
+            .iter()
+            .map(|it| onward(verified, it))
+            .collect(),
+    }
+}
+
+fn hold(verified: &Verified, site: usize, hold: &Hold) -> WrittenHold {
+    let whose = match hold.whose {
+        Whose::Declared => WrittenWhose::Declared,
+        Whose::Others(_) => WrittenWhose::Others,
+        Whose::Nobody => WrittenWhose::Nobody,
+    };
+    let is_others = matches!(hold.whose, Whose::Others(_));
+    WrittenHold {
+        addresses: hold.span.to_string(),
+        whose,
+        owner: is_others.then(|| owners(verified.fabric, hold)),
+        certain: hold.is_certain,
+        by: far_end(verified.fabric, site, hold.claim.tunnel),
+        place: claimed(verified, site, hold.claim),
+    }
+}
+
+fn open(verified: &Verified, site: usize, open: Open) -> WrittenOpen {
+    let node = match open {
+        Open::Owned(Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node), _) => Some(node),
+        Open::Owned(Owner::Services | Owner::Network | Owner::Pool, _) | Open::Lan(_) => None,
+    };
+    let range = open.range();
+    let address: Option<IpAddr> = range.is_host().then(|| range.first());
+    WrittenOpen {
+        kind: match open.class() {
+            Some(Class::Pod) => WrittenKind::Pod,
+            Some(Class::Node) => WrittenKind::Node,
+            Some(Class::Service) => WrittenKind::Service,
+            Some(Class::Network) => WrittenKind::Network,
+            None => WrittenKind::Lan,
+        },
+        node: node.map(|node| name(verified, At { site, node })),
+        addresses: address.map_or_else(|| range.to_string(), |it| it.to_string()),
+    }
+}
+
+fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
+    let passage = |it: &Passage| WrittenPassage {
+        addresses: it.span.to_string(),
+        by: name(verified, it.by),
+        place: claimed(verified, onward.site, it.claim),
+    };
+    WrittenOnward {
+        cluster: cluster(verified, onward.site),
+        linked: onward.is_linked,
+        passages: onward.passages.iter().map(passage).collect(),
+    }
+}
+
+/// Returns where a range is written.
+fn claimed(verified: &Verified, site: usize, claim: Claim) -> Option<Value> {
+    let written: Place = verified.fabric.site(site)?.model.place(claim)?;
+    let label = Label {
+        place: written,
+        text: String::new(),
+    };
+    Some(json!(place(&label, verified.files)))
+}
+
+fn cluster(verified: &Verified, site: usize) -> String {
+    let site = verified.fabric.site(site);
+    site.map_or_else(String::new, |it| it.cluster.to_string())
+}
+
+fn name(verified: &Verified, at: At) -> String {
+    escaped(&verified.fabric.name(at), NAMED)
+}

@@ -1,0 +1,135 @@
+//! Expectations: what somebody wants to get through between clusters, and what not.
+
+use std::collections::BTreeMap;
+
+use schemars::Schema;
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::document::{Form, Source};
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::schema;
+use crate::selector::Selector;
+
+mod written;
+
+use written::Written;
+
+/// Packets of which somebody knows what is to become of them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Expectation {
+    /// What it is called, if anything.
+    pub name: Option<String>,
+    /// Who sends.
+    pub from: Selection,
+    /// Who is sent to.
+    pub to: Selection,
+    /// What is to become of what is sent.
+    pub expected: Expected,
+    /// Where it says so.
+    pub place: Place,
+}
+
+/// What is to become of packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expected {
+    /// All of them arrive, and so do their answers.
+    Reach,
+    /// None of them arrives, whatever becomes of answers.
+    Deny,
+}
+
+/// Some addresses of some clusters: those of which everything holds that is said.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Selection {
+    /// The cluster; none for any.
+    pub cluster: Option<ClusterName>,
+    /// Labels of the node that has them; none if they need not be a node's.
+    pub nodes: Option<Selector>,
+    /// Ranges that hold them, in the order in which they are written; empty for any.
+    pub addresses: Vec<Cidr>,
+    /// What they are addresses of; none for anything.
+    pub class: Option<Class>,
+    /// Where it says so.
+    pub place: Place,
+}
+
+/// What an address is one of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Class {
+    /// A pod.
+    Pod,
+    /// A node, and what shares its network.
+    Node,
+    /// A service.
+    Service,
+    /// Whatever else a cluster declares.
+    Network,
+}
+
+/// Reads a file of expectations.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
+    let documents = source.documents.iter().enumerate();
+    let mut documents = documents.filter(|(_, document)| !document.is_null());
+    let Some((index, document)) = documents.next() else {
+        let place = Place::document(&source.name, 0);
+        return Err(vec![
+            Diagnostic::error("no-document", "there are no expectations in it").at(place, ""),
+        ]);
+    };
+    let place = Place::document(&source.name, index);
+    let (written, mut problems) = Form::<Written>::new().salvage(document, &place);
+    let mut expectations = Vec::new();
+    if problems.is_empty() {
+        let place = place.key("spec");
+        let written = written.into_iter().flat_map(|it| it.spec).enumerate();
+        for (index, written) in written {
+            expectations.extend(written.read(place.index(index), &mut problems));
+        }
+        problems.extend(repeated(&expectations));
+    }
+    problems.extend(documents.map(|(index, _)| {
+        let message = "expectations are one document, this is another";
+        let place = Place::document(&source.name, index);
+        Diagnostic::error("second-document", message).at(place, "")
+    }));
+    if problems.is_empty() {
+        Ok(expectations)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Returns the JSON Schema of a file of expectations.
+pub fn schema() -> Schema {
+    schema::of_input::<Written>()
+}
+
+/// Tells of names that more than one has: nobody could say which of them failed.
+fn repeated(expectations: &[Expectation]) -> Vec<Diagnostic> {
+    let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for expectation in expectations {
+        let Some(name) = &expectation.name else {
+            continue;
+        };
+        let Some(before) = first.get(&**name) else {
+            first.insert(name, &expectation.place);
+            continue;
+        };
+        let message = format!("two expectations are called {}", Quoted(name));
+        problems.push(
+            Diagnostic::error("duplicate-expectation", message)
+                .at(expectation.place.key("name"), "again here")
+                .at(before.key("name"), "first here"),
+        );
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

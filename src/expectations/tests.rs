@@ -1,0 +1,140 @@
+//! What can be expected, and what is told about what cannot.
+
+use super::*;
+
+fn told(text: &str) -> String {
+    let source = Source::parse("expectations.yaml", text).unwrap();
+    match read(&source) {
+        Ok(expectations) => {
+            let lines = expectations.iter().map(|it| format!("{it:?}\n"));
+            lines
+                .collect::<String>()
+                .replace("Place { source: \"expectations.yaml\", document: 0, ", "{ ")
+        }
+        Err(diagnostics) => crate::document::tests::told(&source, &diagnostics),
+    }
+}
+
+fn told_of(spec: &str) -> String {
+    let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+    told(&format!("{head}{spec}"))
+}
+
+#[test]
+fn reads_what_is_expected() {
+    insta::assert_snapshot!(told_of("
+- name: all pods
+  from: { cluster: east }
+  to: { cluster: west }
+  expect: Reach
+- from: { addresses: [10.1.2.3, 10.1.4.9/24], class: Node }
+  to: { addresses: ['fd00::1'] }
+  expect: Deny
+- from: { class: Node }
+  to: { cluster: west }
+  class: Service
+  expect: Reach
+"), @r#"
+    Expectation { name: Some("all pods"), from: Selection { cluster: Some(ClusterName("east")), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/from"), part: Value } }, to: Selection { cluster: Some(ClusterName("west")), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/0"), part: Value } }
+    Expectation { name: None, from: Selection { cluster: None, nodes: None, addresses: [Cidr(10.1.2.3/32), Cidr(10.1.4.0/24)], class: Some(Node), place: { pointer: Pointer("/spec/1/from"), part: Value } }, to: Selection { cluster: None, nodes: None, addresses: [Cidr(fd00::1/128)], class: None, place: { pointer: Pointer("/spec/1/to"), part: Value } }, expected: Deny, place: { pointer: Pointer("/spec/1"), part: Value } }
+    Expectation { name: None, from: Selection { cluster: None, nodes: None, addresses: [], class: Some(Node), place: { pointer: Pointer("/spec/2/from"), part: Value } }, to: Selection { cluster: Some(ClusterName("west")), nodes: None, addresses: [], class: Some(Service), place: { pointer: Pointer("/spec/2/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/2"), part: Value } }
+    "#);
+}
+
+#[test]
+fn a_wrong_structure_is_told_at_once() {
+    insta::assert_snapshot!(told("
+apiVersion: kilo-clustermesh.io/v2
+kind: Expectation
+spec:
+- { form: { cluster: east }, to: { clutser: west }, expect: reach }
+- { from: { class: Service }, to: { addresses: [] }, expect: Deny }
+- { from: east, to: { nodeSelector: { matchLabel: {} } }, class: pod }
+---
+spec: []
+"), @"
+    error[unknown-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+      2:13 | kilo-clustermesh.io/v2
+      help: did you mean `kilo-clustermesh.io/v1`?
+    error[unknown-value]: `kind` cannot be `Expectation`
+      3:7 | Expectation
+      help: did you mean `Expectations`?
+    error[unknown-field]: unknown field `form`
+      5:5 | form
+      help: did you mean `from`?
+    error[unknown-field]: unknown field `clutser`
+      5:36 | clutser
+      help: did you mean `cluster`?
+    error[unknown-value]: `expect` cannot be `reach`
+      5:61 | reach
+      help: did you mean `Reach`?
+    error[unknown-value]: `class` cannot be `Service`
+      6:20 | Service
+      help: known here: `Pod`, `Node`
+    error[wrong-length]: `addresses` needs at least 1 item, not 0
+      6:48 | []
+    error[wrong-type]: `from` must be a mapping, not the text `east`
+      7:11 | east
+    error[unknown-field]: unknown field `matchLabel`
+      7:39 | matchLabel
+      help: did you mean `matchLabels`?
+    error[unknown-value]: `class` cannot be `pod`
+      7:66 | pod
+      help: did you mean `Pod`?
+    error[missing-field]: `expect` is missing in an item of `spec`
+      7:3 | { from: east, to: { nodeSelector: { matchLabel: {} } }, class: pod }
+    error[second-document]: expectations are one document, this is another
+      9:1 | spec: []
+    ");
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    insta::assert_snapshot!(told_of("
+- { name: a, from: {}, to: { cluster: ~ }, expect: Reach }
+- name: a
+  from: { cluster: East, nodeSelector: { matchLabels: { a/b/c: x } }, addresses: [10.1.0.0/33, x, '::ffff:10.1.0.1'] }
+  to: { cluster: west, nodeSelector: {} }
+  class: Service
+  expect: Deny
+- { name: b, from: { cluster: east }, to: { cluster: west }, expect: Deny }
+- { name: b, from: { cluster: east }, to: { cluster: west }, expect: Reach }
+"), @"
+    error[missing-field]: `from` does not say who is meant
+      5:20 | {}
+      help: give it a `cluster`, a `nodeSelector` or `addresses`
+    error[missing-field]: `to` does not say who is meant
+      5:28 | { cluster: ~ }
+      help: give it a `cluster`, a `nodeSelector` or `addresses`
+    error[contradicting-fields]: services and networks belong to a cluster, and not to any of its nodes
+      8:24 | nodeSelector
+      9:10 | Service
+      help: leave out one of them
+    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      7:20 | East
+    error[invalid-label]: `a/b/c` is not the key of a label
+      7:57 | a/b/c
+      help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
+    error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
+      7:83 | 10.1.0.0/33
+    error[invalid-range]: `x` is neither an address nor a range: it is no IP address
+      7:96 | x
+    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: it is an IPv4-mapped IPv6 address; write it as IPv4
+      7:99 | '::ffff:10.1.0.1'
+    error[duplicate-expectation]: two expectations are called `b`
+      12:11 | b | again here
+      11:11 | b | first here
+    ");
+}
+
+#[test]
+fn an_empty_file_expects_nothing_and_is_a_mistake() {
+    insta::assert_snapshot!(told("# later\n---\n"), @"
+    error[no-document]: there are no expectations in it
+      2:4
+    ");
+    insta::assert_snapshot!(told_of("  []\n"), @"
+    error[wrong-length]: `spec` needs at least 1 item, not 0
+      4:3 | []
+    ");
+}

@@ -1,0 +1,344 @@
+//! Expectations as they are written, and what is wrong with them.
+//!
+//! The comments here are what editors show.
+
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Class, Expectation, Expected, Selection};
+use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::mesh::{WrittenSelector, selector};
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::schema::pattern;
+
+/// What `clustermesh verify` holds the manifests against, beyond what the links of the meshes
+/// promise: what is to get through between clusters, and what not.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Expectations", example = example())]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "the walk has looked at version and kind")]
+pub(super) struct Written {
+    /// The version of this format.
+    api_version: ApiVersion,
+    /// The kind of this document.
+    kind: Kind,
+    /// The expectations. Each is checked by itself.
+    #[schemars(length(min = 1))]
+    pub(super) spec: Vec<WrittenExpectation>,
+}
+
+/// The only version of this format.
+#[derive(Debug, Deserialize, JsonSchema)]
+enum ApiVersion {
+    /// The first.
+    #[serde(rename = "kilo-clustermesh.io/v1")]
+    V1,
+}
+
+/// The only kind of this format.
+#[derive(Debug, Deserialize, JsonSchema)]
+enum Kind {
+    /// Expectations.
+    Expectations,
+}
+
+/// What is to become of packets between clusters. What stays within a cluster is not looked at.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster()]))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct WrittenExpectation {
+    /// What it is called where it fails; no two alike.
+    #[schemars(length(min = 1), example = &"the shop reaches the ledger")]
+    name: Option<String>,
+    /// Who sends; at least one field. Where more than one is given, all must hold.
+    from: Sender,
+    /// Who is sent to; at least one field. Where more than one is given, all must hold.
+    to: Receiver,
+    /// What is sent to; default: `Pod`, or, where `to` has `addresses`, whatever has these.
+    class: Option<ReceiverClass>,
+    /// What is to become of it.
+    expect: WrittenExpected,
+}
+
+/// Who sends.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend("allOf" = [anything_of(&[
+    ("cluster", "string"),
+    ("nodeSelector", "object"),
+    ("addresses", "array"),
+    ("class", "string"),
+])]))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Sender {
+    /// The cluster; default: any.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
+    cluster: Option<String>,
+    /// The nodes that it sends from, by their labels; default: all.
+    node_selector: Option<WrittenSelector>,
+    /// The addresses that it sends from: ranges or single ones; default: all.
+    #[schemars(
+        length(min = 1),
+        inner(regex(pattern = pattern::address_or_range())),
+        example = ["10.42.7.0/24", "10.42.1.5"]
+    )]
+    addresses: Option<Vec<String>>,
+    /// What sends; default: `Pod`, or, where there are `addresses`, whatever has these.
+    class: Option<SenderClass>,
+}
+
+/// Who is sent to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend("allOf" = [anything_of(&[
+    ("cluster", "string"),
+    ("nodeSelector", "object"),
+    ("addresses", "array"),
+])]))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Receiver {
+    /// The cluster; default: any.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"west")]
+    cluster: Option<String>,
+    /// The nodes that have what is sent to, by their labels; default: all.
+    node_selector: Option<WrittenSelector>,
+    /// The addresses that are sent to: ranges or single ones; default: all.
+    #[schemars(
+        length(min = 1),
+        inner(regex(pattern = pattern::address_or_range())),
+        example = ["10.43.0.10"]
+    )]
+    addresses: Option<Vec<String>>,
+}
+
+/// What sends.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+enum SenderClass {
+    /// Pods.
+    Pod,
+    /// Nodes, and pods that share their network: from the node's internal address.
+    Node,
+}
+
+/// What is sent to.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+enum ReceiverClass {
+    /// Pods.
+    Pod,
+    /// Nodes, and pods that share their network: at the node's internal address.
+    Node,
+    /// Services, in the `serviceCIDR` of their cluster.
+    Service,
+    /// Whatever else the cluster declares.
+    Network,
+}
+
+/// What is to become of packets.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Expected")]
+enum WrittenExpected {
+    /// All of them arrive, and so do their answers.
+    Reach,
+    /// None of them arrives.
+    Deny,
+}
+
+/// The fields that both sides have.
+struct Side {
+    cluster: Option<String>,
+    node_selector: Option<WrittenSelector>,
+    addresses: Option<Vec<String>>,
+    class: Option<Class>,
+}
+
+impl WrittenExpectation {
+    /// Returns the expectation, unless something is wrong with it, which is told.
+    pub(super) fn read(self, place: Place, told: &mut Vec<Diagnostic>) -> Option<Expectation> {
+        let class = self.class.map(Class::from);
+        if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
+        {
+            told.push(behind_no_node(&place));
+        }
+        let from = Side {
+            cluster: self.from.cluster,
+            node_selector: self.from.node_selector,
+            addresses: self.from.addresses,
+            class: self.from.class.map(Class::from),
+        };
+        let to = Side {
+            cluster: self.to.cluster,
+            node_selector: self.to.node_selector,
+            addresses: self.to.addresses,
+            class,
+        };
+        // Both, so that all mistakes are told.
+        let from = from.read("from", &place, told);
+        let to = to.read("to", &place, told);
+        Some(Expectation {
+            name: self.name,
+            from: from?,
+            to: to?,
+            expected: match self.expect {
+                WrittenExpected::Reach => Expected::Reach,
+                WrittenExpected::Deny => Expected::Deny,
+            },
+            place,
+        })
+    }
+}
+
+impl Side {
+    fn read(self, field: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Selection> {
+        let place = place.key(field);
+        let is_sender_class = field == "from" && self.class.is_some();
+        if self.cluster.is_none()
+            && self.node_selector.is_none()
+            && self.addresses.is_none()
+            && !is_sender_class
+        {
+            let message = format!("`{field}` does not say who is meant");
+            told.push(
+                Diagnostic::error("missing-field", message)
+                    .at(place.clone(), "")
+                    .help("give it a `cluster`, a `nodeSelector` or `addresses`"),
+            );
+            return None;
+        }
+        let by_default = self.addresses.is_none().then_some(Class::Pod);
+        let cluster = self.cluster.map(|text| cluster(&text, &place, told));
+        let nodes = self
+            .node_selector
+            .map(|written| selector(Some(written), &place.key("nodeSelector"), told));
+        let addresses = self.addresses.unwrap_or_default();
+        let addresses: Vec<Option<Cidr>> = addresses
+            .iter()
+            .enumerate()
+            .map(|(index, text)| address(text, place.key("addresses").index(index), told))
+            .collect();
+        Some(Selection {
+            cluster: present(cluster)?,
+            nodes: present(nodes)?,
+            addresses: addresses.into_iter().collect::<Option<_>>()?,
+            class: self.class.or(by_default),
+            place,
+        })
+    }
+}
+
+impl From<SenderClass> for Class {
+    fn from(class: SenderClass) -> Self {
+        match class {
+            SenderClass::Pod => Self::Pod,
+            SenderClass::Node => Self::Node,
+        }
+    }
+}
+
+impl From<ReceiverClass> for Class {
+    fn from(class: ReceiverClass) -> Self {
+        match class {
+            ReceiverClass::Pod => Self::Pod,
+            ReceiverClass::Node => Self::Node,
+            ReceiverClass::Service => Self::Service,
+            ReceiverClass::Network => Self::Network,
+        }
+    }
+}
+
+/// Returns what is not there as absent, and what is there but wrong as nothing at all.
+#[expect(clippy::option_option, reason = "a field, and whether it is right")]
+fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
+    match field {
+        None => Some(None),
+        Some(value) => value.map(Some),
+    }
+}
+
+fn cluster(text: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<ClusterName> {
+    match text.parse() {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let reason = escaped(&format!("{error}"), 200);
+            let message = format!("{} is no cluster name: {reason}", Quoted(text));
+            told.push(Diagnostic::error("invalid-name", message).at(place.key("cluster"), ""));
+            None
+        }
+    }
+}
+
+/// Reads a range, of which host bits are dropped, or a single address.
+fn address(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Cidr> {
+    let read = match text.parse::<IpAddr>() {
+        Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
+        Ok(_) => Err("it is an IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
+        Err(_) if !text.contains('/') => Err("it is no IP address".to_owned()),
+        Err(_) => text.parse().map_err(|error| format!("{error}")),
+    };
+    match read {
+        Ok(range) => Some(range),
+        Err(reason) => {
+            let reason = escaped(&reason, 240);
+            let message = format!(
+                "{} is neither an address nor a range: {reason}",
+                Quoted(text)
+            );
+            told.push(Diagnostic::error("invalid-range", message).at(place, ""));
+            None
+        }
+    }
+}
+
+fn behind_no_node(place: &Place) -> Diagnostic {
+    let message = "services and networks belong to a cluster, and not to any of its nodes";
+    Diagnostic::error("contradicting-fields", message)
+        .at(place.key("to").key("nodeSelector").named(), "")
+        .at(place.key("class"), "")
+        .help("leave out one of them")
+}
+
+/// Expectations that say something of everything.
+fn example() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "Expectations",
+        "spec": [
+            {
+                "name": "shops reach the ledger",
+                "from": { "cluster": "east" },
+                "to": { "cluster": "west", "addresses": ["10.43.0.10"] },
+                "expect": "Reach",
+            },
+            {
+                "name": "nobody gets at the vault",
+                "from": { "nodeSelector": { "matchLabels": { "example.org/zone": "dmz" } } },
+                "to": { "cluster": "west" },
+                "class": "Node",
+                "expect": "Deny",
+            },
+        ],
+    })
+}
+
+/// At least one of some fields is there.
+fn anything_of(fields: &[(&str, &str)]) -> Value {
+    let choices = fields.iter().map(
+        |(field, kind)| json!({ "properties": { *field: { "type": kind } }, "required": [field] }),
+    );
+    json!({ "anyOf": choices.collect::<Vec<_>>() })
+}
+
+/// No labels of a node where there is none.
+fn no_node_behind_a_cluster() -> Value {
+    json!({
+        "if": {
+            "properties": { "class": { "enum": ["Service", "Network"] } },
+            "required": ["class"],
+        },
+        "then": {
+            "properties": { "to": { "properties": { "nodeSelector": { "type": "null" } } } },
+        },
+    })
+}

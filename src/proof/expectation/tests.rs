@@ -1,0 +1,200 @@
+//! What becomes of expectations about clusters that are right, and about some that are not.
+
+use std::fmt::Write as _;
+
+use super::*;
+use crate::document::Source;
+use crate::expectations;
+use crate::proof::packet::tests::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
+use crate::proof::words::Told;
+use crate::proof::words::expectation as words;
+
+const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
+
+const NORTH_NODES: &str = "
+o1 pod=10.3.1.0/24 external=198.18.0.31 endpoint=198.18.0.31:51820 internal-ip=192.168.3.1/24 key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk= wg=10.103.0.1/24 label=db
+o2 pod=10.3.2.0/24 internal-ip=192.168.3.2/24 label=db stale
+";
+
+/// Tells what comes of expectations.
+fn told(lab: &Lab, spec: &str) -> String {
+    let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+    let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
+    let expectations = expectations::read(&source).unwrap();
+    lab.show(|fabric, _| {
+        let reach = Reach::new(fabric);
+        let mut text = String::new();
+        for check in check(&reach, &expectations) {
+            let name = check.expectation.name.as_deref().unwrap_or("it");
+            let verdict = if check.holds() { "holds" } else { "fails" };
+            let Check { pairs, broken, .. } = check;
+            writeln!(text, "{name} {verdict}: {broken} of {pairs} pairs break it").unwrap();
+            let failure = words::failure(fabric, &check).into_iter();
+            for told in failure.chain(words::voids(fabric, &check)) {
+                tell(&mut text, &told);
+            }
+        }
+        text
+    })
+}
+
+fn tell(text: &mut String, told: &Told) {
+    writeln!(text, "  {}", told.message).unwrap();
+    for label in &told.labels {
+        let place = &label.place;
+        writeln!(
+            text,
+            "    {}#{} {}",
+            place.source, place.pointer, label.text
+        )
+        .unwrap();
+    }
+    if let Some(help) = &told.help {
+        writeln!(text, "    help: {help}").unwrap();
+    }
+}
+
+/// `west` in the middle, `east` and `north` beside it.
+fn line() -> Lab {
+    Lab::linked(
+        "{ mode: Links, links: [[east, west], [west, north]] }",
+        &[
+            ("east", EAST, EAST_NODES),
+            ("west", WEST, WEST_NODES),
+            ("north", NORTH, NORTH_NODES),
+        ],
+    )
+}
+
+#[test]
+fn what_links_promise_can_be_expected() {
+    insta::assert_snapshot!(told(&line(), "
+- { name: pods, from: { cluster: east }, to: { cluster: west }, expect: Reach }
+- { name: services, from: { cluster: west }, to: { cluster: east }, class: Service, expect: Reach }
+- { name: nodes, from: { cluster: west }, to: { cluster: east }, class: Node, expect: Reach }
+- { name: a service, from: { cluster: west }, to: { addresses: [10.11.0.10] }, expect: Reach }
+- { name: apart, from: { cluster: east }, to: { cluster: north }, expect: Deny }
+- { name: anyone, from: { nodeSelector: {} }, to: { addresses: [10.3.1.5] }, expect: Reach }
+"), @"
+    pods holds: 0 of 4 pairs break it
+    services holds: 0 of 2 pairs break it
+    nodes holds: 0 of 4 pairs break it
+    a service holds: 0 of 2 pairs break it
+    apart holds: 0 of 4 pairs break it
+    anyone fails: 2 of 4 pairs break it
+      expectation `anyone`: 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1), as in 2 of 4 pairs: no Peer of east takes 10.3.1.5
+        expectations.yaml#/spec/5/expect it is to
+        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+    ");
+}
+
+#[test]
+fn what_is_let_through_fails_a_denial() {
+    insta::assert_snapshot!(told(&line(), "
+- { name: no shop at the ledger, from: { cluster: east }, to: { addresses: [10.2.1.16/28] }, expect: Deny }
+- { from: { addresses: [10.1.2.7] }, to: { cluster: west }, expect: Deny }
+"), @"
+    no shop at the ledger fails: 2 of 2 pairs break it
+      expectation `no shop at the ledger`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.16 (a pod on west/m1), as in 2 of 2 pairs
+        expectations.yaml#/spec/0/expect it is not to
+        east/m--west.yaml#/spec/allowedIPs/0 sent by this range
+        west/m--east.yaml#/spec/allowedIPs/0 taken by this range
+        help: Kilo has no firewall: take the link, the node or the range out of the mesh. What stops it in the cluster itself, such as a NetworkPolicy, is not looked at
+    it fails: 2 of 2 pairs break it
+      expectation: 10.1.2.7 (a pod on east/n2) reaches 10.2.1.0 (a pod on west/m1), as in 2 of 2 pairs
+        expectations.yaml#/spec/1/expect it is not to
+        east/m--west.yaml#/spec/allowedIPs/0 sent by this range
+        west/m--east.yaml#/spec/allowedIPs/0 taken by this range
+        help: Kilo has no firewall: take the link, the node or the range out of the mesh. What stops it in the cluster itself, such as a NetworkPolicy, is not looked at
+    ");
+}
+
+#[test]
+fn addresses_are_looked_at_one_by_one() {
+    let lab = lab().edit(EAST_OF_WEST, "10.2.1.0/24", "10.2.1.0/25");
+    insta::assert_snapshot!(told(&lab, "
+- { name: all, from: { cluster: east }, to: { addresses: [10.2.1.0/24] }, expect: Reach }
+- { name: lower, from: { cluster: east }, to: { addresses: [10.2.1.0/26, 10.2.1.7] }, expect: Reach }
+- { name: across, from: { cluster: east }, to: { addresses: [10.2.1.64/26, 10.2.1.128/26] }, expect: Reach }
+- { name: upper, from: { cluster: east }, to: { addresses: [10.2.1.128/25] }, expect: Deny }
+"), @"
+    all fails: 2 of 2 pairs break it
+      expectation `all`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), as in 2 of 2 pairs: no Peer of east takes 10.2.1.128: the Peer m--west--m1 of west/m1 does not have it
+        expectations.yaml#/spec/0/expect it is to
+        east/m--west.yaml#/spec/allowedIPs does not have it
+        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+    lower holds: 0 of 2 pairs break it
+    across fails: 2 of 4 pairs break it
+      expectation `across`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), as in 2 of 4 pairs: no Peer of east takes 10.2.1.128: the Peer m--west--m1 of west/m1 does not have it
+        expectations.yaml#/spec/2/expect it is to
+        east/m--west.yaml#/spec/allowedIPs does not have it
+        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+    upper holds: 0 of 2 pairs break it
+    ");
+}
+
+#[test]
+fn a_node_that_kilo_does_not_count_is_not_reached() {
+    insta::assert_snapshot!(told(&line(), "
+- { name: db, from: { cluster: west }, to: { nodeSelector: { matchLabels: { pick: db } } }, expect: Reach }
+- { name: o2, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Reach }
+- { name: still, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Deny }
+"), @"
+    db fails: 2 of 4 pairs break it
+      expectation `db`: 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2), as in 2 of 4 pairs: no Peer of west takes 10.3.2.0
+        expectations.yaml#/spec/0/expect it is to
+        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+    o2 fails: 2 of 2 pairs break it
+      expectation `o2`: 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1), as in 2 of 2 pairs: Kilo does not count north/o2: its agent stopped checking in, it has no key, it has no endpoint
+        expectations.yaml#/spec/1/expect it is to
+        help: see why Kilo's agent does not run there, or take a new snapshot
+    still holds: 0 of 2 pairs break it
+    ");
+}
+
+#[test]
+fn what_is_about_nothing_fails() {
+    insta::assert_snapshot!(told(&line(), "
+- { from: { cluster: eats }, to: { cluster: west }, expect: Deny }
+- { from: { cluster: east, nodeSelector: { matchLabels: { pick: db } } }, to: { cluster: west }, expect: Deny }
+- { from: { cluster: east }, to: { addresses: [10.9.9.9, 10.2.1.1] }, expect: Reach }
+- { from: { cluster: east }, to: { cluster: west, addresses: [10.3.1.0/24] }, expect: Deny }
+- { from: { cluster: east }, to: { addresses: [10.2.99.0/24] }, expect: Deny }
+- { from: { addresses: [10.11.0.1] }, to: { cluster: west }, expect: Deny }
+- { from: { cluster: east }, to: { cluster: east }, expect: Deny }
+- { from: { cluster: west }, to: { cluster: north }, class: Service, expect: Deny }
+"), @"
+    it fails: 0 of 0 pairs break it
+      expectation: there is no cluster `eats`
+        expectations.yaml#/spec/0/from/cluster 
+        help: did you mean `east`?
+    it fails: 0 of 0 pairs break it
+      expectation: `from` selects nothing: there is no such pod in east
+        expectations.yaml#/spec/1/from selects nothing
+        help: what is about nothing always holds; see that it is not a typo
+    it fails: 0 of 2 pairs break it
+      expectation: nobody has an address in 10.9.9.9
+        expectations.yaml#/spec/2/to/addresses/0 is of nobody that is meant
+        help: what is about nothing always holds; see that it is not a typo
+    it fails: 0 of 0 pairs break it
+      expectation: `to` has nothing in 10.3.1.0/24, which belongs to a pod on north/o1
+        expectations.yaml#/spec/3/to/addresses/0 is of nobody that is meant
+        help: what is about nothing always holds; see that it is not a typo
+    it fails: 0 of 0 pairs break it
+      expectation: `to` has nothing in 10.2.99.0/24, which belongs to west
+        expectations.yaml#/spec/4/to/addresses/0 is of nobody that is meant
+        help: what is about nothing always holds; see that it is not a typo
+    it fails: 0 of 0 pairs break it
+      expectation: `from` has nothing in 10.11.0.1, which belongs to a service of east
+        expectations.yaml#/spec/5/from/addresses/0 is of nobody that is meant
+        help: what is about nothing always holds; see that it is not a typo
+    it fails: 0 of 0 pairs break it
+      expectation: both sides are in east
+        expectations.yaml#/spec/6 is about one cluster
+        help: what happens within a cluster is its own Kilo's affair, and not looked at
+    it fails: 0 of 0 pairs break it
+      expectation: `to` selects nothing: there is no such service in north
+        expectations.yaml#/spec/7/to selects nothing
+        help: what is about nothing always holds; see that it is not a typo
+    ");
+}

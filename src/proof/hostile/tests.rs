@@ -1,0 +1,226 @@
+//! What clusters could do to each other, where all is right and where somebody meddled.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::*;
+use crate::proof::packet::tests::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES};
+use crate::proof::words::hostile as words;
+
+const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
+
+const NORTH_NODES: &str = "
+o1 pod=10.3.1.0/24 external=198.18.0.31 endpoint=198.18.0.31:51820 internal-ip=192.168.3.1/24 key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk= wg=10.103.0.1/24
+";
+
+const NORTH_OF_WEST: &str = "north/m--west.yaml";
+const WEST_OF_EAST: &str = "west/m--east.yaml";
+
+/// `west` in the middle, `east` and `north` beside it.
+fn line() -> Lab {
+    Lab::linked(
+        "{ mode: Links, links: [[east, west], [west, north]] }",
+        &[
+            ("east", EAST, EAST_NODES),
+            ("west", WEST, WEST_NODES),
+            ("north", NORTH, NORTH_NODES),
+        ],
+    )
+}
+
+/// Returns how many of each kind there are.
+fn counted(open: &[Open]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for open in open {
+        let kind = open.class();
+        let kind = kind.map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
+        *counts.entry(kind).or_default() += 1;
+    }
+    counts
+}
+
+/// Tells what a cluster could do.
+fn told(lab: &Lab, cluster: &str) -> String {
+    lab.show(|fabric, meshes| {
+        let hostile = assume_hostile(fabric, meshes, fabric.site_named(cluster).unwrap());
+        let mut text = String::new();
+        for exposure in &hostile.exposures {
+            let name = fabric.site(exposure.site).unwrap().cluster;
+            let spans = |holds: &[Hold]| {
+                let shown = holds.iter().map(|it| it.span.to_string());
+                shown.collect::<Vec<_>>().join(" ")
+            };
+            writeln!(text, "{name} hears {} far ends", exposure.heard.len()).unwrap();
+            writeln!(text, "  believes {}", spans(&exposure.believed)).unwrap();
+            writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
+            writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
+            for onward in &exposure.onward {
+                let third = fabric.site(onward.site).unwrap().cluster;
+                let passages = onward.passages.iter().map(|it| it.span.to_string());
+                let passages: Vec<String> = passages.collect();
+                writeln!(text, "  through to {third}: {passages:?}").unwrap();
+            }
+        }
+        for telling in words::tellings(fabric, &hostile) {
+            writeln!(text, "{:?}: {}", telling.kind, telling.told.message).unwrap();
+            for label in &telling.told.labels {
+                let place = &label.place;
+                writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
+            }
+            writeln!(text, "  help: {}", telling.told.help.unwrap()).unwrap();
+        }
+        text
+    })
+}
+
+#[test]
+fn a_sound_mesh_contains_each_of_its_clusters() {
+    insta::assert_snapshot!(told(&line(), "east"), @r#"
+    north hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 2 far ends
+      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: []
+    "#);
+    insta::assert_snapshot!(told(&line(), "west"), @r#"
+    east hears 1 far ends
+      believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      opens {"lans": 1, "networks": 1, "nodes": 4, "pods": 2, "services": 1}
+    north hears 1 far ends
+      believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      opens {"lans": 1, "nodes": 2, "pods": 1}
+    "#);
+    insta::assert_snapshot!(told(&line(), "north"), @r#"
+    north hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 2 far ends
+      believes 10.1.2.0/24 10.3.1.0/25 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.2.0/24 10.3.1.0/25 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: []
+    Impersonation: west takes east for others: by the Peer m--east--n1 it believes packets from 10.3.1.0/25 (a pod on north/o1)
+      west/m--east.yaml#/spec/allowedIPs/0 believes it
+      help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+    Capture: west sends east what is meant for others: by the Peer m--east--n1, packets to 10.3.1.0/25 (a pod on north/o1)
+      west/m--east.yaml#/spec/allowedIPs/0 sends it there
+      help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+    "#);
+}
+
+#[test]
+fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
+    let lab = line().edit(WEST_OF_EAST, "10.1.1.0/24", "10.3.1.0/25");
+    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    east hears 1 far ends
+      believes 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.11.0.0/16 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.1 10.101.0.2 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
+      sends 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
+      opens {"lans": 1, "networks": 1, "nodes": 4, "pods": 2, "services": 1}
+    north hears 1 far ends
+      believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
+      opens {"lans": 1, "nodes": 2, "pods": 1}
+    Impersonation: east takes west for others: by the Peer m--west--m1 it believes packets from 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
+      east/m--west.yaml#/spec/allowedIPs/0 believes it
+      help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+    Capture: east sends west what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
+      east/m--west.yaml#/spec/allowedIPs/0 sends it there
+      help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+    "#);
+}
+
+#[test]
+fn a_default_route_is_everything_that_nobody_has_more_particularly() {
+    let lab = line().edit(EAST_OF_WEST, "10.2.1.0/24", "0.0.0.0/0");
+    insta::assert_snapshot!(told(&lab, "west"), @r#"
+    north hears 1 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 2 far ends
+      believes 10.1.1.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.103.0.1 192.168.1.0 192.168.1.1 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.103.0.1 192.168.1.0 192.168.1.1 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: []
+    Impersonation: west takes east for others: by the Peer m--north--o1 it believes packets from 10.3.1.0/24 (a pod on north/o1)
+      west/m--north.yaml#/spec/allowedIPs/0 believes it
+      help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
+    Impersonation: west takes east for others: by the Peer m--north--o1 it believes packets from 10.103.0.1 (north/o1 in the Kilo subnet)
+      west/m--north.yaml#/spec/allowedIPs/1 believes it
+      help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
+    Capture: west sends east what is meant for others: by the Peer m--north--o1, packets to 10.3.1.0/24 (a pod on north/o1)
+      west/m--north.yaml#/spec/allowedIPs/0 sends it there
+      help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
+    Capture: west sends east what is meant for others: by the Peer m--north--o1, packets to 10.103.0.1 (north/o1 in the Kilo subnet)
+      west/m--north.yaml#/spec/allowedIPs/1 sends it there
+      help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
+    "#);
+}
+
+#[test]
+fn a_copied_key_may_be_anybody_s() {
+    let nodes = EAST_NODES.replace("key=B", "key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk=");
+    let lab = line().later("east", &nodes);
+    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    north hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 2 far ends
+      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: ["10.1.1.0/24", "10.1.2.0/24"]
+    BrokenIsolation: east gets through west to north, though no mesh links the two: north takes 10.1.1.0/24, 10.1.2.0/24 from west
+      north/m--west.yaml#/spec/allowedIPs/0 lets it in
+      help: take out of the Peer what `west` does not declare
+    "#);
+}
+
+#[test]
+fn what_the_second_may_say_to_the_third_gets_through() {
+    let lab = line().edit(NORTH_OF_WEST, "10.2.1.0/24", "10.1.0.0/16");
+    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    north hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 3 far ends
+      believes 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: []
+    Impersonation: west may take east for others: by the Peer aa it believes packets from 10.3.1.0/24 (a pod on north/o1)
+      west/aa.yaml#/spec/allowedIPs/0 believes it
+      help: it depends on what was applied last: only one may have the range, the key and the name
+    Capture: west may send east what is meant for others: by the Peer aa, packets to 10.3.1.0/24 (a pod on north/o1)
+      west/aa.yaml#/spec/allowedIPs/0 sends it there
+      help: it depends on what was applied last: only one may have the range, the key and the name
+    "#);
+}
+
+#[test]
+fn two_peers_for_one_range_may_let_it_in() {
+    let spec = format!(
+        "allowedIPs: [10.3.1.0/24], publicKey: {}, endpoint: {{ dnsOrIP: {{ ip: 198.18.0.11 }}, port: 51820 }}",
+        crate::testing::key("A")
+    );
+    insta::assert_snapshot!(told(&line().add("west", "aa", &spec), "east"), @r#"
+    north hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 3 far ends
+      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to north: []
+    "#);
+}

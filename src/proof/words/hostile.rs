@@ -1,0 +1,250 @@
+//! Words about hostility: what a cluster could do to others that no mesh lets it do.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::{Told, called, tunnel, whose};
+use crate::place::Place;
+use crate::proof::fabric::{At, Fabric};
+use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
+use crate::proof::model::{Claim, Tunnel};
+
+/// How many ranges a sentence names.
+const NAMED: usize = 3;
+
+/// What kind of breach there is something to tell of.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Kind {
+    /// Tables let it in where no link does.
+    BrokenIsolation,
+    /// It is taken for somebody else.
+    Impersonation,
+    /// It is sent what is somebody else's.
+    Capture,
+}
+
+/// Something to tell of a breach.
+#[derive(Clone, Debug)]
+pub struct Telling {
+    /// What kind it is.
+    pub kind: Kind,
+    /// The number of the cluster whose manifests are responsible.
+    pub site: usize,
+    /// What there is to tell.
+    pub told: Told,
+}
+
+/// Returns what there is to tell of everything that a hostile cluster could do and no mesh lets it:
+/// once for each range of a manifest that is responsible.
+pub fn tellings(fabric: &Fabric, hostile: &Hostile) -> Vec<Telling> {
+    let breaches = hostile.breaches();
+    let mut tellings = Vec::new();
+    let mut rest = breaches.as_slice();
+    while let Some(first) = rest.first() {
+        let alike = rest.iter().take_while(|it| are_one(first, it)).count();
+        let (group, others) = rest.split_at(alike);
+        rest = others;
+        let (kind, site, told) = match *first {
+            Breach::Heard(exposure) => (
+                Kind::BrokenIsolation,
+                exposure.site,
+                heard(fabric, hostile, exposure),
+            ),
+            Breach::Impersonation(exposure, hold) => (
+                Kind::Impersonation,
+                exposure.site,
+                impersonation(fabric, hostile, (exposure, hold), &holds(group)),
+            ),
+            Breach::Capture(exposure, hold) => (
+                Kind::Capture,
+                exposure.site,
+                capture(fabric, hostile, (exposure, hold), &holds(group)),
+            ),
+            Breach::Passage(exposure, onward) => (
+                Kind::BrokenIsolation,
+                onward.site,
+                passage(fabric, hostile, exposure, onward),
+            ),
+        };
+        tellings.push(Telling { kind, site, told });
+    }
+    tellings
+}
+
+/// Returns whether two breaches are one to who has to mend them.
+fn are_one(a: &Breach, b: &Breach) -> bool {
+    let is_same = |a: &Hold, b: &Hold| (a.claim, a.is_certain) == (b.claim, b.is_certain);
+    match (a, b) {
+        (Breach::Impersonation(at, a), Breach::Impersonation(too, b))
+        | (Breach::Capture(at, a), Breach::Capture(too, b)) => at.site == too.site && is_same(a, b),
+        (Breach::Heard(a), Breach::Heard(b)) => a.site == b.site,
+        (Breach::Passage(at, a), Breach::Passage(too, b)) => {
+            (at.site, a.site) == (too.site, b.site)
+        }
+        _ => false,
+    }
+}
+
+fn holds<'h>(breaches: &[Breach<'h>]) -> Vec<&'h Hold> {
+    let holds = breaches.iter().filter_map(|breach| match breach {
+        Breach::Impersonation(_, hold) | Breach::Capture(_, hold) => Some(*hold),
+        Breach::Heard(_) | Breach::Passage(..) => None,
+    });
+    holds.collect()
+}
+
+fn cluster<'f>(fabric: &'f Fabric, site: usize) -> &'f str {
+    fabric.site(site).map_or("", |it| it.cluster.as_str())
+}
+
+fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Told {
+    let other = cluster(fabric, hostile.site);
+    let ends: Vec<String> = exposure
+        .heard
+        .iter()
+        .map(|it| far_end(fabric, exposure.site, *it))
+        .collect();
+    let told = Told::new(format!(
+        "no mesh links it with {other}, whose keys it has all the same: {}",
+        listed(&ends)
+    ));
+    let site = fabric.site(exposure.site);
+    let peers = exposure.heard.iter().take(NAMED);
+    let places = peers.filter_map(|it| match it {
+        Tunnel::Peer(peer) => Some(site?.model.peers.get(*peer)?.place()),
+        Tunnel::Segment(_) => None,
+    });
+    places
+        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .help(format!(
+            "delete it, or link the two in a mesh; whatever `{other}` sends with that key is let in"
+        ))
+}
+
+fn impersonation(
+    fabric: &Fabric,
+    hostile: &Hostile,
+    (exposure, hold): (&Exposure, &Hold),
+    holds: &[&Hold],
+) -> Told {
+    let other = cluster(fabric, hostile.site);
+    let by = far_end(fabric, exposure.site, hold.claim.tunnel);
+    let verb = if hold.is_certain { "is" } else { "may be" };
+    Told::new(format!(
+        "{other} {verb} taken for others: by {by} its packets are believed to come from {}",
+        shown(fabric, holds)
+    ))
+    .at(place(fabric, exposure.site, hold.claim), "believes it")
+    .help(help(fabric, hostile, (exposure, hold)))
+}
+
+fn capture(
+    fabric: &Fabric,
+    hostile: &Hostile,
+    (exposure, hold): (&Exposure, &Hold),
+    holds: &[&Hold],
+) -> Told {
+    let other = cluster(fabric, hostile.site);
+    let by = far_end(fabric, exposure.site, hold.claim.tunnel);
+    let verb = if hold.is_certain { "is" } else { "may be" };
+    Told::new(format!(
+        "{other} {verb} sent what is meant for others: by {by}, packets to {}",
+        shown(fabric, holds)
+    ))
+    .at(place(fabric, exposure.site, hold.claim), "sends it there")
+    .help(help(fabric, hostile, (exposure, hold)))
+}
+
+fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {
+    let key = fabric
+        .site(exposure.site)
+        .and_then(|it| it.model.key(hold.claim.tunnel));
+    let holders = key.map_or(&[][..], |key| fabric.holders(&key));
+    if holders.iter().any(|it| it.site != hostile.site) {
+        let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+        return format!(
+            "{} all claim that key, and nobody can tell whose it is: give each a key of its own, by \
+             deleting Kilo's key file",
+            listed(&names)
+        );
+    }
+    if hold.is_certain {
+        let other = cluster(fabric, hostile.site);
+        return format!(
+            "take the range out of the Peer, or declare it for `{other}`; of what a node claims, \
+             `clustermesh render` gives others only what its cluster declares"
+        );
+    }
+    "it depends on what was applied last: only one may have the range, the key and the name"
+        .to_owned()
+}
+
+fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Told {
+    let other = cluster(fabric, hostile.site);
+    let second = cluster(fabric, exposure.site);
+    let spans: Vec<String> = onward
+        .passages
+        .iter()
+        .map(|it| it.span.to_string())
+        .collect();
+    let told = Told::new(format!(
+        "{other} gets in through {second}, though no mesh lets it: from {second} are taken {}",
+        listed(&spans)
+    ));
+    let passages = onward.passages.iter();
+    let places = passages.filter_map(|it| place(fabric, onward.site, it.claim));
+    let places: BTreeSet<Place> = places.collect();
+    places
+        .into_iter()
+        .take(NAMED)
+        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .help(format!(
+            "take out of the Peer what `{second}` does not declare"
+        ))
+}
+
+/// Returns some addresses with those whose they should be.
+fn shown(fabric: &Fabric, holds: &[&Hold]) -> String {
+    let shown: Vec<String> = holds
+        .iter()
+        .map(|hold| format!("{} ({})", hold.span, owners(fabric, hold)))
+        .collect();
+    listed(&shown)
+}
+
+/// Returns whose the addresses of a hold should be.
+pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
+    let address = hold.span.first_address();
+    match &hold.whose {
+        Whose::Declared => "declared".to_owned(),
+        Whose::Nobody => "nobody's".to_owned(),
+        Whose::Others(owners) => {
+            let names: Vec<String> = owners
+                .iter()
+                .map(|(site, _)| whose(fabric, *site, address))
+                .collect();
+            listed(&names)
+        }
+    }
+}
+
+/// Returns what a far end of a cluster's tunnels is called.
+pub fn far_end(fabric: &Fabric, site: usize, far_end: Tunnel) -> String {
+    tunnel(fabric, At { site, node: 0 }, far_end)
+}
+
+fn place(fabric: &Fabric, site: usize, claim: Claim) -> Option<Place> {
+    fabric.site(site)?.model.place(claim)
+}
+
+/// Names the first few.
+fn listed(names: &[String]) -> String {
+    let mut text = String::new();
+    for (index, name) in names.iter().take(NAMED).enumerate() {
+        let _ = write!(text, "{}{name}", if index == 0 { "" } else { ", " });
+    }
+    match names.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}

@@ -1,0 +1,250 @@
+//! Expectations against following every packet that they are about.
+
+use super::*;
+use clustermesh::document::Source;
+use clustermesh::expectations::{self, Expectation, Expected, Selection};
+use clustermesh::net::Cidr;
+use clustermesh::proof::expectation::{Check, check};
+use clustermesh::proof::packet::Ending;
+use clustermesh::proof::trace::Trace;
+
+/// One side of an expectation.
+#[derive(Clone, Debug)]
+struct Side {
+    cluster: Option<u8>,
+    label: Option<&'static str>,
+    addresses: Vec<String>,
+    class: Option<&'static str>,
+}
+
+impl Side {
+    fn written(&self) -> Value {
+        let mut side = json!({});
+        if let Some(cluster) = self.cluster {
+            side["cluster"] = json!(format!("c{cluster}"));
+        }
+        if let Some(label) = self.label {
+            side["nodeSelector"] = json!({ "matchLabels": { "at": label } });
+        }
+        if !self.addresses.is_empty() {
+            side["addresses"] = json!(self.addresses);
+        }
+        side
+    }
+}
+
+fn side(classes: &[&'static str]) -> impl Strategy<Value = Side> {
+    let classes: Vec<Option<&'static str>> =
+        classes.iter().copied().map(Some).chain([None]).collect();
+    (
+        prop::option::of(0..4u8),
+        prop::option::weighted(0.2, select(vec!["x", "y", "z"])),
+        prop_oneof![
+            2 => Just(Vec::new()),
+            1 => prop::collection::vec(range(), 1..4),
+        ],
+        select(classes),
+    )
+        .prop_map(|(cluster, label, addresses, class)| Side {
+            cluster,
+            label,
+            addresses,
+            class,
+        })
+}
+
+/// The text of an expectation, as far as there is one that says anything.
+fn written() -> impl Strategy<Value = Value> {
+    let from = side(&["Pod", "Node"]);
+    let to = side(&["Pod", "Node", "Service", "Network"]);
+    (from, to, any::<bool>()).prop_map(|(from, mut to, reaches)| {
+        if matches!(to.class, Some("Service" | "Network")) {
+            to.label = None;
+        }
+        let mut sides = [from.written(), to.written()];
+        for side in &mut sides {
+            if side == &json!({}) {
+                side["nodeSelector"] = json!({});
+            }
+        }
+        if matches!(to.class, Some("Service" | "Network")) && to.written() == json!({}) {
+            sides[1] = json!({ "cluster": "c0" });
+        }
+        let [mut from_side, to_side] = sides;
+        if let Some(class) = from.class {
+            from_side["class"] = json!(class);
+        }
+        let expect = if reaches { "Reach" } else { "Deny" };
+        let mut written = json!({ "from": from_side, "to": to_side, "expect": expect });
+        if let Some(class) = to.class {
+            written["class"] = json!(class);
+        }
+        written
+    })
+}
+
+fn read(written: &[Value]) -> Vec<Expectation> {
+    let text = json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "Expectations",
+        "spec": written,
+    });
+    let source = Source::parse("expectations.yaml", text.to_string()).unwrap();
+    expectations::read(&source).unwrap_or_else(|it| panic!("{it:?}\n{text}"))
+}
+
+/// Whether an address is one of those that a side means, looked at by itself.
+fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -> bool {
+    let labels = owner.node().map(|it| &site.snapshot.nodes[it].labels);
+    let is_class = selection
+        .class
+        .is_none_or(|class| owner.class() == Some(class.into()));
+    selection
+        .cluster
+        .as_ref()
+        .is_none_or(|it| it == site.cluster)
+        && is_class
+        && selection
+            .nodes
+            .as_ref()
+            .is_none_or(|it| labels.is_some_and(|labels| it.matches(labels)))
+        && (selection.addresses.is_empty()
+            || selection.addresses.iter().any(|it| it.holds(address)))
+}
+
+/// Everything that anybody has, whether Kilo counts the node or not.
+fn everything(site: &Site) -> Vec<(Parcel, bool)> {
+    let mut all: Vec<(Parcel, bool)> = parcels(site).into_iter().map(|it| (it, true)).collect();
+    for (number, node) in site.model.own.nodes.iter().enumerate() {
+        if node.segment.is_none() {
+            let pods = node.kilo.pod_cidr.map(Span::of);
+            let own = node.kilo.internal_address().map(Span::host);
+            let both = [(Owner::Pods(number), pods), (Owner::Node(number), own)];
+            for (owner, span) in both {
+                all.extend(span.map(|span| (Parcel { owner, span }, false)));
+            }
+        }
+    }
+    all
+}
+
+/// The addresses of a parcel that a side means and between any two of which something may change.
+fn meant(fabric: &Fabric, site: &Site, selection: &Selection, parcel: Parcel) -> Vec<IpAddr> {
+    let mut numbers: BTreeSet<IpAddr> = samples(fabric, parcel).into_iter().collect();
+    let ranges: Vec<Cidr> = selection.addresses.clone();
+    let ends = ranges.iter().flat_map(|it| [it.first(), it.last()]);
+    numbers.extend(ends.filter(|it| parcel.span.holds(Span::host(*it))));
+    numbers.retain(|it| is_meant(selection, site, parcel.owner, *it));
+    numbers.into_iter().collect()
+}
+
+fn breaks(expected: Expected, trace: &Trace) -> bool {
+    let there = &trace.there.ending;
+    match expected {
+        Expected::Reach => !(there.is_delivered() && trace.ending().is_delivered()),
+        Expected::Deny => there.is_delivered() || matches!(there, Ending::Ambiguous { .. }),
+    }
+}
+
+/// What following every packet comes to: how many pairs of owners have any, and how many of these
+/// break the expectation.
+fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
+    let (mut pairs, mut broken) = (0, 0);
+    for (from, home) in fabric.sites.iter().enumerate() {
+        for (to, away) in fabric.sites.iter().enumerate() {
+            if from == to {
+                continue;
+            }
+            for (sender, is_up) in everything(home) {
+                let Some(node) = sender.owner.node() else {
+                    continue;
+                };
+                let sources = meant(fabric, home, &expectation.from, sender);
+                for (receiver, is_there) in everything(away) {
+                    let destinations = meant(fabric, away, &expectation.to, receiver);
+                    if sources.is_empty() || destinations.is_empty() {
+                        continue;
+                    }
+                    pairs += 1;
+                    if expectation.expected == Expected::Deny && !(is_up && is_there) {
+                        continue;
+                    }
+                    let packets = sources
+                        .iter()
+                        .flat_map(|source| destinations.iter().map(move |it| (*source, *it)));
+                    let mut traces = packets.map(|(source, destination)| {
+                        fabric.exchange(Packet {
+                            from: At { site: from, node },
+                            source,
+                            to: goal(to, receiver.owner),
+                            destination,
+                            session: Session::New,
+                        })
+                    });
+                    broken += u64::from(traces.any(|it| breaks(expectation.expected, &it)));
+                }
+            }
+        }
+    }
+    (pairs, broken)
+}
+
+fn owner_in(
+    fabric: &Fabric,
+    selection: &Selection,
+    site: usize,
+    goal: Goal,
+    address: IpAddr,
+) -> bool {
+    let site = &fabric.sites[site];
+    let all = everything(site).into_iter().map(|it| it.0);
+    let mut of = all.filter(|it| it.span.holds(Span::host(address)));
+    of.any(|it| {
+        let node = match goal {
+            Goal::Node(at) => it.owner.node() == Some(at.node),
+            Goal::Services(_) => it.owner == Owner::Services,
+            Goal::Network(_) => it.owner == Owner::Network,
+        };
+        node && is_meant(selection, site, it.owner, address)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn expectations_are_what_every_packet_of_theirs_does(
+        world in world(),
+        written in prop::collection::vec(written(), 1..6),
+    ) {
+        let mut input = input(&world);
+        for (name, file) in &mut input.snapshots {
+            for node in &mut file.snapshot.nodes {
+                let at = if name.as_str() == "c0" || node.name == "n1" { "x" } else { "y" };
+                node.labels.insert("at".to_owned(), at.to_owned());
+            }
+        }
+        let fabric = fabric(&input);
+        let reach = Reach::new(&fabric);
+        let expectations = read(&written);
+        for check in check(&reach, &expectations) {
+            let Check { expectation, pairs, broken, counterexample, voids } = &check;
+            let (every, breaking) = followed_all(&fabric, expectation);
+            let is_plain = expectation.from.addresses.is_empty() && expectation.to.addresses.is_empty();
+            if is_plain {
+                prop_assert_eq!((*pairs, *broken), (every, breaking), "{:?}", expectation);
+            }
+            prop_assert_eq!(*pairs == 0, every == 0);
+            prop_assert_eq!(*broken == 0, breaking == 0, "{:?}", expectation);
+            prop_assert!(0 < *pairs || !voids.is_empty());
+            prop_assert_eq!(counterexample.is_some(), 0 < *broken);
+            prop_assert!(broken <= pairs);
+            let Some(shown) = counterexample else { continue };
+            let packet = shown.packet;
+            prop_assert!(breaks(expectation.expected, &fabric.exchange(packet)));
+            let sender = Goal::Node(packet.from);
+            prop_assert!(owner_in(&fabric, &expectation.from, packet.from.site, sender, packet.source));
+            prop_assert!(owner_in(&fabric, &expectation.to, packet.to.site(), packet.to, packet.destination));
+        }
+    }
+}
