@@ -203,9 +203,6 @@ impl<'a> Model<'a> {
     }
 
     /// Returns whether a segment's leader can dial a far end.
-    ///
-    /// A network of its own that is narrower than every range around the endpoint keeps the packets
-    /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
     pub fn dial(&self, segment: usize, tunnel: Tunnel) -> Dial<'_> {
         let Some(endpoint) = self.endpoint(tunnel) else {
             return Dial::Unknown;
@@ -214,6 +211,16 @@ impl<'a> Model<'a> {
             Host::Ip(address) => address,
             Host::Dns(_) => return Dial::Name(endpoint),
         };
+        let slot = self.carries(segment, address);
+        slot.map_or(Dial::Address(endpoint), Dial::Loops)
+    }
+
+    /// Returns the range by which a segment's leader routes what it sends to `address` into its tunnels,
+    /// where that is to carry a tunnel itself.
+    ///
+    /// A network of its own that is narrower than every range around the address keeps the packets
+    /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
+    pub fn carries(&self, segment: usize, address: IpAddr) -> Option<usize> {
         let lan = self.own.leader(segment).and_then(|it| it.lan);
         let lan = lan.filter(|lan| lan.holds(address));
         let mut around = self.tunnels.holding(address).filter(|&slot| {
@@ -222,7 +229,7 @@ impl<'a> Model<'a> {
                 !is_wider && claims.iter().any(|it| self.routes(segment, *it, address))
             })
         });
-        around.next().map_or(Dial::Address(endpoint), Dial::Loops)
+        around.next()
     }
 
     /// Returns whether a segment's leader routes a claim into its tunnels, where it holds the endpoint

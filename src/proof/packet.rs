@@ -11,7 +11,7 @@ use super::own::Leader;
 use super::peers::{Peer, Standing};
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::wireguard::Endpoint;
+use crate::wireguard::{Endpoint, Host};
 
 /// A packet at its beginning.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -398,8 +398,8 @@ impl Fabric<'_> {
             let range = None;
             return Err(Ending::LocalShadow { at, range });
         };
-        if let Some((peer, index)) = site.refused() {
-            return Err(ambiguous(Doubt::Refused { peer, index }));
+        if let Some(missing) = missing(site, at) {
+            return Err(missing);
         }
         let key = site.model.key(claim.tunnel).unwrap_or_default();
         let receiver = match self.holders(&key) {
@@ -531,6 +531,15 @@ impl Fabric<'_> {
                 });
             }
         };
+        // Whoever does not find the other answers it where it calls from.
+        for (dials, at, peer, other) in [
+            (there, sender, peer, receiver),
+            (back_again, receiver, back, sender),
+        ] {
+            if !dials && let Some(slot) = self.swallows(at, other) {
+                return Err(self.looped(at, peer, slot));
+            }
+        }
         Ok(Step::Dialled {
             by,
             endpoint,
@@ -560,14 +569,36 @@ impl Fabric<'_> {
             // Nobody was there anyway, and whoever calls is answered where it calls from.
             return Ok(false);
         }
+        Err(self.looped(from, peer, slot))
+    }
+
+    /// Returns the range by which `from` routes into a tunnel what it sends to where `to` calls from; none
+    /// where that cannot be told.
+    pub(super) fn swallows(&self, from: At, to: At) -> Option<usize> {
+        let site = self.site(from.site)?;
+        match self.node(to)?.endpoint()?.host {
+            Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
+            Host::Dns(_) => None,
+        }
+    }
+
+    /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
+    /// `slot`.
+    fn looped(&self, at: At, peer: usize, slot: usize) -> Ending {
+        let Some(site) = self.site(at.site) else {
+            return Ending::NoRoute { at };
+        };
+        if let Some(missing) = missing(site, at) {
+            return missing;
+        }
         match site.model.tunnels.get(slot) {
-            Some((range, [claim, ..])) => Err(Ending::Loops {
-                at: from,
+            Some((range, [claim, ..])) => Ending::Loops {
+                at,
                 peer,
                 range,
                 claim: *claim,
-            }),
-            _ => Ok(false),
+            },
+            _ => Ending::NoRoute { at },
         }
     }
 
@@ -628,8 +659,13 @@ impl Fabric<'_> {
         let is_own = |claim: &&Claim| claim.tunnel == Tunnel::Segment(segment);
         let mut others = claims.iter().filter(|it| !is_own(it));
         let Some(&claim) = others.next() else {
-            return Ok(());
+            // To the pods of another node of the location, too, a route of Kilo's leads.
+            let missing = missing(site, at).filter(|_| connected.is_none());
+            return missing.map_or(Ok(()), Err);
         };
+        if let Some(missing) = missing(site, at) {
+            return Err(missing);
+        }
         if claims.iter().any(|it| is_own(&it)) {
             let claims = claims.to_vec();
             let doubt = Doubt::Range { claims, range };
@@ -681,6 +717,14 @@ pub(super) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
         return shadow(Some(connected));
     }
     Ok(())
+}
+
+/// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
+/// chance then.
+fn missing(site: &Site, at: At) -> Option<Ending> {
+    let (peer, index) = site.refused()?;
+    let doubt = Doubt::Refused { peer, index };
+    Some(Ending::Ambiguous { at, doubt })
 }
 
 /// Looks whether the destination belongs to the sender's own segment, whose nodes pass it to each other

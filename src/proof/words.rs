@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::fabric::{At, Fabric, Owner, Site};
 use super::model::{Claim, Tunnel, Upset};
-use super::own::Leader;
+use super::own::{Leader, OwnNode};
 use super::packet::{Doubt, Ending, Goal, Packet, Step, Unaccepted};
 use super::peers::Peer;
 use super::trace::Trace;
@@ -428,15 +428,31 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
 
 fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Told {
     let site = fabric.site(at.site);
-    let endpoint = site.and_then(|it| it.model.endpoint(Tunnel::Peer(peer)));
-    let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
+    let tunnel_of = Tunnel::Peer(peer);
+    let key = site.and_then(|it| it.model.key(tunnel_of));
+    let holder = key.and_then(|key| fabric.holders(&key).first().copied());
+    let endpoint = site.and_then(|it| it.model.endpoint(tunnel_of));
+    let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
     let its = site.and_then(|it| it.model.peers.get(peer));
     let its = its.map(|it| it.place().key("spec").key("endpoint"));
+    let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
+    let carried = match (endpoint, holder) {
+        (None, Some(holder)) => {
+            let caller = fabric.node(holder).and_then(OwnNode::endpoint);
+            let caller = caller.map_or_else(String::new, ToString::to_string);
+            format!(
+                "{here} would answer {} at {caller}, since the Peer {name} does not tell where to \
+                 find it, and that",
+                called(fabric, holder)
+            )
+        }
+        (endpoint, _) => {
+            let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
+            format!("{here} would carry it to {endpoint}, the endpoint of the Peer {name}, which")
+        }
+    };
     Told::new(format!(
-        "{} would carry it to {endpoint}, the endpoint of the Peer {}, which is in {range} of {}: \
-         into the tunnel again",
-        called(fabric, at),
-        peer_of(fabric, at.site, peer),
+        "{carried} is in {range} of {}: into the tunnel again",
         tunnel(fabric, at, claim.tunnel)
     ))
     .at(place(fabric, at, claim), "holds the endpoint")

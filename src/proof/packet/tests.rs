@@ -530,6 +530,32 @@ fn the_carrier_goes_into_the_tunnel_again() {
 }
 
 #[test]
+fn an_answer_to_a_caller_goes_into_the_tunnel_again() {
+    let held = lab().edit(
+        WEST_OF_EAST,
+        "  - \"10.1.2.0/24\"\n",
+        "  - \"10.1.2.0/24\"\n  - \"198.18.0.0/24\"\n",
+    );
+    let held = without_endpoint(held, WEST_OF_EAST, "198.18.0.11");
+    let nodes = EAST_NODES.replace("key=A", "key=A persistent-keepalive=25");
+    let loud = held.later("east", &nodes);
+    insta::assert_snapshot!(loud.trace("west/m1", "east/n1"), @"
+    10.2.1.2 -> 10.1.1.2
+      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2: into the tunnel again
+      west/m--east.yaml#/spec/allowedIPs/1 holds the endpoint
+      west/m--east.yaml#/spec/endpoint the endpoint
+    ");
+    insta::assert_snapshot!(loud.trace("east/n1", "west/m1"), @"
+    10.1.1.2 -> 10.2.1.2
+      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2: into the tunnel again
+      west/m--east.yaml#/spec/allowedIPs/1 holds the endpoint
+      west/m--east.yaml#/spec/endpoint the endpoint
+    ");
+}
+
+#[test]
 fn the_receiver_does_not_believe_the_source() {
     let narrow = lab().edit(EAST_OF_WEST, "  - \"10.2.2.0/24\"\n", "");
     insta::assert_snapshot!(narrow.trace("west/m2", "east/n1"), @"
@@ -631,6 +657,43 @@ fn a_route_that_is_refused_leaves_the_others_to_chance() {
       west/m1 delivers it to the pod 10.2.1.2
     10.2.1.2 -> 10.1.1.2
     return-fails: it arrives, but its answer does not (ambiguous): no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
+      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ");
+}
+
+#[test]
+fn what_a_missing_route_would_spoil_is_chance_too() {
+    let bits = || lab().edit(WEST_OF_EAST, "10.1.2.0/24", "10.1.2.1/24");
+    insta::assert_snapshot!(bits().trace("east/n1", "west/m2"), @"
+    10.1.1.2 -> 10.2.2.2
+      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 dials 198.18.0.21:51820
+      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
+      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ");
+    let stolen = bits().edit(
+        WEST_OF_EAST,
+        "  - \"10.1.1.0/24\"\n",
+        "  - \"10.1.1.0/24\"\n  - \"10.2.1.0/25\"\n",
+    );
+    insta::assert_snapshot!(stolen.trace("east/n1", "west/m1"), @"
+    10.1.1.2 -> 10.2.1.2
+      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 dials 198.18.0.21:51820
+      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
+      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ");
+    let looped = bits().edit(
+        WEST_OF_EAST,
+        "  - \"10.1.1.0/24\"\n",
+        "  - \"10.1.1.0/24\"\n  - \"198.18.0.11/32\"\n",
+    );
+    insta::assert_snapshot!(looped.trace("east/n1", "west/m1"), @"
+    10.1.1.2 -> 10.2.1.2
+      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
       west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
     ");
 }

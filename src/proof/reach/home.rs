@@ -34,6 +34,8 @@ pub(super) struct Plot {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Deliver {
     Takes,
+    /// It has a route within the location for it, which may be missing.
+    Passes,
     /// This range has other claims.
     Sends(usize),
 }
@@ -80,10 +82,18 @@ impl Deliver {
             return Self::Takes;
         };
         let is_own = |it: Tunnel| segment.is_some_and(|segment| it == Tunnel::Segment(segment));
-        if parcel.owner.class() == Some(Class::Service) || claims.iter().all(|it| is_own(it.tunnel))
-        {
+        if parcel.owner.class() == Some(Class::Service) {
             return Self::Takes;
         }
-        Self::Sends(slot)
+        if !claims.iter().all(|it| is_own(it.tunnel)) {
+            return Self::Sends(slot);
+        }
+        let leader = segment.and_then(|it| home.leader(it));
+        let address = span.first_address();
+        let is_beside = leader.is_some_and(|it| home.connection(it.node(), address).is_some());
+        if home.refused().is_some() && !is_beside {
+            return Self::Passes;
+        }
+        Self::Takes
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::proof::fabric::{At, Fabric, Site};
 use crate::proof::model::{Dial, Tunnel};
+use crate::proof::own::OwnNode;
 use crate::proof::peers::Standing;
-use crate::wireguard::Host;
+use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +76,14 @@ impl Link {
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
         let has_secret = share.is_some_and(|it| it.translation.preshared_key.is_some());
-        let may_loop = match site.model.endpoint(tunnel).map(|it| &it.host) {
-            Some(Host::Ip(address)) => site.model.tunnels.holding(*address).next().is_some(),
-            Some(Host::Dns(_)) | None => false,
+        let is_held = |endpoint: &Endpoint| match endpoint.host {
+            Host::Ip(address) => site.model.tunnels.holding(address).next().is_some(),
+            Host::Dns(_) => false,
         };
+        // Where it calls from counts as well as where it is dialled.
+        let caller = fabric.node(at).and_then(OwnNode::endpoint);
+        let mut endpoints = site.model.endpoint(tunnel).into_iter().chain(caller);
+        let may_loop = endpoints.any(is_held);
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
         let standing = site.model.peers.get(peer).map(|it| &it.standing);
         let is_certain = matches!(standing, Some(Standing::Certain(_)));

@@ -1,0 +1,135 @@
+//! The proof against the real thing: rendered Peers of small random meshes, some of them spoilt, in
+//! real WireGuard; what the library says about every ordered pair of nodes is what packets do.
+//!
+//! `REAL=1 cargo test --test real` runs it, as root or in `unshare -r`, with `wireguard-go`, `wg` and
+//! `ip`; it fails where it cannot. `REAL_SEED=N` runs one mesh alone, and `REAL_SEED=N..END` others
+//! than those of every day. What comes of it hangs on nothing but these numbers.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests touch the world, fail loudly, and this one reports what it saw"
+)]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use namespace::Namespace;
+use report::Report;
+use trial::Trial;
+
+mod device;
+mod fault;
+mod kilo;
+mod manifest;
+mod namespace;
+mod network;
+mod pair;
+mod probe;
+mod random;
+mod report;
+mod segment;
+mod socket;
+mod trial;
+mod verdict;
+mod world;
+
+/// How many meshes are made up.
+const MESHES: u64 = 45;
+
+/// How many of them are there at once: most of the time is spent waiting.
+const WORKERS: usize = 10;
+
+fn main() -> ExitCode {
+    if env::args().any(|it| it == "--list") {
+        // Whoever asks for the names of tests: this is one without a name.
+        return ExitCode::SUCCESS;
+    }
+    if env::var_os("REAL").is_none() {
+        println!("\n!!! SKIPPED: real WireGuard; REAL=1 asks for it, and root is needed\n");
+        return ExitCode::SUCCESS;
+    }
+    if let Err(error) = rehearse() {
+        println!("\n!!! CANNOT RUN: real WireGuard: {error}");
+        println!(
+            "!!! it takes root (or `unshare -r`), /dev/net/tun, unshare, ip, wireguard-go, wg\n"
+        );
+        return ExitCode::FAILURE;
+    }
+    let start = Instant::now();
+    let seeds = env::var("REAL_SEED");
+    let trials = run(seeds.as_deref().map_or(0..MESHES, range));
+    let report = Report::new(&trials);
+    println!("{report}");
+    let differences: usize = trials.iter().map(|it| it.differences().len()).sum();
+    let seconds = start.elapsed().as_secs();
+    println!("{differences} differences in {seconds} s");
+    // Some meshes alone need not have everything in them.
+    let missing = if seeds.is_ok() {
+        Vec::new()
+    } else {
+        report.missing()
+    };
+    for kind in &missing {
+        println!("!!! nothing tried: {kind}");
+    }
+    if missing.is_empty() && trials.iter().all(Trial::is_good) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Reads which meshes to make up.
+fn range(text: &str) -> Range<u64> {
+    let number = |text: &str| text.parse().expect("REAL_SEED is `N` or `N..END`");
+    match text.split_once("..") {
+        Some((start, end)) => number(start)..number(end),
+        None => number(text)..number(text) + 1,
+    }
+}
+
+/// Makes a namespace with one of everything in it that a mesh is made of.
+fn rehearse() -> std::io::Result<()> {
+    Namespace::new("rehearsal")?
+        .run(
+            "wireguard-go -f kilo0 2>&1 & timeout 5 sh -c \
+             'until [ -S /run/wireguard/kilo0.sock ]; do sleep 0.01; done'\n\
+             wg show kilo0\nip link show kilo0\n\
+             ip link add lan0 type bridge\nip link add eth0 type veth peer name eth1",
+        )
+        .map(drop)
+}
+
+/// Runs meshes, several at once, and returns them in order.
+fn run(seeds: Range<u64>) -> Vec<Trial> {
+    let next = AtomicU64::new(seeds.start);
+    let trials = Mutex::new(BTreeMap::new());
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seeds.end <= seed {
+                        return;
+                    }
+                    let trial = Trial::run(seed);
+                    println!("{trial}");
+                    trials.lock().unwrap().insert(seed, trial);
+                }
+            });
+        }
+    });
+    let trials = trials.into_inner().unwrap();
+    trials.into_values().collect()
+}

@@ -1,0 +1,211 @@
+//! Verdicts: what the library says about pairs, and whether packets bear it out.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use clustermesh::document::Source;
+use clustermesh::mesh;
+use clustermesh::net::Cidr;
+use clustermesh::proof::applied::File;
+use clustermesh::proof::fabric::{Fabric, Site};
+use clustermesh::proof::model::{Claim, Tunnel};
+use clustermesh::proof::packet::{Doubt, Ending};
+use clustermesh::proof::prefixes::Span;
+use clustermesh::proof::reach::{Parcel, Reach};
+use clustermesh::proof::trace::{End, Trace};
+use clustermesh::proof::verify::verify;
+
+use crate::pair::Pair;
+use crate::probe::Fate;
+use crate::world::{Manifests, World};
+
+/// What the library says about a mesh.
+pub(crate) struct Verdicts {
+    /// What `trace` says of each pair.
+    pub(crate) pairs: Vec<Verdict>,
+    /// What `verify` says.
+    pub(crate) whole: Whole,
+}
+
+/// What the library says about a pair.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    /// The name of the ending.
+    pub(crate) name: &'static str,
+    /// All that it knows of that.
+    pub(crate) ending: String,
+    /// Whether the packet gets there.
+    pub(crate) arrives: Expected,
+    /// Whether the answer gets back.
+    pub(crate) is_answered: Expected,
+    /// In which cluster something depends on order or time, and what.
+    pub(crate) doubt: Option<(usize, Contended)>,
+}
+
+/// Whether something comes true.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Expected {
+    Always,
+    Never,
+    /// Not in each order.
+    Sometimes,
+    /// That is not said.
+    Unsaid,
+}
+
+/// What there is more than one claim to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Contended {
+    /// The key of several Peers, each of which may be the one that is there; or a range of one of them.
+    Key,
+    /// Anything else.
+    Other,
+}
+
+/// What the library says about a mesh as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Whole {
+    /// Whether every promise of a link holds.
+    pub(crate) keeps: bool,
+    /// Whether anything reaches what no link promises.
+    pub(crate) leaks: bool,
+}
+
+impl Verdict {
+    fn new(fabric: &Fabric, trace: &Trace) -> Self {
+        let expected = |ending: &Ending| match ending {
+            Ending::Delivered => Expected::Always,
+            Ending::Ambiguous { .. } => Expected::Sometimes,
+            _ => Expected::Never,
+        };
+        let arrives = match expected(&trace.there.ending) {
+            // It is enough that there is no answer to it.
+            Expected::Sometimes => Expected::Unsaid,
+            certain => certain,
+        };
+        Self {
+            name: trace.verdict(),
+            ending: format!("{:#?}", trace.ending()),
+            arrives,
+            is_answered: expected(trace.ending()),
+            doubt: match trace.ending() {
+                Ending::Ambiguous { at, doubt } => {
+                    let site = &fabric.sites[at.site];
+                    Some((at.site, Contended::of(site, doubt)))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns whether all that is to come has come, so that nothing more is to be waited for.
+    pub(crate) fn is_seen(&self, fate: Fate) -> bool {
+        let is_there = |expected, seen| seen || expected != Expected::Always;
+        is_there(self.arrives, fate.arrived) && is_there(self.is_answered, fate.answered)
+    }
+
+    /// Returns whether this is what became of the packets that were sent, one in each order, and of
+    /// those that followed when all tunnels were open.
+    pub(crate) fn agrees(&self, fates: &[Fate], later: &[Fate]) -> bool {
+        let later = if self.name == "no-initiator" {
+            // Once the other side has called, there is a tunnel.
+            &[]
+        } else {
+            later
+        };
+        let agrees = |expected, seen: fn(&Fate) -> bool| match expected {
+            Expected::Always => fates.iter().all(seen),
+            Expected::Never => !fates.iter().chain(later).any(seen),
+            Expected::Sometimes => 1 < fates.len() && !fates.iter().all(seen),
+            Expected::Unsaid => true,
+        };
+        !fates.is_empty()
+            && agrees(self.arrives, |it| it.arrived)
+            && agrees(self.is_answered, |it| it.answered)
+    }
+}
+
+impl Contended {
+    fn of(site: &Site, doubt: &Doubt) -> Self {
+        let peers = match doubt {
+            Doubt::Peers { peers } => peers.clone(),
+            Doubt::Range { claims, .. } => {
+                let peer = |claim: &Claim| match claim.tunnel {
+                    Tunnel::Peer(peer) => Some(peer),
+                    Tunnel::Segment(_) => None,
+                };
+                let peers: Option<Vec<usize>> = claims.iter().map(peer).collect();
+                peers.unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let key = |peer: &usize| site.model.key(Tunnel::Peer(*peer));
+        let is_shared = |key: [u8; 32]| 1 < site.peers_with(&key).len();
+        if peers.iter().filter_map(key).any(is_shared) {
+            Self::Key
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Asks the library.
+///
+/// # Errors
+/// What it says of a packet and of all packets at once is not the same.
+pub(crate) fn verdicts(
+    world: &World,
+    manifests: &Manifests,
+    pairs: &[Pair],
+) -> Result<Verdicts, String> {
+    let source = Source::parse("mesh.yaml", &*world.mesh()).unwrap();
+    let meshes = mesh::read(&[source]).meshes;
+    let snapshots = world.snapshots();
+    let files = meshes[0].entries.iter().map(|entry| {
+        let files = manifests.get(entry.name.as_str()).into_iter().flatten();
+        let files = files.map(|(name, text)| {
+            let source = Arc::from(format!("{}/{name}", entry.name));
+            File::read(&source, &Arc::from(text.as_str()))
+        });
+        files.collect()
+    });
+    let files: Vec<Vec<File>> = files.collect();
+    let entries = meshes[0].entries.iter().zip(&files);
+    let sites =
+        entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
+    let fabric = Fabric::new(sites.collect());
+    let reach = Reach::new(&fabric);
+    let verification = verify(&reach, &meshes);
+    let pairs = pairs.iter().map(|pair| verdict(&reach, pair));
+    Ok(Verdicts {
+        pairs: pairs.collect::<Result<_, _>>()?,
+        whole: Whole {
+            keeps: verification.failures.is_empty(),
+            leaks: !verification.leaks.is_empty(),
+        },
+    })
+}
+
+/// Asks for one packet, and whether the proof for all packets at once counts with it.
+fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
+    let fabric = reach.fabric;
+    let end = |(cluster, address): &(String, Ipv4Addr)| {
+        fabric.end(&format!("{cluster}/{address}"), None).unwrap()
+    };
+    let (from, to) = (end(&pair.from), end(&pair.to));
+    let trace = fabric.trace(from, to).unwrap();
+    let holds = |parcel: &Parcel, end: &End| parcel.span.holds(Span::of(Cidr::host(end.address)));
+    let classes = reach.among(
+        (from.site, &|it| holds(it, &from)),
+        (to.site, &|it| holds(it, &to)),
+    );
+    let mut found = classes.iter().flat_map(|it| &it.traces);
+    // A range out of which nothing is declared is no class.
+    if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
+        return Ok(Verdict::new(fabric, &trace));
+    }
+    Err(format!(
+        "{pair}: {} alone, but among all packets {classes:#?}",
+        trace.verdict()
+    ))
+}
