@@ -14,3 +14,4 @@ pub mod trace;
 pub mod reach;
 pub mod words;
 pub mod verify;
+pub mod capacity;

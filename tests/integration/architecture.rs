@@ -57,7 +57,7 @@ const MODULES: &[(&str, &str)] = &[
     // Proof: knows nothing of the plan whose mistakes it is to find
     (
         "proof",
-        "name net wireguard granularity place diagnostic document mesh snapshot kilo",
+        "name net wireguard granularity place diagnostic document mesh snapshot config kilo",
     ),
     // Judgement
     (
