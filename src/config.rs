@@ -14,12 +14,15 @@ use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
 
+pub mod capacity;
 mod date;
 mod exception;
 
+pub use capacity::Capacity;
 pub use date::{Date, DateError};
 pub use exception::{Ignore, Level, RuleLevel};
 
+use capacity::WrittenCapacity;
 use exception::{WrittenIgnore, WrittenLevel};
 
 /// What a config file says, each path relative to its folder. Whatever it does not say, the shell
@@ -77,12 +80,10 @@ pub struct Limits {
     pub lost_peers: usize,
     /// What percentage of its Peers of a source a target may lose.
     pub lost_peers_percent: usize,
-    /// The most Peers of a target.
-    pub peers: usize,
     /// The largest Peer, in bytes as JSON.
     pub peer_bytes: usize,
-    /// The largest rendered file, in bytes.
-    pub file_bytes: usize,
+    /// What a target can carry.
+    pub capacity: Capacity,
 }
 
 impl Default for Limits {
@@ -95,9 +96,8 @@ impl Default for Limits {
             stale_after_seconds: 300,
             lost_peers: 2,
             lost_peers_percent: 25,
-            peers: 1_000,
             peer_bytes: 262_144,
-            file_bytes: 52_428_800,
+            capacity: Capacity::default(),
         }
     }
 }
@@ -188,17 +188,13 @@ struct WrittenLimits {
     /// What percentage of its Peers of a source a target may lose; default 25.
     #[schemars(range(max = 100), extend("default" = Limits::default().lost_peers_percent))]
     lost_peers_percent: Option<u8>,
-    /// The most Peers that a target may have; default 1,000.
-    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().peers))]
-    peers: Option<NonZeroU32>,
     /// The most bytes that a Peer may have as JSON; default 262,144, what `kubectl apply` can keep
     /// in an annotation.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().peer_bytes))]
     peer_bytes: Option<NonZeroU32>,
-    /// The most bytes that a rendered file may have; default 52,428,800, from where on GitHub
-    /// warns.
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().file_bytes))]
-    file_bytes: Option<NonZeroU32>,
+    /// From where on something is too much for a cluster that gets Peers; `clustermesh plan` tells
+    /// how much of it there is.
+    capacity: Option<WrittenCapacity>,
 }
 
 /// The only version of a config.
@@ -272,6 +268,11 @@ impl Written {
                 Err(found) => problems.extend(found),
             }
         }
+        let limits = self.limits.map(|it| it.limits(&place.key("limits")));
+        let limits = limits.transpose().unwrap_or_else(|found| {
+            problems.extend(found);
+            None
+        });
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -281,7 +282,7 @@ impl Written {
             rendered: self.rendered,
             expectations: self.expectations,
             clusters,
-            limits: self.limits.map(WrittenLimits::limits).unwrap_or_default(),
+            limits: limits.unwrap_or_default(),
             rules,
             ignore,
         })
@@ -318,12 +319,14 @@ impl WrittenCluster {
 }
 
 impl WrittenLimits {
-    fn limits(self) -> Limits {
+    fn limits(self, place: &Place) -> Result<Limits, Vec<Diagnostic>> {
         let default = Limits::default();
+        let capacity = self.capacity.map(|it| it.capacity(&place.key("capacity")));
+        let capacity = capacity.transpose()?.unwrap_or_default();
         let count = |number: Option<NonZeroU32>, default| {
             number.map_or(default, |it| usize::try_from(it.get()).unwrap_or(default))
         };
-        Limits {
+        Ok(Limits {
             nodes: count(self.nodes, default.nodes),
             lost_nodes: count(self.lost_nodes, default.lost_nodes),
             lost_percent: self.lost_percent.map_or(default.lost_percent, usize::from),
@@ -335,10 +338,9 @@ impl WrittenLimits {
             lost_peers_percent: self
                 .lost_peers_percent
                 .map_or(default.lost_peers_percent, usize::from),
-            peers: count(self.peers, default.peers),
             peer_bytes: count(self.peer_bytes, default.peer_bytes),
-            file_bytes: count(self.file_bytes, default.file_bytes),
-        }
+            capacity,
+        })
     }
 }
 
@@ -355,7 +357,11 @@ fn example() -> Value {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
             "west": { "inCluster": true },
         },
-        "limits": { "nodes": 500, "lostPercent": 25 },
+        "limits": {
+            "nodes": 500,
+            "lostPercent": 25,
+            "capacity": { "applySeconds": { "warning": 10 } },
+        },
         "rules": {
             "host-bits": { "level": "error" },
             "node-not-ready": { "level": "off", "reason": "edge nodes sleep", "until": "2027-01-31" },

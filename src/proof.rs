@@ -16,3 +16,4 @@ pub mod verify;
 pub mod expectation;
 pub mod hostile;
 pub mod words;
+pub mod capacity;

@@ -31,6 +31,7 @@ macro_rules! rules {
 }
 
 pub mod access;
+pub mod capacity;
 pub mod clusters;
 mod endpoints;
 pub mod gitops;

@@ -33,7 +33,10 @@ fn plain(schema: &mut Schema) {
         let paragraphs = text.split("\n\n").map(|it| it.replace('\n', " "));
         *text = paragraphs.collect::<Vec<_>>().join("\n\n");
     }
-    let is_width = |format: &str| format.starts_with("int") || format.starts_with("uint");
+    let is_width = |format: &str| {
+        let widths = ["int", "uint", "float", "double"];
+        widths.iter().any(|width| format.starts_with(width))
+    };
     if schema
         .get("format")
         .and_then(Value::as_str)

@@ -6,11 +6,13 @@ use super::plan::{count, within};
 use super::{Finding, Rule, bare};
 use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Standing};
 use crate::config::Limits;
+use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, Oddity, Unfit};
 use crate::place::Place;
 use crate::plan::{Block, Plan};
+use crate::proof::capacity::text;
 
 rules! {
     "gitops" about Tree;
@@ -29,9 +31,6 @@ rules! {
     CLASHING_PEERS = "clashing-peers" Warning;
     MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
 }
-
-/// From how many bytes on GitHub takes no file.
-const GITHUB_LIMIT: usize = 100 << 20;
 
 /// From how many bytes on etcd takes no object.
 const ETCD_LIMIT: usize = 3 << 19;
@@ -60,16 +59,6 @@ pub fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for target in &plan.targets {
-        let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-        let peers: usize = blocks.map(|block| block.peers.len()).sum();
-        if limits.peers < peers {
-            let limit = limits.peers;
-            let message = format!("would have {peers} Peers, more than {limit}");
-            let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
-            findings.push(finding.help(
-                "granularity `Location`, a `nodeSelector` or a `topology` other than `FullMesh` make fewer",
-            ));
-        }
         for &block in &target.blocks {
             let name = target.cluster.to_string();
             targets_of.entry(block).or_default().push(name);
@@ -90,19 +79,18 @@ pub fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
 }
 
 fn large_file(block: &Block, bytes: usize, limits: &Limits, targets: &[String]) -> Option<Finding> {
-    if bytes <= limits.file_bytes {
+    let steps = limits.capacity.steps(Quantity::FileBytes);
+    let (severity, step) = steps.passed(text::float(bytes))?;
+    if severity < Severity::Warning {
         return None;
     }
     let message = format!(
-        "{}.yaml would have {bytes} bytes, more than {} {}",
+        "{}.yaml would have {bytes} bytes, more than {step} {}",
         block.name,
-        limits.file_bytes,
         within(targets)
     );
     let mut finding = Finding::on_cluster(&LARGE_FILE, &block.source, message);
-    if GITHUB_LIMIT < bytes {
-        finding.severity = Severity::Error;
-    }
+    finding.severity = severity;
     Some(finding.help("declare fewer, larger ranges, or let fewer nodes have a Peer"))
 }
 

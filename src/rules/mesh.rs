@@ -20,6 +20,7 @@ rules! {
     COMPLEX_KEY = "complex-key" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error;
     DEFAULT_ROUTE = "default-route" Error;
+    DESCENDING_LIMITS = "descending-limits" Error;
     DUPLICATE_CLUSTER = "duplicate-cluster" Error;
     DUPLICATE_EXPECTATION = "duplicate-expectation" Error;
     DUPLICATE_FIELD = "duplicate-field" Error;

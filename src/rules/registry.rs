@@ -1,8 +1,8 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes, ranges, reach,
-    rendered, snapshots,
+    Rule, access, capacity, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes,
+    ranges, reach, rendered, snapshots,
 };
 
 /// A question that is asked of a mesh.
@@ -51,6 +51,10 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Does it get there, and back?",
         rules: reach::RULES,
+    },
+    Question {
+        title: "Does it stay within what Kilo and GitOps can carry?",
+        rules: capacity::RULES,
     },
     Question {
         title: "Could the clusters be reached as the meshes say?",

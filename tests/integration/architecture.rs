@@ -61,7 +61,7 @@ const MODULES: &[(&str, &str)] = &[
     // Proof: knows nothing of the plan whose mistakes it is to find
     (
         "proof",
-        "name net wireguard granularity place diagnostic document mesh snapshot expectations kilo",
+        "name net wireguard granularity place diagnostic document mesh snapshot expectations config kilo",
     ),
     // Judgement
     (

@@ -33,6 +33,7 @@ mod live;
 mod man;
 mod mistakes;
 mod mutants;
+mod plan;
 mod render;
 mod schema;
 mod settings;

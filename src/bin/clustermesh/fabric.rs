@@ -82,15 +82,13 @@ fn dump(text: &str) -> Result<Dump, String> {
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
 pub(crate) fn read(evidence: &mut Evidence, dumps: &Dumps) -> anyhow::Result<Applied> {
-    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
-    let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
-    let clusters: Vec<ClusterName> = clusters.into_iter().cloned().collect();
+    let clusters = clusters(evidence);
     let mut applied = Applied {
         files: BTreeMap::new(),
         absent: BTreeSet::new(),
         findings: Vec::new(),
     };
-    applied.read_dumps(evidence, dumps, &clusters)?;
+    applied.files = dumps.read(evidence)?;
     let mut rest = clusters;
     rest.retain(|cluster| !applied.files.contains_key(cluster));
     if !rest.is_empty() {
@@ -102,8 +100,51 @@ pub(crate) fn read(evidence: &mut Evidence, dumps: &Dumps) -> anyhow::Result<App
     Ok(applied)
 }
 
+/// Returns every cluster that a mesh names.
+fn clusters(evidence: &Evidence) -> Vec<ClusterName> {
+    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    clusters.into_iter().cloned().collect()
+}
+
 fn told((cluster, files): (&ClusterName, &Vec<File>)) -> Vec<Finding> {
     reach::manifests(cluster, files)
+}
+
+impl Dumps {
+    /// Reads the files of every cluster that has any.
+    ///
+    /// # Errors
+    /// One is of no cluster, or cannot be read.
+    pub(crate) fn read(
+        &self,
+        evidence: &mut Evidence,
+    ) -> anyhow::Result<BTreeMap<ClusterName, Vec<File>>> {
+        let clusters = clusters(evidence);
+        let mut files: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
+        for Dump { cluster, path } in &self.peers {
+            let Some(known) = clusters.iter().find(|it| it.as_str() == cluster) else {
+                let names = clusters.iter().map(ClusterName::as_str);
+                match nearest(cluster, names) {
+                    Some(meant) => bail!(
+                        "--peers: no mesh has a cluster {}; did you mean `{meant}`?",
+                        Quoted(cluster)
+                    ),
+                    None => bail!("--peers: no mesh has a cluster {}", Quoted(cluster)),
+                }
+            };
+            let text = disk::read_text(path, MANIFEST_LIMIT)?;
+            let source: Arc<str> = Arc::from(input::name(path));
+            let file = File::read(&source, &Arc::from(text.as_str()));
+            if path == Path::new("-") {
+                evidence.files.add(manifests(&source, text));
+            } else {
+                evidence.files.add_manifests(source, path.clone());
+            }
+            files.entry(known.clone()).or_default().push(file);
+        }
+        Ok(files)
+    }
 }
 
 impl Applied {
@@ -123,36 +164,6 @@ impl Applied {
             Site::new(entry, snapshot, files)
         });
         Fabric::new(sites.collect())
-    }
-
-    fn read_dumps(
-        &mut self,
-        evidence: &mut Evidence,
-        dumps: &Dumps,
-        clusters: &[ClusterName],
-    ) -> anyhow::Result<()> {
-        for Dump { cluster, path } in &dumps.peers {
-            let Some(known) = clusters.iter().find(|it| it.as_str() == cluster) else {
-                let names = clusters.iter().map(ClusterName::as_str);
-                match nearest(cluster, names) {
-                    Some(meant) => bail!(
-                        "--peers: no mesh has a cluster {}; did you mean `{meant}`?",
-                        Quoted(cluster)
-                    ),
-                    None => bail!("--peers: no mesh has a cluster {}", Quoted(cluster)),
-                }
-            };
-            let text = disk::read_text(path, MANIFEST_LIMIT)?;
-            let source: Arc<str> = Arc::from(input::name(path));
-            let file = File::read(&source, &Arc::from(text.as_str()));
-            if path == Path::new("-") {
-                evidence.files.add(manifests(&source, text));
-            } else {
-                evidence.files.add_manifests(source, path.clone());
-            }
-            self.files.entry(known.clone()).or_default().push(file);
-        }
-        Ok(())
     }
 
     /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are

@@ -92,11 +92,19 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
         let limits = &evidence.settings.config.content.limits;
         told.extend(rules::gitops::planned(plan, &bytes, limits));
+        let loads = rules::capacity::loads(&fleet, plan, &bytes);
+        told.extend(rules::capacity::planned(plan, &loads, &limits.capacity));
         if let Some(fate) = fate {
             let compared = rendered::compare(plan, &texts, &evidence.settings)?;
             told.extend(rules::rendered::findings(&compared.changes, &fleet));
             let standing = rules::gitops::standing(&compared.standing, plan, fate);
             told.extend(standing);
+            told.extend(rules::capacity::waves(
+                plan,
+                &loads,
+                &compared.standing,
+                &limits.capacity,
+            ));
             rendered::show(&compared.standing, &evidence.files, &evidence.settings);
             rendered = Some(compared);
         }

@@ -16,6 +16,7 @@ mod commands {
     pub(crate) mod config;
     pub(crate) mod explain;
     pub(crate) mod man;
+    pub(crate) mod plan;
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
@@ -68,6 +69,7 @@ enum Command {
     Validate(commands::validate::Args),
     Trace(commands::trace::Args),
     Verify(commands::verify::Args),
+    Plan(commands::plan::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
     Schema(commands::schema::Args),
@@ -99,8 +101,9 @@ fn main() -> ExitCode {
         Command::Validate(args) => {
             commands::validate::run(args, &cli.options, &mut talk, &mut result)
         }
-        Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
         Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
+        Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
+        Command::Plan(args) => commands::plan::run(args, &cli.options, &mut talk, &mut result),
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),

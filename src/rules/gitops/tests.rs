@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::capacity::Steps;
 use crate::name::{BlockName, ClusterName, MeshName, PeerName};
 use crate::plan::Target;
 use crate::testing::key;
@@ -47,16 +48,21 @@ fn told(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
 #[test]
 fn files_are_held_against_their_limit_and_github_s() {
     let limits = Limits::default();
-    assert_eq!(told(&plan(1), limits.file_bytes, &limits), [""; 0]);
-    insta::assert_snapshot!(told(&plan(1), limits.file_bytes + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 52428801 bytes, more than 52428800 (in east, west)");
+    let mebibyte = 1 << 20;
+    assert_eq!(told(&plan(1), mebibyte, &limits), [""; 0]);
+    insta::assert_snapshot!(told(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (in east, west)");
     let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
-    assert_eq!(severity(GITHUB_LIMIT, &limits), Severity::Warning);
-    assert_eq!(severity(GITHUB_LIMIT + 1, &limits), Severity::Error);
+    assert_eq!(severity(100 * mebibyte, &limits), Severity::Warning);
+    assert_eq!(severity(100 * mebibyte + 1, &limits), Severity::Error);
+    let steps = Steps {
+        warning: Some(200 << 20),
+        ..Steps::default()
+    };
     let elsewhere = Limits {
-        file_bytes: 2 * GITHUB_LIMIT,
+        capacity: limits.capacity.with(Quantity::FileBytes, steps),
         ..limits
     };
-    assert_eq!(told(&plan(1), GITHUB_LIMIT + 1, &elsewhere), [""; 0]);
+    assert_eq!(told(&plan(1), 100 * mebibyte + 1, &elsewhere), [""; 0]);
 }
 
 #[test]
@@ -67,18 +73,6 @@ fn peers_are_held_against_their_limit_and_etcd_s() {
     let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
     assert_eq!(severity(80_000), Severity::Warning);
     assert_eq!(severity(110_000), Severity::Error);
-}
-
-#[test]
-fn targets_are_held_against_their_limit() {
-    let one = Limits {
-        peers: 1,
-        ..Limits::default()
-    };
-    assert_eq!(told(&plan(1), 0, &one), [""; 0]);
-    let mut twice = plan(1);
-    twice.targets[0].blocks.push(0);
-    insta::assert_snapshot!(told(&twice, 0, &one).join("\n"), @"warning crowded-target: would have 2 Peers, more than 1");
 }
 
 fn foreign(path: &str, kind: &'static str) -> Foreign {

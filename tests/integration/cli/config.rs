@@ -68,32 +68,52 @@ fn settings(
 #[test]
 fn prints_the_defaults() {
     insta::assert_snapshot!(table(&Folder::mesh()), @"
-    SETTING                    VALUE                  ORIGIN
-    config                     (none)                 default
-    meshes                     mesh.yaml              default
-    snapshots                  snapshots              default
-    rendered                   rendered               default
-    expectations               (none)                 default
-    kubeconfig                 /home/me/.kube/config  default
-    clusters.east.kubeconfig   /home/me/.kube/config  default
-    clusters.east.context      east                   default
-    clusters.east.inCluster    false                  default
-    clusters.north.kubeconfig  /home/me/.kube/config  default
-    clusters.north.context     north                  default
-    clusters.north.inCluster   false                  default
-    clusters.west.kubeconfig   /home/me/.kube/config  default
-    clusters.west.context      west                   default
-    clusters.west.inCluster    false                  default
-    limits.nodes               500                    default
-    limits.lostNodes           2                      default
-    limits.lostPercent         25                     default
-    limits.gonePercent         50                     default
-    limits.staleAfterSeconds   300                    default
-    limits.lostPeers           2                      default
-    limits.lostPeersPercent    25                     default
-    limits.peers               1000                   default
-    limits.peerBytes           262144                 default
-    limits.fileBytes           52428800               default
+    SETTING                                              VALUE                                            ORIGIN
+    config                                               (none)                                           default
+    meshes                                               mesh.yaml                                        default
+    snapshots                                            snapshots                                        default
+    rendered                                             rendered                                         default
+    kubeconfig                                           /home/me/.kube/config                            default
+    clusters.east.kubeconfig                             /home/me/.kube/config                            default
+    clusters.east.context                                east                                             default
+    clusters.east.inCluster                              false                                            default
+    clusters.north.kubeconfig                            /home/me/.kube/config                            default
+    clusters.north.context                               north                                            default
+    clusters.north.inCluster                             false                                            default
+    clusters.west.kubeconfig                             /home/me/.kube/config                            default
+    clusters.west.context                                west                                             default
+    clusters.west.inCluster                              false                                            default
+    limits.nodes                                         500                                              default
+    limits.lostNodes                                     2                                                default
+    limits.lostPercent                                   25                                               default
+    limits.gonePercent                                   50                                               default
+    limits.staleAfterSeconds                             300                                              default
+    limits.lostPeers                                     2                                                default
+    limits.lostPeersPercent                              25                                               default
+    limits.peerBytes                                     262144                                           default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
+    limits.capacity.ranges                               (none)                                           default
+    limits.capacity.rules                                (none)                                           default
+    limits.capacity.applySeconds                         notice 1, warning 5, error 30                    default
+    limits.capacity.restartSeconds                       (none)                                           default
+    limits.capacity.routes                               (none)                                           default
+    limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.tunnelsPerNode                       (none)                                           default
+    limits.capacity.tunnels                              (none)                                           default
+    limits.capacity.dnsEndpoints                         warning 0                                        default
+    limits.capacity.storedBytes                          (none)                                           default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
+    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
+    limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
+    limits.capacity.costs.storedBytesPerPeer             1100                                             default
+    limits.capacity.costs.applicationBytesPerPeer        394                                              default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
 }
 
@@ -102,33 +122,53 @@ fn prints_what_the_config_says_and_where() {
     let folder = Folder::mesh();
     folder.write("clustermesh.yaml", CONFIG);
     insta::assert_snapshot!(table(&folder), @"
-    SETTING                    VALUE                  ORIGIN
-    config                     clustermesh.yaml       default
-    meshes                     mesh.yaml              clustermesh.yaml:3:9
-    snapshots                  nodes                  clustermesh.yaml:4:12
-    rendered                   deploy/peers           clustermesh.yaml:5:17
-    expectations               (none)                 default
-    kubeconfig                 /home/me/.kube/config  default
-    clusters.east.kubeconfig   secrets/east.yaml      clustermesh.yaml:7:23
-    clusters.east.context      admin                  clustermesh.yaml:7:51
-    clusters.east.inCluster    false                  default
-    clusters.north.inCluster   true                   clustermesh.yaml:8:23
-    clusters.south.kubeconfig  ../south.yaml          clustermesh.yaml:9:24
-    clusters.south.context     (the only one)         default
-    clusters.south.inCluster   false                  clustermesh.yaml:9:50
-    clusters.west.kubeconfig   /home/me/.kube/config  default
-    clusters.west.context      west                   default
-    clusters.west.inCluster    false                  default
-    limits.nodes               1000                   clustermesh.yaml:12:10
-    limits.lostNodes           2                      default
-    limits.lostPercent         0                      clustermesh.yaml:13:16
-    limits.gonePercent         50                     default
-    limits.staleAfterSeconds   300                    default
-    limits.lostPeers           2                      default
-    limits.lostPeersPercent    25                     default
-    limits.peers               1000                   default
-    limits.peerBytes           262144                 default
-    limits.fileBytes           52428800               default
+    SETTING                                              VALUE                                            ORIGIN
+    config                                               clustermesh.yaml                                 default
+    meshes                                               mesh.yaml                                        clustermesh.yaml:3:9
+    snapshots                                            nodes                                            clustermesh.yaml:4:12
+    rendered                                             deploy/peers                                     clustermesh.yaml:5:17
+    kubeconfig                                           /home/me/.kube/config                            default
+    clusters.east.kubeconfig                             secrets/east.yaml                                clustermesh.yaml:7:23
+    clusters.east.context                                admin                                            clustermesh.yaml:7:51
+    clusters.east.inCluster                              false                                            default
+    clusters.north.inCluster                             true                                             clustermesh.yaml:8:23
+    clusters.south.kubeconfig                            ../south.yaml                                    clustermesh.yaml:9:24
+    clusters.south.context                               (the only one)                                   default
+    clusters.south.inCluster                             false                                            clustermesh.yaml:9:50
+    clusters.west.kubeconfig                             /home/me/.kube/config                            default
+    clusters.west.context                                west                                             default
+    clusters.west.inCluster                              false                                            default
+    limits.nodes                                         1000                                             clustermesh.yaml:12:10
+    limits.lostNodes                                     2                                                default
+    limits.lostPercent                                   0                                                clustermesh.yaml:13:16
+    limits.gonePercent                                   50                                               default
+    limits.staleAfterSeconds                             300                                              default
+    limits.lostPeers                                     2                                                default
+    limits.lostPeersPercent                              25                                               default
+    limits.peerBytes                                     262144                                           default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
+    limits.capacity.ranges                               (none)                                           default
+    limits.capacity.rules                                (none)                                           default
+    limits.capacity.applySeconds                         notice 1, warning 5, error 30                    default
+    limits.capacity.restartSeconds                       (none)                                           default
+    limits.capacity.routes                               (none)                                           default
+    limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.tunnelsPerNode                       (none)                                           default
+    limits.capacity.tunnels                              (none)                                           default
+    limits.capacity.dnsEndpoints                         warning 0                                        default
+    limits.capacity.storedBytes                          (none)                                           default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
+    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
+    limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
+    limits.capacity.costs.storedBytesPerPeer             1100                                             default
+    limits.capacity.costs.applicationBytesPerPeer        394                                              default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
 }
 
@@ -260,8 +300,8 @@ fn takes_a_list_of_kubeconfigs() {
         .filter(|it| it.starts_with("kube"))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    kubeconfig                 one.yaml   KUBECONFIG
-    kubeconfig                 two.yaml   KUBECONFIG
+    kubeconfig                                           one.yaml                                         KUBECONFIG
+    kubeconfig                                           two.yaml                                         KUBECONFIG
     ");
 }
 
@@ -272,33 +312,53 @@ fn takes_paths_of_the_config_from_its_folder() {
     fs::create_dir_all(folder.path("docs/deep")).unwrap();
     let run = run_with(&folder, &[], &["-C", "docs/deep", "config"]);
     insta::assert_snapshot!(run.stdout, @"
-    SETTING                    VALUE                    ORIGIN
-    config                     ../../clustermesh.yaml   default
-    meshes                     ../../mesh.yaml          ../../clustermesh.yaml:3:9
-    snapshots                  ../../nodes              ../../clustermesh.yaml:4:12
-    rendered                   ../../deploy/peers       ../../clustermesh.yaml:5:17
-    expectations               (none)                   default
-    kubeconfig                 /home/me/.kube/config    default
-    clusters.east.kubeconfig   ../../secrets/east.yaml  ../../clustermesh.yaml:7:23
-    clusters.east.context      admin                    ../../clustermesh.yaml:7:51
-    clusters.east.inCluster    false                    default
-    clusters.north.inCluster   true                     ../../clustermesh.yaml:8:23
-    clusters.south.kubeconfig  ../../../south.yaml      ../../clustermesh.yaml:9:24
-    clusters.south.context     (the only one)           default
-    clusters.south.inCluster   false                    ../../clustermesh.yaml:9:50
-    clusters.west.kubeconfig   /home/me/.kube/config    default
-    clusters.west.context      west                     default
-    clusters.west.inCluster    false                    default
-    limits.nodes               1000                     ../../clustermesh.yaml:12:10
-    limits.lostNodes           2                        default
-    limits.lostPercent         0                        ../../clustermesh.yaml:13:16
-    limits.gonePercent         50                       default
-    limits.staleAfterSeconds   300                      default
-    limits.lostPeers           2                        default
-    limits.lostPeersPercent    25                       default
-    limits.peers               1000                     default
-    limits.peerBytes           262144                   default
-    limits.fileBytes           52428800                 default
+    SETTING                                              VALUE                                            ORIGIN
+    config                                               ../../clustermesh.yaml                           default
+    meshes                                               ../../mesh.yaml                                  ../../clustermesh.yaml:3:9
+    snapshots                                            ../../nodes                                      ../../clustermesh.yaml:4:12
+    rendered                                             ../../deploy/peers                               ../../clustermesh.yaml:5:17
+    kubeconfig                                           /home/me/.kube/config                            default
+    clusters.east.kubeconfig                             ../../secrets/east.yaml                          ../../clustermesh.yaml:7:23
+    clusters.east.context                                admin                                            ../../clustermesh.yaml:7:51
+    clusters.east.inCluster                              false                                            default
+    clusters.north.inCluster                             true                                             ../../clustermesh.yaml:8:23
+    clusters.south.kubeconfig                            ../../../south.yaml                              ../../clustermesh.yaml:9:24
+    clusters.south.context                               (the only one)                                   default
+    clusters.south.inCluster                             false                                            ../../clustermesh.yaml:9:50
+    clusters.west.kubeconfig                             /home/me/.kube/config                            default
+    clusters.west.context                                west                                             default
+    clusters.west.inCluster                              false                                            default
+    limits.nodes                                         1000                                             ../../clustermesh.yaml:12:10
+    limits.lostNodes                                     2                                                default
+    limits.lostPercent                                   0                                                ../../clustermesh.yaml:13:16
+    limits.gonePercent                                   50                                               default
+    limits.staleAfterSeconds                             300                                              default
+    limits.lostPeers                                     2                                                default
+    limits.lostPeersPercent                              25                                               default
+    limits.peerBytes                                     262144                                           default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
+    limits.capacity.ranges                               (none)                                           default
+    limits.capacity.rules                                (none)                                           default
+    limits.capacity.applySeconds                         notice 1, warning 5, error 30                    default
+    limits.capacity.restartSeconds                       (none)                                           default
+    limits.capacity.routes                               (none)                                           default
+    limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.tunnelsPerNode                       (none)                                           default
+    limits.capacity.tunnels                              (none)                                           default
+    limits.capacity.dnsEndpoints                         warning 0                                        default
+    limits.capacity.storedBytes                          (none)                                           default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
+    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
+    limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
+    limits.capacity.costs.storedBytesPerPeer             1100                                             default
+    limits.capacity.costs.applicationBytesPerPeer        394                                              default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
 }
 
@@ -320,23 +380,43 @@ fn names_the_files_of_a_folder() {
 fn needs_no_mesh() {
     let run = run_with(&Folder::empty(), &[], &["config"]);
     insta::assert_snapshot!(run.stdout, @"
-    SETTING                   VALUE                  ORIGIN
-    config                    (none)                 default
-    meshes                    (none)                 default
-    snapshots                 snapshots              default
-    rendered                  rendered               default
-    expectations              (none)                 default
-    kubeconfig                /home/me/.kube/config  default
-    limits.nodes              500                    default
-    limits.lostNodes          2                      default
-    limits.lostPercent        25                     default
-    limits.gonePercent        50                     default
-    limits.staleAfterSeconds  300                    default
-    limits.lostPeers          2                      default
-    limits.lostPeersPercent   25                     default
-    limits.peers              1000                   default
-    limits.peerBytes          262144                 default
-    limits.fileBytes          52428800               default
+    SETTING                                              VALUE                                            ORIGIN
+    config                                               (none)                                           default
+    meshes                                               (none)                                           default
+    snapshots                                            snapshots                                        default
+    rendered                                             rendered                                         default
+    kubeconfig                                           /home/me/.kube/config                            default
+    limits.nodes                                         500                                              default
+    limits.lostNodes                                     2                                                default
+    limits.lostPercent                                   25                                               default
+    limits.gonePercent                                   50                                               default
+    limits.staleAfterSeconds                             300                                              default
+    limits.lostPeers                                     2                                                default
+    limits.lostPeersPercent                              25                                               default
+    limits.peerBytes                                     262144                                           default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
+    limits.capacity.ranges                               (none)                                           default
+    limits.capacity.rules                                (none)                                           default
+    limits.capacity.applySeconds                         notice 1, warning 5, error 30                    default
+    limits.capacity.restartSeconds                       (none)                                           default
+    limits.capacity.routes                               (none)                                           default
+    limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.tunnelsPerNode                       (none)                                           default
+    limits.capacity.tunnels                              (none)                                           default
+    limits.capacity.dnsEndpoints                         warning 0                                        default
+    limits.capacity.storedBytes                          (none)                                           default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
+    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
+    limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
+    limits.capacity.costs.storedBytesPerPeer             1100                                             default
+    limits.capacity.costs.applicationBytesPerPeer        394                                              default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
     insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
 }
@@ -462,8 +542,28 @@ fn understands_the_config_of_the_readme() {
         .filter(|it| it.ends_with("default"))
         .collect();
     insta::assert_snapshot!(unsaid.join("\n"), @"
-    config                       clustermesh.yaml            default
-    kubeconfig                   /home/me/.kube/config       default
-    clusters.east.inCluster      false                       default
+    config                                               clustermesh.yaml                                 default
+    kubeconfig                                           /home/me/.kube/config                            default
+    clusters.east.inCluster                              false                                            default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
+    limits.capacity.ranges                               (none)                                           default
+    limits.capacity.rules                                (none)                                           default
+    limits.capacity.restartSeconds                       (none)                                           default
+    limits.capacity.routes                               (none)                                           default
+    limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.tunnelsPerNode                       (none)                                           default
+    limits.capacity.tunnels                              (none)                                           default
+    limits.capacity.dnsEndpoints                         warning 0                                        default
+    limits.capacity.storedBytes                          (none)                                           default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
+    limits.capacity.costs.storedBytesPerPeer             1100                                             default
+    limits.capacity.costs.applicationBytesPerPeer        394                                              default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
 }

@@ -3,8 +3,9 @@
 use super::*;
 
 /// Rules about values that have to do with each other, which no schema can tell.
-const BETWEEN_VALUES: [&str; 10] = [
+const BETWEEN_VALUES: [&str; 11] = [
     "another cluster",
+    "descending-limits",
     "duplicate node",
     "duplicate-cluster",
     "duplicate-expectation",
@@ -98,9 +99,34 @@ fn whole_config() -> Value {
             "staleAfterSeconds": 300,
             "lostPeers": 2,
             "lostPeersPercent": 25,
-            "peers": 1000,
             "peerBytes": 262_144,
-            "fileBytes": 52_428_800,
+            "capacity": {
+                "costs": {
+                    "nanosecondsPerSquaredRule": 2500,
+                    "nanosecondsPerSquaredResource": 850,
+                    "storedBytesPerPeer": 1100,
+                    "applicationBytesPerPeer": 394,
+                    "inventoryBytesPerPeer": 85,
+                },
+                "peers": { "notice": 1000, "warning": 3000, "error": 10000 },
+                "ranges": { "warning": 640 },
+                "rules": { "warning": 2000 },
+                "applySeconds": { "notice": 1, "warning": 5, "error": 30 },
+                "restartSeconds": { "warning": 60 },
+                "routes": { "warning": 10000 },
+                "configurationBytes": { "warning": 1_000_000 },
+                "tunnelsPerNode": { "warning": 1000 },
+                "tunnels": { "warning": 120_000 },
+                "dnsEndpoints": { "warning": 0 },
+                "storedBytes": { "warning": 10_000_000 },
+                "kustomizeSeconds": { "notice": 1, "warning": 4, "error": 13 },
+                "applicationBytes": { "warning": 591_000, "error": 1_536_600 },
+                "inventoryBytes": { "warning": 1_048_576, "error": 1_572_864 },
+                "fileBytes": { "notice": 262_144, "warning": 1_048_576, "error": 104_857_600 },
+                "directoryEntries": { "warning": 1000, "error": 3000 },
+                "wavePeers": { "notice": 20, "warning": 50, "error": 200 },
+                "waveSeconds": { "notice": 2, "warning": 10, "error": 120 },
+            },
         },
         "rules": {
             "host-bits": { "level": "error" },

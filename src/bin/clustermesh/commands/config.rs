@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clustermesh::config::capacity::{Costs, Quantity};
 use clustermesh::config::{Ignore, Limits, RuleLevel};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
@@ -131,9 +132,8 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
         stale_after_seconds,
         lost_peers,
         lost_peers_percent,
-        peers,
         peer_bytes,
-        file_bytes,
+        capacity,
     } = settings.config.content.limits;
     let limits = [
         ("nodes", nodes as u64),
@@ -143,14 +143,49 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
         ("staleAfterSeconds", u64::from(stale_after_seconds)),
         ("lostPeers", lost_peers as u64),
         ("lostPeersPercent", lost_peers_percent as u64),
-        ("peers", peers as u64),
         ("peerBytes", peer_bytes as u64),
-        ("fileBytes", file_bytes as u64),
     ];
-    limits.into_iter().map(|(field, number)| {
-        let config = &settings.config;
+    let config = &settings.config;
+    let limits = limits.into_iter().map(|(field, number)| {
         let origin = config.origin(&["limits", field]);
         let name = format!("limits.{field}");
+        Shown::new(&name, Value::Number(number), &origin, config)
+    });
+    let steps = Quantity::ALL.iter().map(move |&quantity| {
+        let origin = config.origin(&["limits", "capacity", quantity.key()]);
+        let name = format!("limits.capacity.{}", quantity.key());
+        Shown::new(
+            &name,
+            Value::Steps(capacity.steps(quantity)),
+            &origin,
+            config,
+        )
+    });
+    limits.chain(steps).chain(costs(settings))
+}
+
+fn costs(settings: &Settings) -> impl Iterator<Item = Shown> {
+    let Costs {
+        nanoseconds_per_squared_rule,
+        nanoseconds_per_squared_resource,
+        stored_bytes_per_peer,
+        application_bytes_per_peer,
+        inventory_bytes_per_peer,
+    } = settings.config.content.limits.capacity.costs;
+    let costs = [
+        ("nanosecondsPerSquaredRule", nanoseconds_per_squared_rule),
+        (
+            "nanosecondsPerSquaredResource",
+            nanoseconds_per_squared_resource,
+        ),
+        ("storedBytesPerPeer", stored_bytes_per_peer),
+        ("applicationBytesPerPeer", application_bytes_per_peer),
+        ("inventoryBytesPerPeer", inventory_bytes_per_peer),
+    ];
+    let config = &settings.config;
+    costs.into_iter().map(move |(field, number)| {
+        let origin = config.origin(&["limits", "capacity", "costs", field]);
+        let name = format!("limits.capacity.costs.{field}");
         Shown::new(&name, Value::Number(number), &origin, config)
     })
 }

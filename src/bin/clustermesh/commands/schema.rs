@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use clustermesh::kilo::peer;
 use clustermesh::{config, expectations, mesh, snapshot};
 
+use crate::commands::plan;
 use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
@@ -40,6 +41,8 @@ enum Kind {
     Report,
     /// What `trace --output json` prints
     Trace,
+    /// What `plan --output json` prints
+    Plan,
     /// The Peers that `render` writes
     Peer,
 }
@@ -62,6 +65,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Snapshot, _) => snapshot::schema(),
         (Kind::Report, _) => output::report_schema(),
         (Kind::Trace, _) => output::trace_schema(),
+        (Kind::Plan, _) => plan::schema(),
         (Kind::Peer, _) => peer::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)?;

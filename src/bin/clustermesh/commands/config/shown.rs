@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clustermesh::config::capacity::Steps;
 use clustermesh::diagnostic::{escaped, plain_json};
 use serde::{Serialize, Serializer};
 
@@ -26,6 +27,8 @@ pub(super) enum Value {
     List(Vec<String>),
     /// A number.
     Number(u64),
+    /// From where on something is told.
+    Steps(Steps),
     /// Yes or no.
     Boolean(bool),
     /// No value, and what that means.
@@ -76,6 +79,7 @@ impl Shown {
             Value::List(texts) if texts.is_empty() => vec!["(none)".to_owned()],
             Value::List(texts) => texts.iter().map(|text| escaped(text, SHOWN)).collect(),
             Value::Number(number) => vec![number.to_string()],
+            Value::Steps(steps) => vec![said(*steps)],
             Value::Boolean(is_so) => vec![is_so.to_string()],
             Value::Nothing(meaning) => vec![format!("({meaning})")],
         };
@@ -103,9 +107,27 @@ impl Serialize for Value {
             Self::Text(text) => serializer.serialize_str(text),
             Self::List(texts) => texts.serialize(serializer),
             Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Steps(steps) => serializer.collect_map(given(*steps)),
             Self::Boolean(is_so) => serializer.serialize_bool(*is_so),
             Self::Nothing(_) => serializer.serialize_unit(),
         }
+    }
+}
+
+/// Returns the steps that there are, by name.
+fn given(steps: Steps) -> impl Iterator<Item = (String, u64)> {
+    let all = steps.all().into_iter();
+    all.filter_map(|(severity, step)| Some((severity.to_string(), step?)))
+}
+
+fn said(steps: Steps) -> String {
+    let steps: Vec<String> = given(steps)
+        .map(|(severity, step)| format!("{severity} {step}"))
+        .collect();
+    if steps.is_empty() {
+        "(none)".to_owned()
+    } else {
+        steps.join(", ")
     }
 }
 

@@ -1,0 +1,190 @@
+//! `clustermesh plan`
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::bail;
+use clap::ValueEnum;
+use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
+use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::plan::Plan;
+use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::{Finding, Purpose, capacity};
+
+use crate::fabric::Dumps;
+use crate::judgement::Judgement;
+use crate::output::Talk;
+use crate::settings::Options;
+use crate::{Outcome, evidence, judgement};
+
+mod cost;
+mod json;
+mod shown;
+mod table;
+
+pub(crate) use json::schema;
+
+use cost::{Cost, Ledger};
+
+/// Say what the mesh costs each cluster, and what would make it less
+///
+/// Counts for each cluster what a render would give it: Peers, routes, iptables rules, and how many
+/// seconds its Kilo takes for each change; what Flux, Argo CD and git make of it; and, where the
+/// rendered tree differs, how long Kilo is busy with the change. What is too much is told with what
+/// would make it less. With clusters named, tells everything of these. Writes nothing.
+///
+/// With `--peers`, a change is what differs from the Peers that a cluster really has, and those that
+/// come from elsewhere count too.
+///
+/// Grades are by `limits.capacity` in the config. Findings about them are warnings at most, however
+/// grave, unless `rules` in the config raises them: by themselves they fail with `--strict` only.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Tell everything of these clusters
+    #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
+    targets: Vec<String>,
+
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    output: Format,
+
+    /// From which severity on to fail
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
+
+    /// Let warnings fail too
+    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    strict: bool,
+
+    #[command(flatten)]
+    dumps: Dumps,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh plan
+  clustermesh plan east                         every formula, and every lever
+  clustermesh plan --fail-on warning            in CI: is anything too much?
+  clustermesh plan east --peers east=<(kubectl --context east get peers -o yaml)
+  clustermesh plan --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A table for people, and what is too much
+    Human,
+    /// An object for programs
+    Json,
+}
+
+/// From which severity on it fails.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FailOn {
+    /// Only errors
+    Error,
+    /// Warnings too
+    Warning,
+    /// Notices too
+    Notice,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let mut evidence = match evidence::gather(options) {
+        Ok(evidence) => evidence,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    // Without a mesh no cluster is known, and it is the mesh that is to be told.
+    let dumps = if evidence.is_unparsable {
+        BTreeMap::new()
+    } else {
+        args.dumps.read(&mut evidence)?
+    };
+    let judgement = judgement::judge(&evidence, Purpose::Validate, Some(Fate::Kept))?;
+    let Judgement {
+        findings,
+        planned: Some((fleet, plan)),
+        rendered: Some(rendered),
+    } = &judgement
+    else {
+        // Without a plan there is nothing to count, and what keeps it from being made is an error.
+        talk.findings(&evidence.files, &judgement.findings);
+        talk.counts(&judgement.findings);
+        return Ok(evidence.failure());
+    };
+    check_targets(args, plan)?;
+    let sources = (&evidence.settings, &dumps);
+    let costs = Ledger::new((fleet, plan), rendered, sources).costs();
+    let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
+    let costs: Vec<Cost> = costs
+        .into_iter()
+        .filter(|it| is_asked(&it.cluster))
+        .collect();
+    let told = findings.iter().filter(|it| {
+        let is_asked = it.cluster.as_deref().is_none_or(is_asked);
+        is_asked && capacity::is_about(it.rule)
+    });
+    let told: Vec<&Finding> = told.collect();
+    match args.output {
+        Format::Human if args.targets.is_empty() => {
+            talk.result(result, &shown::overview(&costs))?;
+        }
+        Format::Human => talk.result(result, &shown::details(&costs))?,
+        Format::Json => crate::print(result, &json::text(&costs)?)?,
+    }
+    remind(talk, findings);
+    let limit = match args.fail_on {
+        FailOn::Error if args.strict => Severity::Warning,
+        FailOn::Error => Severity::Error,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Notice => Severity::Notice,
+    };
+    let is_grave = told.iter().any(|it| limit <= it.severity);
+    // No rule speaks of these.
+    let is_noted = limit == Severity::Notice && costs.iter().any(|it| it.grade().is_some());
+    Ok(if is_grave || is_noted {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
+}
+
+/// A cluster that is nowhere is a slip.
+fn check_targets(args: &Args, plan: &Plan) -> anyhow::Result<()> {
+    let known = || plan.targets.iter().map(|it| it.cluster.as_str());
+    let unknown = args
+        .targets
+        .iter()
+        .find(|it| !known().any(|known| known == it.as_str()));
+    if let Some(unknown) = unknown {
+        let known: Vec<String> = known().map(|it| format!("`{it}`")).collect();
+        let known = known.join(", ");
+        bail!(
+            "no mesh names a cluster {}; there are {known}",
+            Quoted(unknown)
+        );
+    }
+    Ok(())
+}
+
+fn names(args: &Args, cluster: &str) -> bool {
+    args.targets.iter().any(|it| it == cluster)
+}
+
+/// Says that there is more than what is told here.
+fn remind(talk: &mut Talk, findings: &[Finding]) {
+    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+    let others = errors.filter(|it| !capacity::is_about(it.rule)).count();
+    if 0 < others {
+        let what = if others == 1 { "an error" } else { "errors" };
+        talk.note(&format!(
+            "there {} {what} elsewhere, which `clustermesh validate` tells",
+            if others == 1 { "is" } else { "are" }
+        ));
+    }
+}

@@ -1,0 +1,220 @@
+//! Costs: what the mesh costs each cluster, from what would be rendered and from what is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use clustermesh::config::Capacity;
+use clustermesh::diagnostic::Severity;
+use clustermesh::fleet::Fleet;
+use clustermesh::kilo::node::KiloNode;
+use clustermesh::manifest::KUSTOMIZATION;
+use clustermesh::name::ClusterName;
+use clustermesh::plan::Plan;
+use clustermesh::proof::applied::File;
+use clustermesh::proof::capacity::{Estimate, Files, Lever, Load, Wave, estimates, levers};
+use clustermesh::proof::model::Model;
+use clustermesh::proof::own::Target;
+use rayon::prelude::*;
+
+use crate::disk;
+use crate::rendered::{MANIFEST_LIMIT, Rendered};
+use crate::settings::Settings;
+
+/// A cluster, and what the mesh costs it.
+pub(super) struct Cost {
+    /// The cluster.
+    pub(super) cluster: String,
+    /// What it has to carry.
+    pub(super) load: Load,
+    /// What a render would change for it; nothing if it changes nothing.
+    pub(super) wave: Wave,
+    /// Every quantity.
+    pub(super) estimates: Vec<Estimate>,
+    /// What would make it less.
+    pub(super) levers: Vec<Lever>,
+}
+
+impl Cost {
+    /// Returns how grave the gravest is.
+    pub(super) fn grade(&self) -> Option<Severity> {
+        self.estimates.iter().filter_map(|it| it.grade).max()
+    }
+}
+
+/// Files of Peers, by cluster.
+type ByTarget = BTreeMap<String, Vec<File>>;
+
+/// What the costs are counted from.
+pub(super) struct Ledger<'a> {
+    fleet: &'a Fleet<'a>,
+    plan: &'a Plan,
+    rendered: &'a Rendered,
+    capacity: &'a Capacity,
+    /// What is in clusters, as people have looked it up there.
+    dumps: &'a BTreeMap<ClusterName, Vec<File>>,
+    /// What each cluster shall have.
+    after: ByTarget,
+    /// Files of the tree that differ from that, as they stand, of each cluster that has such.
+    before: ByTarget,
+    /// The internal addresses of all nodes.
+    internal: BTreeSet<IpAddr>,
+}
+
+impl<'a> Ledger<'a> {
+    /// Reads what would be rendered, and what differs from it.
+    pub(super) fn new(
+        (fleet, plan): (&'a Fleet<'a>, &'a Plan),
+        rendered: &'a Rendered,
+        (settings, dumps): (&'a Settings, &'a BTreeMap<ClusterName, Vec<File>>),
+    ) -> Self {
+        let tree = rendered.tree.iter();
+        Self {
+            fleet,
+            plan,
+            rendered,
+            capacity: &settings.config.content.limits.capacity,
+            dumps,
+            after: by_target(tree.map(|(path, text)| (path, Arc::clone(text)))),
+            before: before(rendered, settings),
+            internal: internal_addresses(fleet, plan),
+        }
+    }
+
+    /// Returns what the mesh costs each cluster, by name.
+    pub(super) fn costs(&self) -> Vec<Cost> {
+        let targets = self.plan.targets.par_iter();
+        targets.filter_map(|it| self.cost(&it.cluster)).collect()
+    }
+
+    fn cost(&self, cluster: &ClusterName) -> Option<Cost> {
+        let own = own(self.fleet, cluster)?;
+        let mut after = self.rendered_files(cluster).to_vec();
+        let foreign: Vec<File> = self.dumps.get(cluster).map_or_else(Vec::new, |dumps| {
+            dumps.iter().map(|dump| self.foreign(dump)).collect()
+        });
+        after.extend(foreign.iter().cloned());
+        let model = Model::new(own, &after);
+        let mut load = Load::of(&model, Some(self.sizes(cluster)));
+        for bundle in &mut load.bundles {
+            bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
+        }
+        let wave = self.before(cluster).map(|before| {
+            let before = Model::new(own, &before);
+            Wave::between(&before, &model)
+        });
+        let wave = wave.unwrap_or_default();
+        Some(Cost {
+            cluster: cluster.to_string(),
+            estimates: estimates(&load, Some(&wave), self.capacity),
+            levers: levers(&model, (&load, Some(&wave)), &self.internal, self.capacity),
+            load,
+            wave,
+        })
+    }
+
+    fn rendered_files(&self, cluster: &ClusterName) -> &[File] {
+        self.after.get(cluster.as_str()).map_or(&[], Vec::as_slice)
+    }
+
+    fn sizes(&self, cluster: &ClusterName) -> Files {
+        let prefix = format!("{cluster}/");
+        let texts = self.rendered.tree.iter();
+        let sizes = texts.filter(|(path, _)| path.starts_with(&prefix));
+        let sizes: Vec<usize> = sizes.map(|(_, text)| text.len()).collect();
+        Files {
+            entries: sizes.len(),
+            largest: sizes.into_iter().max().unwrap_or_default(),
+        }
+    }
+
+    /// Returns what a cluster has now; none if that is what it shall have.
+    fn before(&self, cluster: &ClusterName) -> Option<Vec<File>> {
+        if let Some(dumps) = self.dumps.get(cluster) {
+            return Some(dumps.clone());
+        }
+        let differing = self.before.get(cluster.as_str())?;
+        // What does not differ is not read twice.
+        let same = self.rendered_files(cluster).iter().filter(|it| {
+            let path = format!("{cluster}/{}.yaml", it.source);
+            self.rendered.standing.same.contains(&path)
+        });
+        Some(same.chain(differing).cloned().collect())
+    }
+
+    /// Returns what of a dump no mesh of this run gives: it stays, whatever is rendered.
+    fn foreign(&self, dump: &File) -> File {
+        let meshes = self.fleet.members().iter().map(|it| &it.mesh.name);
+        let prefixes: BTreeSet<String> = meshes.map(|mesh| format!("{mesh}--")).collect();
+        let mut content = (*dump.content).clone();
+        let is_ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(&**prefix));
+        content.peers.retain(|it| !is_ours(&it.name));
+        File {
+            source: Arc::clone(&dump.source),
+            content: Arc::new(content),
+        }
+    }
+}
+
+fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<Target<'f>> {
+    let member = fleet.memberships(cluster).next()?;
+    Some(Target {
+        snapshot: &member.file.snapshot,
+        granularity: member.roster.granularity,
+        topology_label: &member.entry.topology_label,
+    })
+}
+
+/// Returns the files of Peers, named without their folder and extension.
+fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarget {
+    let (mut targets, mut files) = (Vec::new(), Vec::new());
+    for (path, text) in texts {
+        let Some((target, name)) = path.split_once('/') else {
+            continue;
+        };
+        if name == KUSTOMIZATION {
+            continue;
+        }
+        let stem = name.strip_suffix(".yaml").unwrap_or(name);
+        targets.push(target.to_owned());
+        files.push((Arc::from(stem), text));
+    }
+    let mut by_target = ByTarget::new();
+    for (target, file) in targets.into_iter().zip(File::read_all(&files)) {
+        by_target.entry(target).or_default().push(file);
+    }
+    by_target
+}
+
+/// Returns the files that differ from what they shall be, as they stand, for each target of which
+/// any does. One that cannot be read gives nothing; `clustermesh validate` tells why.
+fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
+    let root = &settings.rendered.value;
+    let standing = &rendered.standing;
+    let texts = standing.files.iter().map(|file| {
+        let text = disk::read_text(&root.join(&file.path), MANIFEST_LIMIT);
+        (&file.path, Arc::from(text.unwrap_or_default()))
+    });
+    let mut before = by_target(texts);
+    // What is in the way of a file of ours is not one.
+    let blocked = standing.blocked.iter().map(|it| &it.path);
+    for path in standing.missing.iter().chain(blocked) {
+        if let Some((target, _)) = path.split_once('/') {
+            before.entry(target.to_owned()).or_default();
+        }
+    }
+    before
+}
+
+/// Returns the internal addresses of all nodes.
+fn internal_addresses(fleet: &Fleet, plan: &Plan) -> BTreeSet<IpAddr> {
+    let owns = plan.targets.iter();
+    let owns = owns.filter_map(|it| own(fleet, &it.cluster));
+    let mut addresses = BTreeSet::new();
+    for target in owns {
+        let nodes = target.snapshot.nodes.iter();
+        let nodes = nodes.map(|it| KiloNode::read(it, target.topology_label));
+        addresses.extend(nodes.filter_map(|it| it.internal_address()));
+    }
+    addresses
+}

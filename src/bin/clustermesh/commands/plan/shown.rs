@@ -1,0 +1,382 @@
+//! What the mesh costs, for people: a line for each cluster, and what is too much; or everything.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use clustermesh::config::capacity::Quantity;
+use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::proof::capacity::{Effect, Estimate, Lever, Measure, text};
+
+use super::cost::Cost;
+use super::table::{Align, Table};
+
+/// The longest name of a source that is shown, in characters.
+const SHOWN: usize = 200;
+
+/// How many clusters are named of which the same is told.
+const NAMED: usize = 6;
+
+/// How many different things are told below the overview.
+const TOLD: usize = 12;
+
+/// How wide a formula with its numbers may be to stand in one line.
+const FORMULA: usize = 64;
+
+/// What stands in the columns of the overview, between the cluster and what changes.
+const COLUMNS: [(&str, Quantity); 8] = [
+    ("PEERS", Quantity::Peers),
+    ("RANGES", Quantity::Ranges),
+    ("RULES", Quantity::Rules),
+    ("APPLY", Quantity::ApplySeconds),
+    ("RESTART", Quantity::RestartSeconds),
+    ("ROUTES", Quantity::Routes),
+    ("CONFIG", Quantity::ConfigurationBytes),
+    ("TUNNELS", Quantity::TunnelsPerNode),
+];
+
+/// What belongs together when everything is told.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Section {
+    /// What each node has to carry.
+    Kilo,
+    /// What the API server, GitOps and git have to.
+    Objects,
+    /// What comes at once.
+    Change,
+}
+
+impl Section {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Kilo, "Kilo, on the node that has most to do"),
+        (Self::Objects, "the API server, GitOps and git"),
+        (Self::Change, "the change from what is there"),
+    ];
+
+    fn of(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Ranges
+            | Quantity::Rules
+            | Quantity::ApplySeconds
+            | Quantity::RestartSeconds
+            | Quantity::Routes
+            | Quantity::ConfigurationBytes
+            | Quantity::TunnelsPerNode
+            | Quantity::Tunnels
+            | Quantity::DnsEndpoints => Self::Kilo,
+            Quantity::Peers
+            | Quantity::StoredBytes
+            | Quantity::KustomizeSeconds
+            | Quantity::ApplicationBytes
+            | Quantity::InventoryBytes
+            | Quantity::FileBytes
+            | Quantity::DirectoryEntries => Self::Objects,
+            Quantity::WavePeers | Quantity::WaveSeconds => Self::Change,
+        }
+    }
+}
+
+/// Returns a line for each cluster, and what is to be said of those that have too much: what is the
+/// same for several once, and the gravest first.
+pub(super) fn overview(costs: &[Cost]) -> String {
+    let mut text = clusters(costs);
+    let _ = writeln!(text, "\n{}", total(costs));
+    let mut told: Vec<(Severity, String, Vec<&str>)> = Vec::new();
+    for cost in costs {
+        let Some(gravest) = cost.grade() else {
+            continue;
+        };
+        let grave: Vec<&Estimate> = cost
+            .estimates
+            .iter()
+            .filter(|it| it.grade.is_some())
+            .collect();
+        let block = estimates(&grave, "  ") + &levers(cost, &grave, "  ");
+        match told.iter_mut().find(|(_, known, _)| *known == block) {
+            Some((.., clusters)) => clusters.push(&cost.cluster),
+            None => told.push((gravest, block, vec![&cost.cluster])),
+        }
+    }
+    told.sort_by_key(|(gravest, ..)| std::cmp::Reverse(*gravest));
+    for (_, block, clusters) in told.iter().take(TOLD) {
+        let _ = write!(text, "\n{}\n{block}", head(&named(clusters)));
+    }
+    let rest = told.iter().skip(TOLD).map(|(.., clusters)| clusters.len());
+    let rest: usize = rest.sum();
+    if 0 < rest {
+        let _ = writeln!(
+            text,
+            "\n{} more have something that is told by `clustermesh plan TARGET`",
+            plural(rest, "cluster")
+        );
+    }
+    text
+}
+
+/// Returns everything about each cluster.
+pub(super) fn details(costs: &[Cost]) -> String {
+    let mut text = String::new();
+    for (index, cost) in costs.iter().enumerate() {
+        let gap = if index == 0 { "" } else { "\n" };
+        let _ = writeln!(
+            text,
+            "{gap}{}: {}",
+            head(&cost.cluster),
+            grade(cost.grade())
+        );
+        for (section, title) in Section::ALL {
+            let of_section = cost.estimates.iter();
+            let of_section = of_section.filter(|it| Section::of(it.quantity) == section);
+            let of_section: Vec<&Estimate> = of_section.collect();
+            if section == Section::Change && cost.wave.is_empty() {
+                let _ = writeln!(text, "\n  {title}: none");
+            } else {
+                let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    "));
+            }
+        }
+        let all: Vec<&Estimate> = cost.estimates.iter().collect();
+        let levers = levers(cost, &all, "  ");
+        if !levers.is_empty() {
+            let _ = write!(text, "\n{levers}");
+        }
+    }
+    text
+}
+
+fn clusters(costs: &[Cost]) -> String {
+    let mut columns = vec![Align::Left];
+    columns.extend(COLUMNS.map(|_| Align::Right));
+    columns.extend([Align::Right, Align::Right, Align::Left]);
+    let mut table = Table::new(columns);
+    // A column without any change is none.
+    let is_changing = costs.iter().any(|it| !it.wave.is_empty());
+    let head = |name: &str| (if is_changing { name } else { "" }).to_owned();
+    let mut row = vec!["TARGET".to_owned()];
+    row.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    row.extend([head("CHANGE"), head("BUSY"), "GRADE".to_owned()]);
+    table.add(row);
+    for cost in costs {
+        let cell = |quantity: Quantity| {
+            let found = cost.estimates.iter().find(|it| it.quantity == quantity);
+            found.map_or_else(String::new, |it| match quantity {
+                Quantity::ConfigurationBytes => text::bytes(it.value),
+                _ => text::value(quantity, it.value),
+            })
+        };
+        let mut row = vec![cost.cluster.clone()];
+        row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
+        let busy = if cost.wave.is_empty() {
+            String::new()
+        } else {
+            cell(Quantity::WaveSeconds)
+        };
+        row.extend([change(cost), busy, grade(cost.grade())]);
+        table.add(row);
+    }
+    table.text("")
+}
+
+/// Returns what comes, changes and goes, such as `+40 ~2 -1`.
+fn change(cost: &Cost) -> String {
+    let parts = [
+        ("+", cost.wave.added),
+        ("~", cost.wave.changed),
+        ("-", cost.wave.removed),
+    ];
+    let parts = parts.iter().filter(|(_, number)| 0 < *number);
+    let parts = parts.map(|(sign, number)| format!("{sign}{}", text::count(*number)));
+    parts.collect::<Vec<String>>().join(" ")
+}
+
+/// Objects and tunnels are often taken for each other.
+fn total(costs: &[Cost]) -> String {
+    let objects: usize = costs.iter().map(|it| it.load.objects()).sum();
+    let tunnels = costs
+        .iter()
+        .map(|it| it.load.peers() * it.load.nodes.segments);
+    format!(
+        "{}, {}; {} on all nodes together, which are no objects",
+        plural(costs.len(), "cluster"),
+        plural(objects, "Peer object"),
+        plural(tunnels.sum(), "tunnel end"),
+    )
+}
+
+fn plural(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        number => format!("{} {noun}s", text::count(number)),
+    }
+}
+
+fn named(clusters: &[&str]) -> String {
+    // One more name is no longer than saying that there is one more.
+    if clusters.len() <= NAMED + 1 {
+        return clusters.join(", ");
+    }
+    let named: Vec<&str> = clusters.iter().take(NAMED).copied().collect();
+    format!(
+        "{} and {} more",
+        named.join(", "),
+        text::count(clusters.len() - NAMED)
+    )
+}
+
+/// Returns a grade, in its colour.
+fn grade(grade: Option<Severity>) -> String {
+    let color = match grade {
+        None => AnsiColor::Green,
+        Some(Severity::Notice) => AnsiColor::Cyan,
+        Some(Severity::Warning) => AnsiColor::Yellow,
+        Some(Severity::Error) => AnsiColor::Red,
+    };
+    let style = Style::new().fg_color(Some(color.into()));
+    let word = grade.map_or_else(|| "ok".to_owned(), |it| it.to_string());
+    format!("{style}{word}{style:#}")
+}
+
+/// Returns what stands above others, for the eye to find.
+fn head(text: &str) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}")
+}
+
+/// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
+fn estimates(estimates: &[&Estimate], indent: &str) -> String {
+    let columns = [
+        Align::Left,
+        Align::Left,
+        Align::Right,
+        Align::Left,
+        Align::Left,
+    ];
+    let mut table = Table::new(columns.into());
+    for estimate in estimates {
+        table.add(vec![
+            grade(estimate.grade),
+            estimate.quantity.key().to_owned(),
+            text::value(estimate.quantity, estimate.value),
+            limit(estimate),
+            formula(estimate),
+        ]);
+    }
+    table.text(indent)
+}
+
+/// Returns the limit that is passed, or else the first that would be.
+fn limit(estimate: &Estimate) -> String {
+    let step = |step| text::step(estimate.quantity, step);
+    if let Some((_, passed)) = estimate.steps.passed(estimate.value) {
+        return format!("> {}", step(passed));
+    }
+    let mut steps = estimate.steps.all().into_iter();
+    let lowest = steps.find_map(|(_, step)| step);
+    lowest.map_or_else(String::new, |lowest| format!("≤ {}", step(lowest)))
+}
+
+fn formula(estimate: &Estimate) -> String {
+    let Estimate {
+        quantity,
+        formula,
+        worked,
+        ..
+    } = estimate;
+    if worked.is_empty() {
+        return (*formula).to_owned();
+    }
+    // How much room there is, is no sum.
+    let sign = if *quantity == Quantity::Ranges {
+        ";"
+    } else {
+        " ="
+    };
+    let whole = format!("{formula}{sign} {worked}");
+    if whole.chars().count() <= FORMULA {
+        return whole;
+    }
+    format!("{formula}{sign}\n{worked}")
+}
+
+/// Returns the levers that are about any of these quantities.
+fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
+    let sections = estimates.iter().map(|it| Section::of(it.quantity));
+    let sections: Vec<Section> = sections.collect();
+    let of_change = sections.contains(&Section::Change);
+    let of_load = sections.iter().any(|it| *it != Section::Change);
+    let columns = [Align::Left, Align::Left, Align::Left, Align::Left];
+    let mut table = Table::new(columns.into());
+    let mut number = 0;
+    for lever in &cost.levers {
+        let is_meant = match lever.measure {
+            Measure::Waves { .. } => of_change,
+            _ => of_load,
+        };
+        if is_meant {
+            table.add(row(lever));
+            number += 1;
+        }
+    }
+    if number == 0 {
+        return String::new();
+    }
+    let lines = table.text(&format!("{indent}  "));
+    format!("{indent}what would make it less\n{lines}")
+}
+
+/// Returns what a measure is, and what it brings.
+fn row(lever: &Lever) -> Vec<String> {
+    let Effect { ranges, seconds } = lever.effect;
+    let seconds = [seconds.0, seconds.1].map(text::seconds);
+    let seconds = format!("{} → {}", seconds[0], seconds[1]);
+    let measure = measure(&lever.measure);
+    if matches!(lever.measure, Measure::Waves { .. }) {
+        return vec![seconds, "at a stretch".to_owned(), String::new(), measure];
+    }
+    let ranges = [ranges.0, ranges.1].map(text::count);
+    let ranges = format!("A {} → {}", ranges[0], ranges[1]);
+    vec![seconds, "for each change".to_owned(), ranges, measure]
+}
+
+fn measure(measure: &Measure) -> String {
+    let count = |number: &usize| text::count(*number);
+    match measure {
+        Measure::SelectNodes { sources, left, of } => match sources.as_slice() {
+            [source] => format!(
+                "a `nodeSelector` that leaves {} of {} Peers of {}",
+                count(left),
+                count(of),
+                escaped(source, SHOWN)
+            ),
+            sources => format!(
+                "a `nodeSelector` in {} that leaves at most {} (now up to {})",
+                plural(sources.len(), "source"),
+                plural(*left, "Peer"),
+                count(of)
+            ),
+        },
+        Measure::LeaveOutAddresses { ranges } => {
+            format!(
+                "no internal addresses of nodes ({})",
+                plural(*ranges, "range")
+            )
+        }
+        Measure::Aggregate { fewer } => format!(
+            "one pod CIDR for those of a Peer that lie side by side ({} fewer)",
+            plural(*fewer, "range")
+        ),
+        Measure::SplitSource { source, parts } => format!(
+            "{} split into {} clusters, one of which this sees",
+            escaped(source, SHOWN),
+            count(parts)
+        ),
+        Measure::SplitTarget { parts, sources } => format!(
+            "this cluster split into {}, which share its {} sources",
+            count(parts),
+            count(sources)
+        ),
+        Measure::Waves { peers, waves } => format!(
+            "{} of at most {}",
+            plural(*waves, "wave"),
+            plural(*peers, "Peer")
+        ),
+    }
+}

@@ -1,0 +1,410 @@
+//! Capacity: from where on something is too much for a cluster, and what a Peer costs it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::place::Place;
+
+/// From where on something is too much, and what a Peer costs.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+pub struct Capacity {
+    /// By quantity.
+    steps: Table,
+    /// What a Peer costs.
+    pub costs: Costs,
+}
+
+/// From where on a quantity is told; no more than that is fine.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Steps {
+    /// More than this is worth knowing.
+    pub notice: Option<u64>,
+    /// More than this will hurt.
+    pub warning: Option<u64>,
+    /// More than this does not work.
+    pub error: Option<u64>,
+}
+
+/// What a Peer costs, as it was measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Costs {
+    /// How long Kilo takes to apply, for each pair of its iptables rules.
+    pub nanoseconds_per_squared_rule: u64,
+    /// How long kustomize takes to build, for each pair of resources.
+    pub nanoseconds_per_squared_resource: u64,
+    /// What a Peer takes in etcd.
+    pub stored_bytes_per_peer: u64,
+    /// What a Peer takes in an Argo CD `Application`: in its status, and in the result of a sync.
+    pub application_bytes_per_peer: u64,
+    /// What a Peer takes in the inventory of a Flux `Kustomization`.
+    pub inventory_bytes_per_peer: u64,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            nanoseconds_per_squared_rule: 2_500,
+            nanoseconds_per_squared_resource: 850,
+            stored_bytes_per_peer: 1_100,
+            application_bytes_per_peer: 394,
+            inventory_bytes_per_peer: 85,
+        }
+    }
+}
+
+/// Declares the quantities, each with what it is called in a config and its default steps.
+macro_rules! quantities {
+    ($($(#[$doc:meta])* $quantity:ident $field:ident $key:literal [$notice:expr, $warning:expr, $error:expr];)*) => {
+        /// Something of which a cluster can have too much.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub enum Quantity {
+            $($(#[$doc])* $quantity,)*
+        }
+
+        /// The steps of every quantity.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        struct Table {
+            $($field: Steps,)*
+        }
+
+        /// From where on something is told to be too much for a cluster, by quantity, and what a
+        /// Peer costs.
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[schemars(rename = "Capacity")]
+        #[serde(deny_unknown_fields, rename_all = "camelCase")]
+        pub(super) struct WrittenCapacity {
+            /// What a Peer costs, if it is not as was measured.
+            costs: Option<WrittenCosts>,
+            $($(#[$doc])* #[serde(rename = $key)] $field: Option<WrittenSteps>,)*
+        }
+
+        impl Quantity {
+            /// All of them, in the order in which they are told.
+            pub const ALL: &[Self] = &[$(Self::$quantity,)*];
+
+            /// Returns what it is called in a config, and by programs.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(Self::$quantity => $key,)*
+                }
+            }
+        }
+
+        impl Default for Table {
+            fn default() -> Self {
+                Self {
+                    $($field: Steps { notice: $notice, warning: $warning, error: $error },)*
+                }
+            }
+        }
+
+        impl Capacity {
+            /// Returns the steps of a quantity.
+            pub fn steps(&self, quantity: Quantity) -> Steps {
+                match quantity {
+                    $(Quantity::$quantity => self.steps.$field,)*
+                }
+            }
+        }
+
+        impl Capacity {
+            /// Returns the same with other steps for a quantity.
+            #[must_use]
+            pub fn with(mut self, quantity: Quantity, steps: Steps) -> Self {
+                match quantity {
+                    $(Quantity::$quantity => self.steps.$field = steps,)*
+                }
+                self
+            }
+        }
+
+        impl WrittenCapacity {
+            /// Reads what stands at `place`.
+            pub(super) fn capacity(self, place: &Place) -> Result<Capacity, Vec<Diagnostic>> {
+                let (mut capacity, mut problems) = (Capacity::default(), Vec::new());
+                capacity.costs = self.costs.map(WrittenCosts::costs).unwrap_or_default();
+                $(
+                    let steps = &mut capacity.steps.$field;
+                    match self.$field.map(|it| it.over(*steps, &place.key($key))) {
+                        Some(Ok(said)) => *steps = said,
+                        Some(Err(problem)) => problems.push(problem),
+                        None => {}
+                    }
+                )*
+                if problems.is_empty() {
+                    Ok(capacity)
+                } else {
+                    Err(problems)
+                }
+            }
+        }
+    };
+}
+
+quantities! {
+    /// Peers of a cluster, all of them objects of its API server.
+    Peers peers "peers" [Some(1_000), Some(3_000), Some(10_000)];
+    /// Allowed IPs that Kilo keeps of all Peers.
+    Ranges ranges "ranges" [None, None, None];
+    /// iptables rules that Kilo holds on a node.
+    Rules rules "rules" [None, None, None];
+    /// Seconds that Kilo takes each time that anything changes. It also has to say every 30 seconds
+    /// that it is there.
+    ApplySeconds apply_seconds "applySeconds" [Some(1), Some(5), Some(30)];
+    /// Seconds that Kilo takes whenever it starts, when every Peer is news.
+    RestartSeconds restart_seconds "restartSeconds" [None, None, None];
+    /// Routes of a node.
+    Routes routes "routes" [None, None, None];
+    /// Bytes of a node's WireGuard configuration as text.
+    ConfigurationBytes configuration_bytes "configurationBytes" [None, Some(1_000_000), None];
+    /// WireGuard peers of a node: other segments of its cluster, and Peers.
+    TunnelsPerNode tunnels_per_node "tunnelsPerNode" [None, None, None];
+    /// Tunnel ends of all nodes of a cluster towards other clusters. These are no objects.
+    Tunnels tunnels "tunnels" [None, None, None];
+    /// Peers whose endpoint is a name. One name that does not resolve stops Kilo for all.
+    DnsEndpoints dns_endpoints "dnsEndpoints" [None, Some(0), None];
+    /// Bytes that the Peers take in etcd.
+    StoredBytes stored_bytes "storedBytes" [None, None, None];
+    /// Seconds that `kustomize build` takes for a cluster's folder.
+    KustomizeSeconds kustomize_seconds "kustomizeSeconds" [Some(1), Some(4), Some(13)];
+    /// Bytes of an Argo CD `Application` of all Peers of a cluster; etcd takes 1.5 MiB.
+    ApplicationBytes application_bytes "applicationBytes" [None, Some(591_000), Some(1_536_600)];
+    /// Bytes of the inventory of a Flux `Kustomization` of all Peers of a cluster; etcd takes 1.5 MiB.
+    InventoryBytes inventory_bytes "inventoryBytes" [None, Some(1_048_576), Some(1_572_864)];
+    /// Bytes of the largest rendered file of a cluster. GitHub likes 1 MB and refuses 100 MiB.
+    FileBytes file_bytes "fileBytes" [Some(262_144), Some(1_048_576), Some(104_857_600)];
+    /// Entries of a cluster's folder. GitHub likes 3,000.
+    DirectoryEntries directory_entries "directoryEntries" [None, Some(1_000), Some(3_000)];
+    /// Peers that a cluster gets at once.
+    WavePeers wave_peers "wavePeers" [Some(20), Some(50), Some(200)];
+    /// Seconds that Kilo is busy with what changes at once.
+    WaveSeconds wave_seconds "waveSeconds" [Some(2), Some(10), Some(120)];
+}
+
+/// From where on a quantity is told. What is not given is as ever, but never out of order.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Steps")]
+#[serde(deny_unknown_fields)]
+struct WrittenSteps {
+    /// More than this is worth knowing.
+    #[schemars(range(max = MOST))]
+    notice: Option<u64>,
+    /// More than this will hurt.
+    #[schemars(range(max = MOST))]
+    warning: Option<u64>,
+    /// More than this does not work.
+    #[schemars(range(max = MOST))]
+    error: Option<u64>,
+}
+
+/// The highest step, and the highest cost.
+const MOST: u64 = 1_000_000_000_000;
+
+/// What a Peer costs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Costs")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenCosts {
+    /// Kilo applies in this many nanoseconds times the square of its iptables rules; default 2,500.
+    #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_rule))]
+    nanoseconds_per_squared_rule: Option<u64>,
+    /// kustomize builds in this many nanoseconds times the square of the resources; default 850.
+    #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_resource))]
+    nanoseconds_per_squared_resource: Option<u64>,
+    /// Bytes of a Peer in etcd; default 1,100.
+    #[schemars(range(max = MOST), extend("default" = Costs::default().stored_bytes_per_peer))]
+    stored_bytes_per_peer: Option<u64>,
+    /// Bytes of a Peer in an Argo CD `Application`; default 394.
+    #[schemars(range(max = MOST), extend("default" = Costs::default().application_bytes_per_peer))]
+    application_bytes_per_peer: Option<u64>,
+    /// Bytes of a Peer in the inventory of a Flux `Kustomization`; default 85.
+    #[schemars(range(max = MOST), extend("default" = Costs::default().inventory_bytes_per_peer))]
+    inventory_bytes_per_peer: Option<u64>,
+}
+
+/// Tells what is not as ever.
+impl fmt::Debug for Capacity {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let mut told = formatter.debug_struct("Capacity");
+        if self.costs != Costs::default() {
+            told.field("costs", &self.costs);
+        }
+        for &quantity in Quantity::ALL {
+            let steps = self.steps(quantity);
+            if steps != Self::default().steps(quantity) {
+                told.field(quantity.key(), &steps);
+            }
+        }
+        told.finish_non_exhaustive()
+    }
+}
+
+impl Steps {
+    /// Returns how grave a value is; none where it is fine.
+    pub fn grade(self, value: f64) -> Option<Severity> {
+        self.passed(value).map(|(severity, _)| severity)
+    }
+
+    /// Returns the highest step that a value is beyond.
+    pub fn passed(self, value: f64) -> Option<(Severity, u64)> {
+        let steps = self.all().into_iter().rev();
+        let mut said = steps.filter_map(|(severity, step)| Some((severity, step?)));
+        said.find(|(_, step)| as_float(*step) < value)
+    }
+
+    /// Returns the steps that a value is beyond, the lowest first: where it would have to get to.
+    pub fn goals(self, value: f64) -> impl Iterator<Item = f64> + Clone {
+        let said = self.all().into_iter().filter_map(|(_, step)| step);
+        said.map(as_float).filter(move |step| *step < value)
+    }
+
+    /// Returns all of them, the lowest first.
+    pub fn all(self) -> [(Severity, Option<u64>); 3] {
+        [
+            (Severity::Notice, self.notice),
+            (Severity::Warning, self.warning),
+            (Severity::Error, self.error),
+        ]
+    }
+}
+
+/// Returns a number that is small enough to lose nothing.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "what is counted stays far below 2^53, and else the last digit does not matter"
+)]
+fn as_float(number: u64) -> f64 {
+    number as f64
+}
+
+impl WrittenSteps {
+    /// Returns these steps, and of the usual ones what stays in order with them.
+    fn over(self, usual: Steps, place: &Place) -> Result<Steps, Diagnostic> {
+        let said = [
+            ("notice", self.notice),
+            ("warning", self.warning),
+            ("error", self.error),
+        ];
+        let given = said
+            .iter()
+            .filter_map(|(name, step)| Some((*name, (*step)?)));
+        let given: Vec<(&str, u64)> = given.collect();
+        for pair in given.windows(2) {
+            if let [(low, less), (high, more)] = *pair
+                && more < less
+            {
+                let message = format!("`{high}` is {more}, which is less than `{low}` with {less}");
+                let diagnostic = Diagnostic::error("descending-limits", message);
+                let diagnostic = diagnostic.at(place.key(high), "");
+                return Err(diagnostic.at(place.key(low), "more than that"));
+            }
+        }
+        let lowest_above = |steps: &[Option<u64>]| steps.iter().flatten().copied().min();
+        let highest_below = |steps: &[Option<u64>]| steps.iter().flatten().copied().max();
+        let between = |usual: Option<u64>, below: Option<u64>, above: Option<u64>| {
+            let usual = usual.map(|it| below.map_or(it, |below| it.max(below)));
+            usual.map(|it| above.map_or(it, |above| it.min(above)))
+        };
+        let notice = self.notice.or_else(|| {
+            let above = lowest_above(&[self.warning, self.error]);
+            between(usual.notice, None, above)
+        });
+        let warning = self
+            .warning
+            .or_else(|| between(usual.warning, self.notice, self.error));
+        let error = self.error.or_else(|| {
+            let below = highest_below(&[self.notice, self.warning]);
+            between(usual.error, below, None)
+        });
+        Ok(Steps {
+            notice,
+            warning,
+            error,
+        })
+    }
+}
+
+impl WrittenCosts {
+    fn costs(self) -> Costs {
+        let usual = Costs::default();
+        Costs {
+            nanoseconds_per_squared_rule: self
+                .nanoseconds_per_squared_rule
+                .unwrap_or(usual.nanoseconds_per_squared_rule),
+            nanoseconds_per_squared_resource: self
+                .nanoseconds_per_squared_resource
+                .unwrap_or(usual.nanoseconds_per_squared_resource),
+            stored_bytes_per_peer: self
+                .stored_bytes_per_peer
+                .unwrap_or(usual.stored_bytes_per_peer),
+            application_bytes_per_peer: self
+                .application_bytes_per_peer
+                .unwrap_or(usual.application_bytes_per_peer),
+            inventory_bytes_per_peer: self
+                .inventory_bytes_per_peer
+                .unwrap_or(usual.inventory_bytes_per_peer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(notice: Option<u64>, warning: Option<u64>, error: Option<u64>) -> Steps {
+        Steps {
+            notice,
+            warning,
+            error,
+        }
+    }
+
+    fn over(said: Steps) -> Result<Steps, Diagnostic> {
+        let written = WrittenSteps {
+            notice: said.notice,
+            warning: said.warning,
+            error: said.error,
+        };
+        let usual = steps(Some(10), Some(20), Some(30));
+        written.over(usual, &Place::document(&"c.yaml".into(), 0))
+    }
+
+    #[test]
+    fn a_step_itself_is_fine() {
+        let steps = steps(Some(10), None, Some(30));
+        assert_eq!(steps.grade(10.0), None);
+        assert_eq!(steps.grade(10.5), Some(Severity::Notice));
+        assert_eq!(steps.passed(31.0), Some((Severity::Error, 30)));
+        assert_eq!(steps.goals(30.5).collect::<Vec<f64>>(), [10.0, 30.0]);
+        assert_eq!(Steps::default().grade(f64::MAX), None);
+    }
+
+    #[test]
+    fn what_is_not_given_stays_in_order() {
+        let all = |low, middle, high| steps(Some(low), Some(middle), Some(high));
+        assert_eq!(over(steps(None, Some(5), None)), Ok(all(5, 5, 30)));
+        assert_eq!(over(steps(None, Some(50), None)), Ok(all(10, 50, 50)));
+        assert_eq!(over(steps(Some(25), None, None)), Ok(all(25, 25, 30)));
+        assert_eq!(over(steps(None, None, Some(0))), Ok(all(0, 0, 0)));
+        assert_eq!(over(Steps::default()), Ok(all(10, 20, 30)));
+    }
+
+    #[test]
+    fn what_is_given_ascends() {
+        let problem = over(steps(Some(3), None, Some(2))).unwrap_err();
+        insta::assert_snapshot!(problem.message, @"`error` is 2, which is less than `notice` with 3");
+        assert!(over(steps(Some(2), Some(2), Some(2))).is_ok());
+    }
+
+    #[test]
+    fn every_default_ascends() {
+        for &quantity in Quantity::ALL {
+            let all = Capacity::default().steps(quantity).all();
+            let said: Vec<u64> = all.into_iter().filter_map(|(_, step)| step).collect();
+            assert!(said.is_sorted(), "{quantity:?}");
+        }
+    }
+}

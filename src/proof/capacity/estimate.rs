@@ -1,0 +1,233 @@
+//! Estimates: a value for each quantity, how it comes about, and how grave it is.
+
+use super::load::Load;
+use super::text::{count, float, nanoseconds, seconds};
+use super::time::{Applies, apply, rules_within};
+use super::wave::Wave;
+use crate::config::Capacity;
+use crate::config::capacity::{Quantity, Steps};
+use crate::diagnostic::Severity;
+
+/// How much of a quantity a cluster has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// How much.
+    pub value: f64,
+    /// How one gets at it.
+    pub formula: &'static str,
+    /// The same with numbers.
+    pub worked: String,
+    /// From where on it is told.
+    pub steps: Steps,
+    /// How grave it is; none where it is fine.
+    pub grade: Option<Severity>,
+}
+
+/// Returns an estimate for everything that is known of a cluster: not of files, and not of what
+/// changes, where nobody says.
+pub fn estimates(load: &Load, wave: Option<&Wave>, capacity: &Capacity) -> Vec<Estimate> {
+    let estimate = |&quantity: &Quantity| {
+        let Reckoning {
+            value,
+            formula,
+            worked,
+        } = work(quantity, (load, wave), capacity)?;
+        let steps = capacity.steps(quantity);
+        Some(Estimate {
+            quantity,
+            value,
+            formula,
+            worked,
+            steps,
+            grade: steps.grade(value),
+        })
+    };
+    Quantity::ALL.iter().filter_map(estimate).collect()
+}
+
+/// A value, and how it comes about.
+struct Reckoning {
+    value: f64,
+    formula: &'static str,
+    worked: String,
+}
+
+impl Reckoning {
+    /// Returns what was counted and needs no sum.
+    fn counted(number: usize, formula: &'static str) -> Self {
+        Self {
+            value: float(number),
+            formula,
+            worked: String::new(),
+        }
+    }
+
+    /// Returns what each Peer has so much of.
+    fn each(peers: usize, of_each: u64, formula: &'static str) -> Self {
+        let of_each = usize::try_from(of_each).unwrap_or(usize::MAX);
+        Self {
+            value: float(peers) * float(of_each),
+            formula,
+            worked: format!("{} × {}", count(of_each), count(peers)),
+        }
+    }
+}
+
+fn work(
+    quantity: Quantity,
+    (load, wave): (&Load, Option<&Wave>),
+    capacity: &Capacity,
+) -> Option<Reckoning> {
+    let costs = &capacity.costs;
+    let objects = load.objects();
+    Some(match quantity {
+        Quantity::Peers => Reckoning::counted(objects, "P: Peers in the manifests"),
+        Quantity::Ranges => ranges(load, capacity),
+        Quantity::Rules => Reckoning {
+            value: float(load.rules()),
+            formula: "R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3",
+            worked: format!("2 × {} + {}", count(load.ranges()), load.nodes.rules_text()),
+        },
+        Quantity::ApplySeconds => Reckoning {
+            value: apply(load.rules(), costs),
+            formula: "seconds for a rule squared × R²",
+            worked: format!(
+                "{} × {}²",
+                nanoseconds(costs.nanoseconds_per_squared_rule),
+                count(load.rules())
+            ),
+        },
+        Quantity::RestartSeconds => restart(load, capacity),
+        Quantity::Routes => Reckoning {
+            value: float(load.nodes.routes + load.ranges()),
+            formula: "A + routes to nodes",
+            worked: format!("{} + {}", count(load.ranges()), count(load.nodes.routes)),
+        },
+        Quantity::ConfigurationBytes => configuration(load),
+        Quantity::TunnelsPerNode => Reckoning {
+            value: float(load.nodes.tunnels + load.peers()),
+            formula: "P + other segments",
+            worked: format!("{} + {}", count(load.peers()), count(load.nodes.tunnels)),
+        },
+        Quantity::Tunnels => Reckoning {
+            value: float(load.nodes.segments) * float(load.peers()),
+            formula: "P × segments",
+            worked: format!("{} × {}", count(load.peers()), count(load.nodes.segments)),
+        },
+        Quantity::DnsEndpoints => {
+            Reckoning::counted(load.names(), "Peers whose endpoint is a name")
+        }
+        Quantity::StoredBytes => {
+            Reckoning::each(objects, costs.stored_bytes_per_peer, "bytes for a Peer × P")
+        }
+        Quantity::KustomizeSeconds => Reckoning {
+            value: float(usize::try_from(costs.nanoseconds_per_squared_resource).ok()?) / 1e9
+                * float(objects)
+                * float(objects),
+            formula: "seconds for a resource squared × P²",
+            worked: format!(
+                "{} × {}²",
+                nanoseconds(costs.nanoseconds_per_squared_resource),
+                count(objects)
+            ),
+        },
+        Quantity::ApplicationBytes => Reckoning::each(
+            objects,
+            costs.application_bytes_per_peer,
+            "bytes for a Peer in status and sync result × P",
+        ),
+        Quantity::InventoryBytes => Reckoning::each(
+            objects,
+            costs.inventory_bytes_per_peer,
+            "bytes for a Peer × P",
+        ),
+        Quantity::FileBytes => Reckoning::counted(load.files?.largest, "the largest file"),
+        Quantity::DirectoryEntries => Reckoning::counted(
+            load.files?.entries,
+            "a file for each source, and a kustomization",
+        ),
+        Quantity::WavePeers => Reckoning::counted(wave?.added, "ΔP: Peers that come at once"),
+        Quantity::WaveSeconds => wave_seconds(wave?, load, capacity),
+    })
+}
+
+/// Tells how many there may be, which depends on the cluster's own nodes.
+fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
+    let mut room = Vec::new();
+    for (_, step) in capacity.steps(Quantity::ApplySeconds).all() {
+        let step = step.and_then(|it| Some((it, usize::try_from(it).ok()?)));
+        let within = step.and_then(|(exact, step)| {
+            let rules = rules_within(float(step), &capacity.costs);
+            Some((exact, load.nodes.ranges_within(rules)?))
+        });
+        if let Some((step, ranges)) = within.filter(|(_, ranges)| *ranges < usize::MAX / 4) {
+            room.push(format!("{} for {step} s", count(ranges)));
+        }
+    }
+    Reckoning {
+        value: float(load.ranges()),
+        formula: "A: allowed IPs of all Peers, none twice",
+        worked: if room.is_empty() {
+            String::new()
+        } else {
+            format!("room here: {}", room.join(", "))
+        },
+    }
+}
+
+fn restart(load: &Load, capacity: &Capacity) -> Reckoning {
+    let applies = Applies {
+        times: load.peers(),
+        before: 0,
+        after: load.ranges(),
+    };
+    Reckoning {
+        value: applies.seconds(&load.nodes, &capacity.costs),
+        formula: "Σ over Peers of an apply with those that came before",
+        worked: format!(
+            "{} applies, from 0 s to {}",
+            count(load.peers()),
+            seconds(apply(load.rules(), &capacity.costs))
+        ),
+    }
+}
+
+fn configuration(load: &Load) -> Reckoning {
+    let nodes = load.nodes.bytes;
+    let bytes = load.configuration_bytes();
+    Reckoning {
+        value: float(bytes),
+        formula: "its text: the interface, other segments, Peers",
+        worked: format!("{} + {} for Peers", count(nodes), count(bytes - nodes)),
+    }
+}
+
+fn wave_seconds(wave: &Wave, load: &Load, capacity: &Capacity) -> Reckoning {
+    let mut parts = Vec::new();
+    let words = [
+        (wave.changed, "changed"),
+        (wave.added, "added"),
+        (wave.removed, "removed"),
+    ];
+    for (number, word) in words {
+        if 0 < number {
+            parts.push(format!("{} {word}", count(number)));
+        }
+    }
+    Reckoning {
+        value: wave.seconds(&load.nodes, &capacity.costs),
+        formula: "Σ over Peers of an apply with what is there then",
+        worked: if parts.is_empty() {
+            "nothing changes".to_owned()
+        } else {
+            format!(
+                "{}: A {} → {}",
+                parts.join(", "),
+                count(wave.ranges_before),
+                count(wave.ranges_after())
+            )
+        },
+    }
+}

@@ -1,0 +1,277 @@
+//! Does it stay within what Kilo and GitOps can carry? By the plan alone: Peers are counted, and no
+//! file is read for it.
+
+use std::collections::BTreeSet;
+
+use super::endpoints::DNS_ENDPOINT;
+use super::gitops::{CROWDED_TARGET, LARGE_FILE};
+use super::plan::count;
+use super::{Finding, Rule};
+use crate::change::{Content, Standing};
+use crate::config::Capacity;
+use crate::config::capacity::Quantity;
+use crate::diagnostic::Severity;
+use crate::fleet::Fleet;
+use crate::kilo::peer::translation::AllowedIp;
+use crate::plan::{Block, Plan, Target};
+use crate::proof::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
+use crate::proof::own::{self, Own};
+
+rules! {
+    "capacity" about Tree;
+    SLOW_APPLY = "slow-apply" Warning;
+    LARGE_WAVE = "large-wave" Warning;
+    CROWDED_NODE = "crowded-node" Warning;
+    CROWDED_FOLDER = "crowded-folder" Warning;
+}
+
+/// Findings about targets are told together.
+const GROUP: &str = "clusters";
+
+/// Returns whether a rule is about what `clustermesh plan` counts.
+pub fn is_about(rule: &Rule) -> bool {
+    let others = [&CROWDED_TARGET, &LARGE_FILE, &DNS_ENDPOINT];
+    RULES.iter().chain(&others).any(|it| it.name == rule.name)
+}
+
+/// Returns the load of every target of a plan whose blocks have so many bytes as files, in their
+/// order.
+///
+/// What Kilo drops of ranges that more than one claims is not looked for: a plan has no such.
+pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
+    let bundles: Vec<Bundle> = plan.blocks.iter().map(bundle).collect();
+    let load = |target: &Target| {
+        let bundles = target.blocks.iter().filter_map(|&it| bundles.get(it));
+        let largest = target.blocks.iter().filter_map(|&it| bytes.get(it)).max();
+        Load {
+            nodes: nodes(fleet, target),
+            bundles: bundles.cloned().collect(),
+            files: Some(Files {
+                entries: target.blocks.len() + 1,
+                largest: largest.copied().unwrap_or_default(),
+            }),
+        }
+    };
+    plan.targets.iter().map(load).collect()
+}
+
+fn bundle(block: &Block) -> Bundle {
+    let mut bundle = Bundle {
+        name: block.name.to_string(),
+        ..Bundle::default()
+    };
+    for peer in &block.peers {
+        let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::of);
+        bundle.add(ranges, peer.endpoint.as_ref());
+    }
+    bundle
+}
+
+fn nodes(fleet: &Fleet, target: &Target) -> Nodes {
+    let member = fleet.memberships(&target.cluster).next();
+    let own = member.map(|member| {
+        Own::of(own::Target {
+            snapshot: &member.file.snapshot,
+            granularity: member.roster.granularity,
+            topology_label: &member.entry.topology_label,
+        })
+    });
+    own.as_ref().map(Nodes::of).unwrap_or_default()
+}
+
+/// Returns what is too much for a target, given the load of each.
+pub fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (target, load) in plan.targets.iter().zip(loads) {
+        let estimates = grave(load, capacity);
+        findings.extend(slow_apply(target, &estimates));
+        findings.extend(crowded_node(target, &estimates));
+        findings.extend(crowded_folder(target, &estimates));
+        findings.extend(crowded_target(target, load, &estimates));
+    }
+    findings
+}
+
+/// Returns where too many Peers come at once, given how the rendered tree stands.
+pub fn waves(
+    plan: &Plan,
+    loads: &[Load],
+    standing: &Standing,
+    capacity: &Capacity,
+) -> Vec<Finding> {
+    let differing = standing.files.iter().filter(|it| !it.is_stale);
+    let differing = differing.map(|it| it.path.as_str());
+    let missing = standing.missing.iter().map(String::as_str);
+    let paths: BTreeSet<&str> = differing.chain(missing).collect();
+    let mut findings = Vec::new();
+    for (target, load) in plan.targets.iter().zip(loads) {
+        let wave = wave((plan, target), load, (&paths, standing));
+        let estimates = estimates(load, Some(&wave), capacity);
+        findings.extend(large_wave(target, &wave, &estimates));
+    }
+    findings
+}
+
+/// Returns what a target gets that it has not.
+fn wave(
+    (plan, target): (&Plan, &Target),
+    load: &Load,
+    (paths, standing): (&BTreeSet<&str>, &Standing),
+) -> Wave {
+    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+    let is_new = |block: &&Block| {
+        let path = format!("{}/{}.yaml", target.cluster, block.name);
+        paths.contains(path.as_str())
+    };
+    let blocks: Vec<&Block> = blocks.filter(is_new).collect();
+    let prefix = format!("{}/", target.cluster);
+    let of_target = |path: &str| !blocks.is_empty() && path.starts_with(&prefix);
+    let mut there: BTreeSet<&str> = BTreeSet::new();
+    for file in standing.files.iter().filter(|it| of_target(&it.path)) {
+        if let Content::Peers(reading) = &file.content {
+            there.extend(reading.peers.iter().map(|it| it.name.as_str()));
+        }
+    }
+    let peers = blocks.iter().flat_map(|block| &block.peers);
+    let mut wave = Wave::default();
+    for peer in peers.filter(|it| !there.contains(it.name.as_str())) {
+        wave.added += 1;
+        wave.added_ranges += peer.allowed_ips.len();
+    }
+    wave.ranges_before = load.ranges().saturating_sub(wave.added_ranges);
+    wave
+}
+
+/// Returns what is worth a warning.
+fn grave(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
+    let mut estimates = estimates(load, None, capacity);
+    estimates.retain(is_grave);
+    estimates
+}
+
+/// Returns whether an estimate is worth a warning. A notice would tell every larger mesh that it is
+/// one, for which there is `clustermesh plan`.
+fn is_grave(estimate: &Estimate) -> bool {
+    Some(Severity::Warning) <= estimate.grade
+}
+
+fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
+    let estimate = estimates
+        .iter()
+        .find(|it| it.quantity == Quantity::ApplySeconds)?;
+    let message = format!(
+        "its Kilo would take {} for each change ({} rules), more than {}",
+        text::seconds(estimate.value),
+        estimate.worked,
+        passed(estimate)
+    );
+    let finding = Finding::on_cluster(&SLOW_APPLY, &target.cluster, message);
+    Some(grouped(finding).help(plan_help(target)))
+}
+
+fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
+    let words = |quantity| {
+        Some(match quantity {
+            Quantity::Ranges => "allowed IPs",
+            Quantity::Rules => "iptables rules",
+            Quantity::RestartSeconds => "for a restart of Kilo",
+            Quantity::Routes => "routes",
+            Quantity::ConfigurationBytes => "bytes of WireGuard configuration",
+            Quantity::TunnelsPerNode => "WireGuard peers",
+            Quantity::Tunnels => "tunnels on all of them",
+            _ => return None,
+        })
+    };
+    let told = told(estimates, words)?;
+    let message = format!("its nodes would have {told}");
+    let finding = Finding::on_cluster(&CROWDED_NODE, &target.cluster, message);
+    Some(grouped(finding).help(plan_help(target)))
+}
+
+fn crowded_folder(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
+    let is_meant = |quantity| (quantity == Quantity::DirectoryEntries).then_some("entries");
+    let told = told(estimates, is_meant)?;
+    let message = format!("its folder would have {told}");
+    let finding = Finding::on_cluster(&CROWDED_FOLDER, &target.cluster, message);
+    Some(grouped(finding).help("let it see fewer clusters, or put several meshes in several trees"))
+}
+
+fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Option<Finding> {
+    let words = |quantity| {
+        Some(match quantity {
+            Quantity::Peers => "objects",
+            Quantity::StoredBytes => "bytes in etcd",
+            Quantity::KustomizeSeconds => "for each `kustomize build`",
+            Quantity::ApplicationBytes => "bytes in an Argo CD Application",
+            Quantity::InventoryBytes => "bytes in a Flux inventory",
+            _ => return None,
+        })
+    };
+    let told = told(estimates, words)?;
+    let peers = count(load.objects(), "Peer");
+    let message = format!("would have {peers}: {told}");
+    let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
+    let help = "granularity `Location`, a `nodeSelector` or a `topology` other than `FullMesh` make \
+                fewer";
+    Some(grouped(finding).help(help))
+}
+
+/// Says how many there are and how long that takes, whichever of both is too much.
+fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Finding> {
+    let of = |quantity| estimates.iter().find(|it| it.quantity == quantity);
+    let (number, seconds) = (of(Quantity::WavePeers)?, of(Quantity::WaveSeconds)?);
+    if !is_grave(number) && !is_grave(seconds) {
+        return None;
+    }
+    let beyond = |estimate| {
+        if is_grave(estimate) {
+            format!(", more than {}", passed(estimate))
+        } else {
+            String::new()
+        }
+    };
+    let message = format!(
+        "would get {} at once{}; its Kilo would be busy for {}{}",
+        count(wave.added, "new Peer"),
+        beyond(number),
+        text::seconds(seconds.value),
+        beyond(seconds)
+    );
+    let finding = Finding::on_cluster(&LARGE_WAVE, &target.cluster, message);
+    Some(grouped(finding).help(plan_help(target)))
+}
+
+/// Tells each of the estimates for which there are words.
+fn told(
+    estimates: &[Estimate],
+    words: impl Fn(Quantity) -> Option<&'static str>,
+) -> Option<String> {
+    let told = estimates.iter().filter_map(|it| {
+        let words = words(it.quantity)?;
+        let value = text::value(it.quantity, it.value);
+        Some(format!("{value} {words}, more than {}", passed(it)))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn passed(estimate: &Estimate) -> String {
+    let passed = estimate.steps.passed(estimate.value);
+    passed.map_or_else(String::new, |(_, step)| text::step(estimate.quantity, step))
+}
+
+fn plan_help(target: &Target) -> String {
+    format!(
+        "`clustermesh plan {}` says what would make it less",
+        target.cluster
+    )
+}
+
+/// Tells findings together although they are about several clusters.
+fn grouped(mut finding: Finding) -> Finding {
+    GROUP.clone_into(&mut finding.group);
+    finding
+}
+
+#[cfg(test)]
+mod tests;

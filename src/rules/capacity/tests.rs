@@ -1,0 +1,181 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::*;
+use crate::config::capacity::Steps;
+use crate::document::Source;
+use crate::fleet::SnapshotFile;
+use crate::manifest;
+use crate::mesh::{self, Mesh};
+use crate::name::ClusterName;
+use crate::plan::plan;
+use crate::proof::applied::File;
+use crate::proof::model::Model;
+use crate::snapshot::{Node, Snapshot};
+use crate::testing::{mesh_of, node};
+
+type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
+
+/// Three clusters that see each other, with so many nodes each.
+fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, Snapshots) {
+    let names = ["east", "north", "west"];
+    let entries = names.iter().zip(1..).map(|(name, number)| {
+        format!(
+            "name: {name}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.10{number}.0.0/16, \
+             additionalCIDRs: [172.16.{number}.0/24]"
+        )
+    });
+    let entries: Vec<String> = entries.collect();
+    let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+    let source = Source::parse("mesh.yaml", mesh_of("m", &entries)).unwrap();
+    let reading = mesh::read(&[source]);
+    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let snapshots = names.into_iter().zip(1..).zip(numbers);
+    let snapshots = snapshots.map(|((name, cluster), number)| {
+        let name: ClusterName = name.parse().unwrap();
+        let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
+        let snapshot = Snapshot::new(name.clone(), nodes).unwrap();
+        let source = Arc::from(format!("{name}.json"));
+        (name, SnapshotFile { snapshot, source })
+    });
+    (reading.meshes, snapshots.collect())
+}
+
+/// A node: every third is dialled at its internal address, and half of them have a keepalive.
+fn node_of(cluster: usize, number: usize) -> Node {
+    let address = match number % 3 {
+        0 => format!("172.16.{cluster}.{number}"),
+        _ => format!("198.51.100.{number}"),
+    };
+    let line = format!(
+        "n{number} pod=10.{cluster}.{number}.0/24 wg=10.10{cluster}.0.{number}/16 \
+         internal-ip=172.16.{cluster}.{number}/24 endpoint={address}:51820 \
+         clustermesh-endpoint=203.0.113.{number}:51820 granularity=full persistent-keepalive={}",
+        25 * (number % 2)
+    );
+    let mut node = node(&line);
+    let mut key = [9; 32];
+    key[..2].copy_from_slice(&[
+        u8::try_from(cluster).unwrap(),
+        u8::try_from(number).unwrap(),
+    ]);
+    let key = STANDARD.encode(key);
+    node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+    node.position = number - 1;
+    node
+}
+
+fn with<T>(numbers: [usize; 3], look: impl FnOnce(&Fleet, &Plan, &[Load]) -> T) -> T {
+    let (meshes, snapshots) = clusters(numbers);
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    let texts: Vec<Arc<str>> = plan.blocks.iter().map(manifest::text).collect();
+    let bytes: Vec<usize> = texts.iter().map(|it| it.len()).collect();
+    let loads = loads(&fleet, &plan, &bytes);
+    look(&fleet, &plan, &loads)
+}
+
+/// Returns findings, a line each.
+fn told(findings: &[Finding]) -> String {
+    let told = findings.iter().map(|it| {
+        let (rule, cluster) = (it.rule.name, it.cluster.as_deref().unwrap_or_default());
+        format!("{}[{rule}] {cluster}: {}\n", it.severity, it.message)
+    });
+    told.collect()
+}
+
+/// What is counted without a text comes to the same as what Kilo makes of the texts.
+#[test]
+fn a_plan_weighs_as_much_as_its_manifests() {
+    with([7, 1, 30], |fleet, plan, loads| {
+        let tree = manifest::tree(plan).unwrap();
+        for (target, load) in plan.targets.iter().zip(loads) {
+            let prefix = format!("{}/", target.cluster);
+            let texts = tree.iter().filter_map(|(path, text)| {
+                let name = path.strip_prefix(&prefix)?.strip_suffix(".yaml")?;
+                (name != "kustomization").then(|| (Arc::from(name), Arc::clone(text)))
+            });
+            let texts: Vec<(Arc<str>, Arc<str>)> = texts.collect();
+            let files = File::read_all(&texts);
+            let member = fleet.memberships(&target.cluster).next().unwrap();
+            let own = own::Target {
+                snapshot: &member.file.snapshot,
+                granularity: member.roster.granularity,
+                topology_label: &member.entry.topology_label,
+            };
+            let sizes = load.files.unwrap();
+            assert_eq!(sizes.entries, texts.len() + 1);
+            let largest = texts.iter().map(|(_, text)| text.len()).max().unwrap();
+            assert_eq!(sizes.largest, largest);
+            let expected = Load::of(&Model::new(own, &files), load.files);
+            assert!(0 < expected.peers() && expected.peers() < expected.ranges());
+            assert_eq!(*load, expected, "{}", target.cluster);
+        }
+    });
+}
+
+#[test]
+fn a_small_mesh_has_nothing_to_tell() {
+    with([30, 1, 20], |_, plan, loads| {
+        let capacity = Capacity::default();
+        assert_eq!(told(&planned(plan, loads, &capacity)), "");
+        let standing = Standing {
+            same: ["east/m--west.yaml".to_owned()].into(),
+            ..Standing::default()
+        };
+        assert_eq!(told(&waves(plan, loads, &standing, &capacity)), "");
+    });
+}
+
+#[test]
+fn what_is_too_much_is_told_for_each_target() {
+    with([60, 1, 200], |_, plan, loads| {
+        let limited = |quantity, warning| {
+            let steps = Steps {
+                warning: Some(warning),
+                ..Steps::default()
+            };
+            let capacity = Capacity::default().with(quantity, steps);
+            told(&planned(plan, loads, &capacity))
+        };
+        insta::assert_snapshot!(told(&planned(plan, loads, &Capacity::default())), @"
+        warning[slow-apply] east: its Kilo would take 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
+        warning[slow-apply] north: its Kilo would take 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
+        ");
+        insta::assert_snapshot!(limited(Quantity::Routes, 700), @"
+        warning[slow-apply] east: its Kilo would take 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
+        warning[crowded-node] east: its nodes would have 704 routes, more than 700
+        warning[slow-apply] north: its Kilo would take 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
+        warning[crowded-node] north: its nodes would have 782 routes, more than 700
+        ");
+        insta::assert_snapshot!(limited(Quantity::DirectoryEntries, 2), @"
+        warning[slow-apply] east: its Kilo would take 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
+        warning[crowded-folder] east: its folder would have 3 entries, more than 2
+        warning[slow-apply] north: its Kilo would take 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
+        warning[crowded-folder] north: its folder would have 3 entries, more than 2
+        warning[crowded-folder] west: its folder would have 3 entries, more than 2
+        ");
+        insta::assert_snapshot!(limited(Quantity::InventoryBytes, 20_000), @"
+        warning[slow-apply] east: its Kilo would take 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
+        warning[slow-apply] north: its Kilo would take 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
+        warning[crowded-target] north: would have 260 Peers: 22,100 bytes in a Flux inventory, more than 20,000
+        ");
+    });
+}
+
+#[test]
+fn what_comes_at_once_is_told() {
+    with([2, 1, 60], |_, plan, loads| {
+        let capacity = Capacity::default();
+        let standing = Standing {
+            missing: ["east/m--west.yaml", "north/m--east.yaml"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Standing::default()
+        };
+        insta::assert_snapshot!(told(&waves(plan, loads, &standing, &capacity)), @"warning[large-wave] east: would get 60 new Peers at once, more than 50; its Kilo would be busy for 8.1 s");
+    });
+}

@@ -1,0 +1,392 @@
+//! `plan`: what the mesh costs each cluster, and what would make it less.
+
+use std::fs;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::{Folder, HEADER, assert_harmless, node};
+use crate::schema::violations;
+use crate::support::{clustermesh, project};
+
+/// A rendered mesh with limits that are as low as it is small.
+fn limited(capacity: &str) -> Folder {
+    let folder = Folder::rendered();
+    limit(&folder, capacity);
+    folder
+}
+
+fn limit(folder: &Folder, capacity: &str) {
+    folder.write(
+        "clustermesh.yaml",
+        format!(
+            "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: {{ capacity: {{ {capacity} }} }}\n"
+        ),
+    );
+}
+
+/// The exit code and the object of `plan --output json`, which must fit its schema.
+fn object(folder: &Folder, flags: &[&str]) -> (i32, Value) {
+    let run = folder.run(&[&["plan", "--output", "json"], flags].concat());
+    assert_harmless(&run);
+    let object = serde_json::from_str(&run.stdout).unwrap();
+    let file = project().join("schemas/kilo-clustermesh.io/capacityplan_v1.json");
+    let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(violations(&schema, &object), [""; 0], "{object:#}");
+    (run.code, object)
+}
+
+/// The value of a quantity of a target.
+fn value(object: &Value, target: usize, name: &str) -> f64 {
+    let quantities = object["targets"][target]["quantities"].as_array().unwrap();
+    let found = quantities.iter().find(|it| it["name"] == name).unwrap();
+    found["value"].as_f64().unwrap()
+}
+
+/// The same of what is counted.
+fn count(object: &Value, target: usize, name: &str) -> usize {
+    let value = format!("{}", value(object, target, name));
+    value.parse().unwrap()
+}
+
+#[test]
+fn an_example_costs_what_the_readme_says() {
+    let run = clustermesh(&project().join("examples/hub-and-spokes"), &["plan"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    TARGET           PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
+    management          10      29     89  20 ms    0.1 s      37  2.7 kB       15  ok
+    tenant-ada           3      10     39   4 ms     8 ms      14   994 B        5  ok
+    tenant-bell          3      10     35   3 ms     6 ms      12   816 B        4  ok
+    tenant-curie         3      10     35   3 ms     6 ms      11   814 B        4  ok
+    tenant-dijkstra      3      10     35   3 ms     6 ms      12   814 B        4  ok
+
+    5 clusters, 22 Peer objects; 87 tunnel ends on all nodes together, which are no objects
+    ");
+    let readme = fs::read_to_string(project().join("README.md")).unwrap();
+    assert!(readme.contains(&run.stdout));
+}
+
+#[test]
+fn a_target_is_told_with_every_formula() {
+    let run = limited("ranges: { notice: 5, warning: 6, error: 100 }").run(&["plan", "west"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    west: warning
+
+      Kilo, on the node that has most to do
+        warning  ranges                 8  > 6          A: allowed IPs of all Peers, none twice;
+                                                        room here: 308 for 1 s, 699 for 5 s, 1,724 for 30 s
+        ok       rules                 31               R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 =
+                                                        2 × 8 + 8 + 4 + 3
+        ok       applySeconds        2 ms  ≤ 1 s        seconds for a rule squared × R² = 2.5 µs × 31²
+        ok       restartSeconds      6 ms               Σ over Peers of an apply with those that came before =
+                                                        4 applies, from 0 s to 2 ms
+        ok       routes                10               A + routes to nodes = 8 + 2
+        ok       configurationBytes   905  ≤ 1,000,000  its text: the interface, other segments, Peers =
+                                                        265 + 640 for Peers
+        ok       tunnelsPerNode         5               P + other segments = 4 + 1
+        ok       tunnels                8               P × segments = 4 × 2
+        ok       dnsEndpoints           0  ≤ 0          Peers whose endpoint is a name
+
+      the API server, GitOps and git
+        ok  peers                 4  ≤ 1,000      P: Peers in the manifests
+        ok  storedBytes       4,400               bytes for a Peer × P = 1,100 × 4
+        ok  kustomizeSeconds    0 s  ≤ 1 s        seconds for a resource squared × P² = 850 ns × 4²
+        ok  applicationBytes  1,576  ≤ 591,000    bytes for a Peer in status and sync result × P = 394 × 4
+        ok  inventoryBytes      340  ≤ 1,048,576  bytes for a Peer × P = 85 × 4
+        ok  fileBytes           849  ≤ 262,144    the largest file
+        ok  directoryEntries      3  ≤ 1,000      a file for each source, and a kustomization
+
+      the change from what is there: none
+
+      what would make it less
+        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+    ");
+}
+
+#[test]
+fn what_is_too_much_is_told_with_what_would_make_it_less() {
+    let folder = limited("applySeconds: { warning: 0 }, peers: { error: 3 }");
+    let run = folder.run(&["plan"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
+    east        4       8     31   2 ms     6 ms      10   905 B        5  error
+    north       4       8     31   2 ms     6 ms      10   905 B        5  error
+    west        4       8     31   2 ms     6 ms      10   905 B        5  error
+
+    3 clusters, 12 Peer objects; 24 tunnel ends on all nodes together, which are no objects
+
+    east
+      error    peers            4  > 3    P: Peers in the manifests
+      warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
+      what would make it less
+        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  prod--north split into 2 clusters, one of which this sees
+
+    north, west
+      error    peers            4  > 3    P: Peers in the manifests
+      warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
+      what would make it less
+        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+    ");
+}
+
+#[test]
+fn what_fails_is_up_to_the_caller() {
+    let folder = limited("applySeconds: { warning: 0 }");
+    let code = |flags: &[&str]| folder.run(&[&["plan"], flags].concat()).code;
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--strict"]), 1);
+    assert_eq!(code(&["--fail-on", "warning"]), 1);
+    let raised = "\nrules: { slow-apply: { level: error } }\n";
+    let config = folder.read("clustermesh.yaml");
+    folder.write("clustermesh.yaml", config.clone() + raised);
+    assert_eq!(code(&[]), 1);
+    let off = "\nrules: { slow-apply: { level: \"off\", reason: x } }\n";
+    folder.write("clustermesh.yaml", config + off);
+    assert_eq!(code(&["--strict"]), 0);
+    limit(&folder, "applySeconds: { notice: 0 }");
+    assert_eq!(code(&["--strict"]), 0);
+    assert_eq!(code(&["--fail-on", "notice"]), 1);
+    limit(&folder, "");
+    assert_eq!(code(&["--fail-on", "notice"]), 0);
+}
+
+#[test]
+fn validate_tells_the_same() {
+    let folder = limited("applySeconds: { warning: 0 }");
+    let validate = || {
+        let run = folder.run(&["validate", "--output", "concise"]);
+        assert_eq!(run.code, 0);
+        run.stdout
+    };
+    insta::assert_snapshot!(validate(), @"
+    warning[slow-apply] east: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] north: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] west: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    ");
+    limit(&folder, "applySeconds: { notice: 0 }");
+    assert_eq!(validate(), "", "a notice is for those who ask");
+}
+
+#[test]
+fn programs_get_an_object() {
+    let (code, object) = object(&limited("ranges: { warning: 6, error: 7 }"), &["west"]);
+    assert_eq!(code, 0);
+    let targets = object["targets"].as_array().unwrap();
+    assert_eq!((targets.len(), &targets[0]["cluster"]), (1, &"west".into()));
+    assert_eq!(targets[0]["grade"], "error");
+    assert!(value(&object, 0, "applySeconds") < 0.01);
+    let quantities = targets[0]["quantities"].as_array().unwrap();
+    insta::assert_snapshot!(format!("{:#}", quantities[1]), @r#"
+    {
+      "formula": "A: allowed IPs of all Peers, none twice",
+      "grade": "error",
+      "limits": {
+        "error": 7,
+        "warning": 6
+      },
+      "name": "ranges",
+      "value": 8,
+      "worked": "room here: 308 for 1 s, 699 for 5 s, 1,724 for 30 s"
+    }
+    "#);
+    insta::assert_snapshot!(format!("{:#}", targets[0]["levers"][0]), @r#"
+    {
+      "measure": "SplitTarget",
+      "parts": 2,
+      "ranges": [
+        8,
+        4
+      ],
+      "seconds": [
+        0.002403,
+        0.000903
+      ],
+      "sources": 2
+    }
+    "#);
+}
+
+#[test]
+fn a_change_is_told_with_the_time_that_kilo_is_busy() {
+    let folder = Folder::mesh();
+    // Nothing is rendered yet: everything comes at once.
+    let (_, whole) = object(&folder, &[]);
+    assert_eq!(whole["targets"][0]["change"]["added"], 4);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, same) = object(&folder, &[]);
+    assert_eq!(same["targets"][0]["change"]["seconds"], 0);
+    assert_eq!(count(&same, 0, "wavePeers"), 0);
+
+    // One comes, one goes, one gets another address.
+    let mut moved = node(2, 1);
+    moved["podCIDRs"] = serde_json::json!(["10.2.99.0/24"]);
+    folder.keep("north", &[moved, node(2, 3)]);
+    let (_, changed) = object(&folder, &["east"]);
+    let change = &changed["targets"][0]["change"];
+    let numbers = ["added", "changed", "removed"].map(|it| change[it].as_u64().unwrap());
+    assert_eq!(numbers, [1, 1, 1]);
+    let apply = value(&changed, 0, "applySeconds");
+    let busy = change["seconds"].as_f64().unwrap();
+    assert!(
+        3.0 * apply <= busy && busy < 5.0 * apply,
+        "{busy} of {apply}"
+    );
+    let run = folder.run(&["plan"]);
+    insta::assert_snapshot!(run.stdout, @"
+    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS    CHANGE  BUSY  GRADE
+    east        4       8     31   2 ms     6 ms      10   906 B        5  +1 ~1 -1  8 ms  ok
+    north       4       8     31   2 ms     6 ms      10   906 B        5                  ok
+    west        4       8     31   2 ms     6 ms      10   906 B        5  +1 ~1 -1  8 ms  ok
+
+    3 clusters, 12 Peer objects; 24 tunnel ends on all nodes together, which are no objects
+    ");
+}
+
+#[test]
+fn a_wave_beyond_its_limit_is_told_with_how_many_are_fine() {
+    let folder = Folder::mesh();
+    limit(&folder, "wavePeers: { notice: 2, warning: 3 }");
+    let run = folder.run(&["plan", "--fail-on", "warning"]);
+    assert_eq!(run.code, 1);
+    let waves = run.stdout.lines().find(|it| it.contains("waves of"));
+    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  at a stretch  2 waves of at most 2 Peers");
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"
+    warning[large-wave] east: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
+    warning[large-wave] north: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
+    warning[large-wave] west: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
+    ");
+}
+
+#[test]
+fn edited_files_are_taken_as_they_stand() {
+    let folder = Folder::rendered();
+    let added = || object(&folder, &["east"]).1["targets"][0]["change"]["added"].clone();
+    for text in ["nonsense: [", &format!("{HEADER}nonsense: [")] {
+        folder.write("rendered/east/prod--west.yaml", text);
+        assert_eq!(added(), 2, "{text}");
+    }
+    fs::write(folder.path("rendered/east/prod--west.yaml"), [0xff, 0xfe]).unwrap();
+    assert_eq!(added(), 2, "no text");
+}
+
+#[test]
+fn what_is_the_same_for_several_is_told_once_and_the_gravest_first() {
+    let folder = limited("peers: { notice: 3, error: 5 }");
+    folder.keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
+    let run = folder.run(&["plan"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  CHANGE  BUSY  GRADE
+    east        5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms  notice
+    north       4       8     35   3 ms     9 ms      12  1.1 kB        6                notice
+    west        5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms  notice
+
+    3 clusters, 14 Peer objects; 32 tunnel ends on all nodes together, which are no objects
+
+    east, west
+      notice  peers  5  > 3  P: Peers in the manifests
+      what would make it less
+        3 ms → 1 ms  for each change  A 10 → 5  this cluster split into 2, which share its 2 sources
+        3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 3)
+        3 ms → 2 ms  for each change  A 10 → 8  prod--north split into 2 clusters, one of which this sees
+
+    north
+      notice  peers  4  > 3  P: Peers in the manifests
+      what would make it less
+        3 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
+        3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
+        3 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+    ");
+}
+
+/// A Peer as `kubectl get peers -o yaml` shows it.
+fn peer(name: &str, number: u8, ranges: &[&str]) -> Value {
+    serde_json::json!({
+        "apiVersion": "kilo.squat.ai/v1alpha1",
+        "kind": "Peer",
+        "metadata": { "name": name, "resourceVersion": "7" },
+        "spec": { "publicKey": STANDARD.encode([number; 32]), "allowedIPs": ranges },
+    })
+}
+
+#[test]
+fn peers_of_a_cluster_count_whoever_gave_them() {
+    let folder = Folder::rendered();
+    let foreign = peer("laptop-\u{1b}", 1, &["10.99.0.1/32"]);
+    let laptop = peer("laptop", 2, &["10.99.0.2/32", "10.99.0.3/32"]);
+    let gone = peer("prod--west--gone", 3, &["10.3.77.0/24"]);
+    let list = serde_json::json!({ "kind": "List", "items": [foreign, laptop, gone] });
+    folder.write("east.json", list.to_string());
+    let (code, with) = object(&folder, &["east", "--peers", "east=east.json"]);
+    assert_eq!(code, 0);
+    // Four of the mesh, and the laptop; the name of the other is none.
+    assert_eq!(count(&with, 0, "peers"), 5);
+    let (_, without) = object(&folder, &["east"]);
+    assert_eq!(count(&with, 0, "ranges"), count(&without, 0, "ranges") + 2);
+    let change = &with["targets"][0]["change"];
+    let numbers = ["added", "changed", "removed"].map(|it| change[it].as_u64().unwrap());
+    assert_eq!(numbers, [4, 0, 1]);
+
+    let run = folder.run(&["plan", "--peers", "eats=east.json"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: --peers: no mesh has a cluster `eats`; did you mean `east`?");
+}
+
+#[test]
+fn a_cluster_that_has_what_is_rendered_does_not_change() {
+    let folder = Folder::rendered();
+    let files = ["east/prod--north.yaml", "east/prod--west.yaml"];
+    let texts = files.map(|it| folder.read(&format!("rendered/{it}")));
+    folder.write("east.yaml", texts.join("---\n"));
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    let (_, object) = object(&folder, &["--peers", "east=east.yaml"]);
+    let added = [0, 1].map(|it| object["targets"][it]["change"]["added"].as_u64());
+    assert_eq!(added, [Some(0), Some(4)]);
+}
+
+#[test]
+fn a_cluster_that_is_nowhere_is_a_slip() {
+    let run = Folder::rendered().run(&["plan", "wets"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; there are `east`, `north`, `west`");
+}
+
+#[test]
+fn without_a_plan_it_says_why_there_is_none() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    let run = folder.run(&["plan"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert!(run.stderr.contains("missing-snapshot"), "{}", run.stderr);
+    folder.write("mesh.yaml", "a: [");
+    assert_eq!(folder.run(&["plan"]).code, 2);
+}
+
+#[test]
+fn limits_that_do_not_ascend_are_told_with_their_lines() {
+    let folder = limited("applySeconds: { warning: 30, error: 10 }");
+    let run = folder.run(&["plan"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    error[descending-limits]: `error` is 10, which is less than `warning` with 30
+     --> clustermesh.yaml:3:59
+      |
+    3 | limits: { capacity: { applySeconds: { warning: 30, error: 10 } } }
+      |                                                --         ^^
+      |                                                |
+      |                                                more than that
+
+    1 error
+    ");
+}
