@@ -68,31 +68,34 @@ fn settings(
 #[test]
 fn prints_the_defaults() {
     insta::assert_snapshot!(table(&Folder::mesh()), @"
-    SETTING                    VALUE                  ORIGIN
-    config                     (none)                 default
-    meshes                     mesh.yaml              default
-    snapshots                  snapshots              default
-    rendered                   rendered               default
-    kubeconfig                 /home/me/.kube/config  default
-    clusters.east.kubeconfig   /home/me/.kube/config  default
-    clusters.east.context      east                   default
-    clusters.east.inCluster    false                  default
-    clusters.north.kubeconfig  /home/me/.kube/config  default
-    clusters.north.context     north                  default
-    clusters.north.inCluster   false                  default
-    clusters.west.kubeconfig   /home/me/.kube/config  default
-    clusters.west.context      west                   default
-    clusters.west.inCluster    false                  default
-    limits.nodes               500                    default
-    limits.lostNodes           2                      default
-    limits.lostPercent         25                     default
-    limits.gonePercent         50                     default
-    limits.staleAfterSeconds   300                    default
-    limits.lostPeers           2                      default
-    limits.lostPeersPercent    25                     default
-    limits.peers               1000                   default
-    limits.peerBytes           262144                 default
-    limits.fileBytes           52428800               default
+    SETTING                          VALUE                  ORIGIN
+    config                           (none)                 default
+    meshes                           mesh.yaml              default
+    snapshots                        snapshots              default
+    rendered                         rendered               default
+    kubeconfig                       /home/me/.kube/config  default
+    clusters.east.kubeconfig         /home/me/.kube/config  default
+    clusters.east.context            east                   default
+    clusters.east.inCluster          false                  default
+    clusters.east.acceptedNetworks   (as the mesh says)     default
+    clusters.north.kubeconfig        /home/me/.kube/config  default
+    clusters.north.context           north                  default
+    clusters.north.inCluster         false                  default
+    clusters.north.acceptedNetworks  (as the mesh says)     default
+    clusters.west.kubeconfig         /home/me/.kube/config  default
+    clusters.west.context            west                   default
+    clusters.west.inCluster          false                  default
+    clusters.west.acceptedNetworks   (as the mesh says)     default
+    limits.nodes                     500                    default
+    limits.lostNodes                 2                      default
+    limits.lostPercent               25                     default
+    limits.gonePercent               50                     default
+    limits.staleAfterSeconds         300                    default
+    limits.lostPeers                 2                      default
+    limits.lostPeersPercent          25                     default
+    limits.peers                     1000                   default
+    limits.peerBytes                 262144                 default
+    limits.fileBytes                 52428800               default
     ");
 }
 
@@ -101,32 +104,36 @@ fn prints_what_the_config_says_and_where() {
     let folder = Folder::mesh();
     folder.write("clustermesh.yaml", CONFIG);
     insta::assert_snapshot!(table(&folder), @"
-    SETTING                    VALUE                  ORIGIN
-    config                     clustermesh.yaml       default
-    meshes                     mesh.yaml              clustermesh.yaml:3:9
-    snapshots                  nodes                  clustermesh.yaml:4:12
-    rendered                   deploy/peers           clustermesh.yaml:5:17
-    kubeconfig                 /home/me/.kube/config  default
-    clusters.east.kubeconfig   secrets/east.yaml      clustermesh.yaml:7:23
-    clusters.east.context      admin                  clustermesh.yaml:7:51
-    clusters.east.inCluster    false                  default
-    clusters.north.inCluster   true                   clustermesh.yaml:8:23
-    clusters.south.kubeconfig  ../south.yaml          clustermesh.yaml:9:24
-    clusters.south.context     (the only one)         default
-    clusters.south.inCluster   false                  clustermesh.yaml:9:50
-    clusters.west.kubeconfig   /home/me/.kube/config  default
-    clusters.west.context      west                   default
-    clusters.west.inCluster    false                  default
-    limits.nodes               1000                   clustermesh.yaml:12:10
-    limits.lostNodes           2                      default
-    limits.lostPercent         0                      clustermesh.yaml:13:16
-    limits.gonePercent         50                     default
-    limits.staleAfterSeconds   300                    default
-    limits.lostPeers           2                      default
-    limits.lostPeersPercent    25                     default
-    limits.peers               1000                   default
-    limits.peerBytes           262144                 default
-    limits.fileBytes           52428800               default
+    SETTING                          VALUE                  ORIGIN
+    config                           clustermesh.yaml       default
+    meshes                           mesh.yaml              clustermesh.yaml:3:9
+    snapshots                        nodes                  clustermesh.yaml:4:12
+    rendered                         deploy/peers           clustermesh.yaml:5:17
+    kubeconfig                       /home/me/.kube/config  default
+    clusters.east.kubeconfig         secrets/east.yaml      clustermesh.yaml:7:23
+    clusters.east.context            admin                  clustermesh.yaml:7:51
+    clusters.east.inCluster          false                  default
+    clusters.east.acceptedNetworks   (as the mesh says)     default
+    clusters.north.inCluster         true                   clustermesh.yaml:8:23
+    clusters.north.acceptedNetworks  (as the mesh says)     default
+    clusters.south.kubeconfig        ../south.yaml          clustermesh.yaml:9:24
+    clusters.south.context           (the only one)         default
+    clusters.south.inCluster         false                  clustermesh.yaml:9:50
+    clusters.south.acceptedNetworks  (as the mesh says)     default
+    clusters.west.kubeconfig         /home/me/.kube/config  default
+    clusters.west.context            west                   default
+    clusters.west.inCluster          false                  default
+    clusters.west.acceptedNetworks   (as the mesh says)     default
+    limits.nodes                     1000                   clustermesh.yaml:12:10
+    limits.lostNodes                 2                      default
+    limits.lostPercent               0                      clustermesh.yaml:13:16
+    limits.gonePercent               50                     default
+    limits.staleAfterSeconds         300                    default
+    limits.lostPeers                 2                      default
+    limits.lostPeersPercent          25                     default
+    limits.peers                     1000                   default
+    limits.peerBytes                 262144                 default
+    limits.fileBytes                 52428800               default
     ");
 }
 
@@ -258,8 +265,8 @@ fn takes_a_list_of_kubeconfigs() {
         .filter(|it| it.starts_with("kube"))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    kubeconfig                 one.yaml   KUBECONFIG
-    kubeconfig                 two.yaml   KUBECONFIG
+    kubeconfig                       one.yaml            KUBECONFIG
+    kubeconfig                       two.yaml            KUBECONFIG
     ");
 }
 
@@ -270,32 +277,36 @@ fn takes_paths_of_the_config_from_its_folder() {
     fs::create_dir_all(folder.path("docs/deep")).unwrap();
     let run = run_with(&folder, &[], &["-C", "docs/deep", "config"]);
     insta::assert_snapshot!(run.stdout, @"
-    SETTING                    VALUE                    ORIGIN
-    config                     ../../clustermesh.yaml   default
-    meshes                     ../../mesh.yaml          ../../clustermesh.yaml:3:9
-    snapshots                  ../../nodes              ../../clustermesh.yaml:4:12
-    rendered                   ../../deploy/peers       ../../clustermesh.yaml:5:17
-    kubeconfig                 /home/me/.kube/config    default
-    clusters.east.kubeconfig   ../../secrets/east.yaml  ../../clustermesh.yaml:7:23
-    clusters.east.context      admin                    ../../clustermesh.yaml:7:51
-    clusters.east.inCluster    false                    default
-    clusters.north.inCluster   true                     ../../clustermesh.yaml:8:23
-    clusters.south.kubeconfig  ../../../south.yaml      ../../clustermesh.yaml:9:24
-    clusters.south.context     (the only one)           default
-    clusters.south.inCluster   false                    ../../clustermesh.yaml:9:50
-    clusters.west.kubeconfig   /home/me/.kube/config    default
-    clusters.west.context      west                     default
-    clusters.west.inCluster    false                    default
-    limits.nodes               1000                     ../../clustermesh.yaml:12:10
-    limits.lostNodes           2                        default
-    limits.lostPercent         0                        ../../clustermesh.yaml:13:16
-    limits.gonePercent         50                       default
-    limits.staleAfterSeconds   300                      default
-    limits.lostPeers           2                        default
-    limits.lostPeersPercent    25                       default
-    limits.peers               1000                     default
-    limits.peerBytes           262144                   default
-    limits.fileBytes           52428800                 default
+    SETTING                          VALUE                    ORIGIN
+    config                           ../../clustermesh.yaml   default
+    meshes                           ../../mesh.yaml          ../../clustermesh.yaml:3:9
+    snapshots                        ../../nodes              ../../clustermesh.yaml:4:12
+    rendered                         ../../deploy/peers       ../../clustermesh.yaml:5:17
+    kubeconfig                       /home/me/.kube/config    default
+    clusters.east.kubeconfig         ../../secrets/east.yaml  ../../clustermesh.yaml:7:23
+    clusters.east.context            admin                    ../../clustermesh.yaml:7:51
+    clusters.east.inCluster          false                    default
+    clusters.east.acceptedNetworks   (as the mesh says)       default
+    clusters.north.inCluster         true                     ../../clustermesh.yaml:8:23
+    clusters.north.acceptedNetworks  (as the mesh says)       default
+    clusters.south.kubeconfig        ../../../south.yaml      ../../clustermesh.yaml:9:24
+    clusters.south.context           (the only one)           default
+    clusters.south.inCluster         false                    ../../clustermesh.yaml:9:50
+    clusters.south.acceptedNetworks  (as the mesh says)       default
+    clusters.west.kubeconfig         /home/me/.kube/config    default
+    clusters.west.context            west                     default
+    clusters.west.inCluster          false                    default
+    clusters.west.acceptedNetworks   (as the mesh says)       default
+    limits.nodes                     1000                     ../../clustermesh.yaml:12:10
+    limits.lostNodes                 2                        default
+    limits.lostPercent               0                        ../../clustermesh.yaml:13:16
+    limits.gonePercent               50                       default
+    limits.staleAfterSeconds         300                      default
+    limits.lostPeers                 2                        default
+    limits.lostPeersPercent          25                       default
+    limits.peers                     1000                     default
+    limits.peerBytes                 262144                   default
+    limits.fileBytes                 52428800                 default
     ");
 }
 
@@ -458,8 +469,10 @@ fn understands_the_config_of_the_readme() {
         .filter(|it| it.ends_with("default"))
         .collect();
     insta::assert_snapshot!(unsaid.join("\n"), @"
-    config                       clustermesh.yaml       default
-    kubeconfig                   /home/me/.kube/config  default
-    clusters.east.inCluster      false                  default
+    config                          clustermesh.yaml       default
+    kubeconfig                      /home/me/.kube/config  default
+    clusters.east.inCluster         false                  default
+    clusters.east.acceptedNetworks  (as the mesh says)     default
+    clusters.west.acceptedNetworks  (as the mesh says)     default
     ");
 }

@@ -552,17 +552,17 @@ ignore:
         .filter(|it| it.starts_with("rules.") || it.starts_with("ignore."))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    rules.NodeNoEndpoint.level   error               clustermesh.yaml:6:28
-    rules.node-not-ready.level   off                 clustermesh.yaml:5:28
-    rules.node-not-ready.reason  edge nodes\tsleep   clustermesh.yaml:5:41
-    rules.node-not-ready.until   2027-01-31          clustermesh.yaml:5:69
-    ignore.0.rule                missing-endpoint    clustermesh.yaml:8:13
-    ignore.0.cluster             east                clustermesh.yaml:8:40
-    ignore.0.node                n1                  clustermesh.yaml:8:52
-    ignore.0.reason              lab                 clustermesh.yaml:8:64
-    ignore.1.rule                host-bits           clustermesh.yaml:9:13
-    ignore.1.reason              old                 clustermesh.yaml:9:32
-    ignore.1.until               2027-01-31          clustermesh.yaml:9:44
+    rules.NodeNoEndpoint.level       error               clustermesh.yaml:6:28
+    rules.node-not-ready.level       off                 clustermesh.yaml:5:28
+    rules.node-not-ready.reason      edge nodes\tsleep   clustermesh.yaml:5:41
+    rules.node-not-ready.until       2027-01-31          clustermesh.yaml:5:69
+    ignore.0.rule                    missing-endpoint    clustermesh.yaml:8:13
+    ignore.0.cluster                 east                clustermesh.yaml:8:40
+    ignore.0.node                    n1                  clustermesh.yaml:8:52
+    ignore.0.reason                  lab                 clustermesh.yaml:8:64
+    ignore.1.rule                    host-bits           clustermesh.yaml:9:13
+    ignore.1.reason                  old                 clustermesh.yaml:9:32
+    ignore.1.until                   2027-01-31          clustermesh.yaml:9:44
     ");
     let run = folder.run(&["config", "--output", "json"]);
     let printed: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -3,14 +3,16 @@
 use super::*;
 
 /// Rules about values that have to do with each other, which no schema can tell.
-const BETWEEN_VALUES: [&str; 9] = [
+const BETWEEN_VALUES: [&str; 11] = [
     "another cluster",
     "duplicate node",
     "duplicate-cluster",
     "invalid-date",
     "overlapping-ranges",
+    "repeated-anchor",
     "self-link",
     "several-local-clusters",
+    "undeclared-anchor-range",
     "unknown-cluster",
     "unlinked-cluster",
 ];
@@ -61,6 +63,10 @@ fn whole_mesh() -> Value {
                     "topologyLabel": "topology.kubernetes.io/zone",
                     "endpointFrom": ["Annotation", "Kilo"],
                     "endpointDomains": ["nodes.example.org"],
+                    "acceptedNetworks": ["10.0.0.0/8"],
+                    "anchors": [
+                        { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
+                    ],
                     "kubeconfigSecretRef": { "name": "east", "key": "kubeconfig" },
                 },
                 {
@@ -85,7 +91,7 @@ fn whole_config() -> Value {
         "snapshots": "snapshots",
         "rendered": "rendered",
         "clusters": {
-            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
+            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false, "acceptedNetworks": ["10.8.0.0/14"] },
             "west": { "inCluster": true, "kubeconfig": null },
         },
         "limits": {
