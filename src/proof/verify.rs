@@ -12,6 +12,7 @@ use super::reach::{Parcel, Reach, Verdict};
 use super::trace::{Class, Trace};
 use crate::kilo::node::annotation;
 use crate::mesh::{EndpointSource, Mesh, Networks, Range};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::{Host, PublicKey};
@@ -110,16 +111,36 @@ pub struct SinglePoint {
 /// What fails together: the verdict, where it is decided, and by what.
 type Cause = (&'static str, usize, usize, Option<(Tunnel, Cidr)>);
 
-/// Which clusters a mesh links.
-pub fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
-    meshes.iter().any(|mesh| {
-        let has = |site: &Site| mesh.entries.iter().any(|it| it.name == *site.cluster);
-        has(one) && has(other) && mesh.topology.links(one.cluster, other.cluster)
-    })
+/// What is asked of a fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Which clusters are linked, and what they take from each other.
+    pub meshes: &'a [Mesh],
+    /// What clusters take from others, whatever their meshes say.
+    pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns the mesh that links two clusters.
+    fn link(self, one: &Site, other: &Site) -> Option<&'a Mesh> {
+        self.meshes.iter().find(|mesh| {
+            let has = |site: &Site| mesh.entries.iter().any(|it| it.name == *site.cluster);
+            has(one) && has(other) && mesh.topology.links(one.cluster, other.cluster)
+        })
+    }
+
+    /// Returns the lists in which everything must lie that `site` takes by a mesh.
+    fn accepted(self, mesh: Option<&'a Mesh>, site: &Site) -> Vec<&'a [Range]> {
+        let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
+        let entry = entries.find(|it| it.name == *site.cluster);
+        let of_mesh = entry.and_then(|entry| entry.accepted.as_deref());
+        let of_config = self.accepted.get(site.cluster).map(Vec::as_slice);
+        of_mesh.into_iter().chain(of_config).collect()
+    }
 }
 
 /// Verifies all clusters.
-pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
+pub fn verify(reach: &Reach, asked: Asked) -> Verification {
     let fabric = reach.fabric;
     let promises: Vec<Promises> = (0..fabric.sites.len())
         .map(|site| Promises::of(fabric, site))
@@ -135,7 +156,8 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
             if from == to {
                 continue;
             }
-            let is_linked = are_linked(meshes, sender, receiver);
+            let link = asked.link(sender, receiver);
+            let is_linked = link.is_some();
             let (Some(sends), Some(receives)) = (promises.get(from), promises.get(to)) else {
                 continue;
             };
@@ -146,6 +168,7 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
                 is_linked,
                 sends,
                 receives,
+                takes: [sender, receiver].map(|it| asked.accepted(link, it)),
                 dialled: &dialled,
                 tallies: BTreeMap::new(),
             };
@@ -162,7 +185,7 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
                 single_points(fabric, (from, to), &mut verification.single_points);
             }
         }
-        verification.leaks.extend(undeclared(fabric, from, meshes));
+        verification.leaks.extend(undeclared(fabric, from, asked));
     }
     verification.failures = failures.into_values().collect();
     let widest = |failure: &Failure| std::cmp::Reverse(failure.pairs);
@@ -330,6 +353,8 @@ struct Judge<'j, 'a> {
     is_linked: bool,
     sends: &'j Promises,
     receives: &'j Promises,
+    /// What the one that sends takes, and what the one that receives does.
+    takes: [Vec<&'j [Range]>; 2],
     dialled: &'j BTreeSet<IpAddr>,
     tallies: BTreeMap<(Class, Class), Tally>,
 }
@@ -344,12 +369,19 @@ impl Judge<'_, '_> {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
-        let promising = |parcels: &[Parcel], promises: &Promises| -> Vec<Parcel> {
-            let promised = |parcel: &&Parcel| is_promise && promises.include(parcel, self.dialled);
-            parcels.iter().filter(promised).copied().collect()
+        let [sender, receiver] = &self.takes;
+        let promising = |parcels: &[Parcel], promises: &Promises, (number, takes)| {
+            let promised = |parcel: &&Parcel| {
+                is_promise
+                    && promises.include(parcel, self.dialled)
+                    && is_accepted(self.fabric.site(number), parcel, takes)
+            };
+            let promised = parcels.iter().filter(promised);
+            promised.copied().collect::<Vec<Parcel>>()
         };
-        let senders = promising(&verdict.senders, self.sends);
-        let receivers = promising(&verdict.receivers, self.receives);
+        // Answers need the way back, so each must take what the other has.
+        let senders = promising(&verdict.senders, self.sends, (self.from, receiver));
+        let receivers = promising(&verdict.receivers, self.receives, (self.to, sender));
         let promised = count(&senders).saturating_mul(count(&receivers));
         let others = verdict.pairs().saturating_sub(promised);
         let failing = verdict.failure();
@@ -440,6 +472,25 @@ impl Judge<'_, '_> {
     }
 }
 
+/// Returns whether the range with which a cluster would give an address away lies wholly in one entry
+/// of each list.
+fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool {
+    if lists.is_empty() {
+        return true;
+    }
+    let given = site.and_then(|site| {
+        let mut around = site.owned.around(parcel.span);
+        around.find_map(|slot| {
+            let (range, owners) = site.owned.get(slot)?;
+            owners.contains(&parcel.owner).then_some(range)
+        })
+    });
+    given.is_some_and(|given| {
+        let mut lists = lists.iter();
+        lists.all(|list| list.iter().any(|it| it.cidr.contains(given)))
+    })
+}
+
 fn count(parcels: &[Parcel]) -> u64 {
     u64::try_from(parcels.len()).unwrap_or(u64::MAX)
 }
@@ -490,7 +541,7 @@ fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives.
-fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
+fn undeclared(fabric: &Fabric, number: usize, asked: Asked) -> Vec<Leak> {
     let Some(site) = fabric.site(number) else {
         return Vec::new();
     };
@@ -509,7 +560,7 @@ fn undeclared(fabric: &Fabric, number: usize, meshes: &[Mesh]) -> Vec<Leak> {
         let Some(home) = fabric.site(at.site).filter(|_| at.site != number) else {
             continue;
         };
-        if !are_linked(meshes, site, home) {
+        if asked.link(site, home).is_none() {
             // Whatever gets there is found among the pairs.
             continue;
         }

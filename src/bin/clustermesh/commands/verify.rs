@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::reach::{Reach, Seen};
-use clustermesh::proof::verify::verify;
+use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::rules::{Finding, Purpose, verified};
 use rayon::prelude::*;
 
@@ -69,7 +69,11 @@ pub(crate) fn run(
         .map(|site| Seen::from(&fabric, site))
         .collect();
     let reach = Reach::assemble(&fabric, seen);
-    let verification = verify(&reach, &evidence.meshes);
+    let asked = Asked {
+        meshes: &evidence.meshes,
+        accepted: &evidence.settings.config.content.accepted,
+    };
+    let verification = verify(&reach, asked);
     let mut findings = told;
     findings.extend(applied.findings.iter().cloned());
     findings.extend(verified::findings(&fabric, &verification));
