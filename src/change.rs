@@ -153,7 +153,7 @@ pub fn changes(
     limits: &Limits,
 ) -> Changes {
     let mut found = Found::default();
-    for target in plan.targets.iter().filter(|it| it.blocks.is_empty()) {
+    for target in plan.empty() {
         let target = target.cluster.to_string();
         if !same.contains(&format!("{target}/{KUSTOMIZATION}")) {
             found.losses.insert(Loss::EmptyTarget { target });
@@ -323,9 +323,9 @@ impl Found {
         } = share;
         let Some(first) = first else { return };
         let block = given.block(&source);
-        // Nodes must not be able to stop everybody's render by copying keys. But if keys do not
-        // account for all that is lost, a person has a part in it.
-        if block.is_none() && given.outranked(&source) < stale {
+        // Nodes must not be able to stop everybody's render by what they claim. But if that does
+        // not account for all that is lost, a person has a part in it.
+        if block.is_none() && given.of_claims(&source) < stale {
             self.losses.insert(Loss::Source {
                 target: target.to_owned(),
                 source,

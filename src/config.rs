@@ -8,8 +8,9 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::diagnostic::{Diagnostic, Quoted, Severity, escaped};
 use crate::document::{Form, Source};
+use crate::mesh::{self, Range};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
@@ -39,12 +40,16 @@ pub struct Config {
     pub expectations: Option<String>,
     /// How clusters are reached, where it says.
     pub clusters: BTreeMap<ClusterName, Access>,
+    /// What clusters take from others, where it says: only what lies in one of these.
+    pub accepted: BTreeMap<ClusterName, Vec<Range>>,
     /// What is too much to be believed.
     pub limits: Limits,
     /// How much findings are to matter, by rule.
     pub rules: Vec<RuleLevel>,
     /// Which findings are not to be told.
     pub ignore: Vec<Ignore>,
+    /// What there is to tell although the file can be used.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// How a cluster's API server is reached.
@@ -127,8 +132,8 @@ struct Written {
     /// beside this file, if it is there.
     #[schemars(length(min = 1), example = &"clusters/expectations.yaml")]
     expectations: Option<String>,
-    /// How `clustermesh snapshot` reaches clusters, by their names in the mesh. One that is not
-    /// here is reached with the context of its name.
+    /// How `clustermesh snapshot` reaches clusters, by their names in the mesh, and what they take
+    /// from others. One that is not here is reached with the context of its name.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
     clusters: Option<BTreeMap<String, WrittenCluster>>,
     /// From where on a snapshot is not believed, and what is rendered is told to be too little or
@@ -141,7 +146,7 @@ struct Written {
     ignore: Option<Vec<WrittenIgnore>>,
 }
 
-/// How a cluster is reached.
+/// How a cluster is reached, and what it takes from others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -155,6 +160,11 @@ struct WrittenCluster {
     context: Option<String>,
     /// We run in this cluster: use the pod's service account.
     in_cluster: Option<bool>,
+    /// What this cluster takes from the others: a range of a Peer that does not lie wholly in one of
+    /// these is left out there. Everything by default; it cannot be an empty list. Where the mesh
+    /// has `acceptedNetworks` for the cluster too, both must hold.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
+    accepted_networks: Option<Vec<String>>,
 }
 
 /// From where on a snapshot is not believed: it is not written without `--accept`. And from where
@@ -245,15 +255,24 @@ pub fn schema() -> Schema {
 
 impl Written {
     fn config(self, place: &Place) -> Result<Config, Vec<Diagnostic>> {
-        let (mut clusters, mut problems) = (BTreeMap::new(), Vec::new());
+        let (mut clusters, mut accepted) = (BTreeMap::new(), BTreeMap::new());
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         for (name, written) in self.clusters.unwrap_or_default() {
             let place = place.key("clusters").key(&name);
             let named = cluster_name(&name, place.clone().named());
+            let taken = written.accepted(&place, &mut warnings);
             match (named, written.access(&place)) {
-                (Ok(name), Ok(access)) => drop(clusters.insert(name, access)),
+                (Ok(name), Ok(access)) => {
+                    accepted.extend(taken.map(|ranges| (name.clone(), ranges)));
+                    clusters.extend(access.map(|access| (name, access)));
+                }
                 (name, access) => problems.extend(name.err().into_iter().chain(access.err())),
             }
         }
+        let (wrong, warnings): (Vec<_>, Vec<_>) = warnings
+            .into_iter()
+            .partition(|told| told.severity == Severity::Error);
+        problems.extend(wrong);
         let (mut rules, mut ignore) = (Vec::new(), Vec::new());
         for (rule, written) in self.rules.unwrap_or_default() {
             let place = place.key("rules").key(&rule);
@@ -282,21 +301,37 @@ impl Written {
             rendered: self.rendered,
             expectations: self.expectations,
             clusters,
+            accepted,
             limits: limits.unwrap_or_default(),
             rules,
             ignore,
+            warnings,
         })
     }
 }
 
 impl WrittenCluster {
-    fn access(self, place: &Place) -> Result<Access, Diagnostic> {
+    /// Returns what the cluster takes, if that is said, and tells what is wrong with it.
+    fn accepted(&self, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Vec<Range>> {
+        let place = place.key("acceptedNetworks");
+        mesh::accepted(self.accepted_networks.as_ref()?, &place, told)
+    }
+
+    /// Returns how the cluster is reached; nothing where the entry is about something else.
+    fn access(self, place: &Place) -> Result<Option<Access>, Diagnostic> {
         match self {
             Self {
                 kubeconfig: None,
                 context: None,
+                in_cluster: None,
+                accepted_networks: Some(_),
+            } => Ok(None),
+            Self {
+                kubeconfig: None,
+                context: None,
                 in_cluster: Some(true),
-            } => Ok(Access::InCluster),
+                ..
+            } => Ok(Some(Access::InCluster)),
             Self {
                 in_cluster: Some(true),
                 ..
@@ -310,10 +345,10 @@ impl WrittenCluster {
                 kubeconfig,
                 context,
                 ..
-            } => Ok(Access::Kubeconfig {
+            } => Ok(Some(Access::Kubeconfig {
                 path: kubeconfig,
                 context,
-            }),
+            })),
         }
     }
 }
@@ -355,7 +390,7 @@ fn example() -> Value {
         "expectations": "clusters/expectations.yaml",
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
-            "west": { "inCluster": true },
+            "west": { "inCluster": true, "acceptedNetworks": ["10.0.0.0/8"] },
         },
         "limits": {
             "nodes": 500,

@@ -1,15 +1,16 @@
 //! Fleets: all clusters of all meshes with their rosters, who is linked to whom, who ranks first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::mesh::{Entry, Mesh};
+use crate::mesh::{Entry, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
-use crate::roster::{Roster, roster};
-use crate::snapshot::{Node, Snapshot};
-use crate::wireguard::PublicKey;
+use crate::roster::{Origin, Roster, Speaker, roster};
+use crate::snapshot::{AddressKind, Node, Snapshot};
+use crate::wireguard::{Endpoint, PublicKey};
 
 /// Everything that is planned together.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Fleet<'a> {
     clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
     /// Usable keys that more than one node of the fleet claims, and who does.
     contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
+    /// What clusters take from others, whatever their meshes say.
+    accepted: Option<&'a BTreeMap<ClusterName, Vec<Range>>>,
 }
 
 /// One cluster in one mesh.
@@ -119,12 +122,26 @@ impl<'a> Fleet<'a> {
             members,
             clusters,
             contested,
+            accepted: None,
         }
+    }
+
+    /// Returns the fleet with what its clusters take from others, beside what their meshes say.
+    #[must_use]
+    pub fn accepting(self, accepted: &'a BTreeMap<ClusterName, Vec<Range>>) -> Self {
+        let accepted = Some(accepted);
+        Self { accepted, ..self }
     }
 
     /// Returns every cluster in every mesh, in order of rank.
     pub fn members(&self) -> &[Member<'a>] {
         &self.members
+    }
+
+    /// Returns the place of a member among [`Fleet::members`].
+    pub fn position(&self, member: &Member) -> Option<usize> {
+        let rank = |it: &Member<'a>| it.rank;
+        self.members.binary_search_by_key(&member.rank, rank).ok()
     }
 
     /// Returns every cluster, by name; each is a target.
@@ -159,6 +176,14 @@ impl<'a> Fleet<'a> {
             })
     }
 
+    /// Returns the lists in which everything must lie that a cluster takes from others by this
+    /// membership; without one it takes everything.
+    pub fn accepted(&self, own: &Member<'a>) -> impl Iterator<Item = &'a [Range]> {
+        let of_mesh = own.entry.accepted.as_deref();
+        let of_config = self.accepted.and_then(|it| it.get(&own.entry.name));
+        of_mesh.into_iter().chain(of_config.map(Vec::as_slice))
+    }
+
     /// Returns who claims `key`, if more than one node of the fleet does.
     pub fn claimants(&self, key: &PublicKey) -> &[Claimant<'a>] {
         self.contested.get(key).map_or(&[], Vec::as_slice)
@@ -177,12 +202,20 @@ impl<'a> Fleet<'a> {
     pub fn family(&self, target: &ClusterName) -> Option<Family> {
         let member = self.memberships(target).next()?;
         let ranges = member.entry.networks.all();
-        let declared: BTreeSet<Family> = ranges.iter().map(|it| it.cidr.family()).collect();
         member
             .roster
             .internal_family
-            .filter(|family| declared.contains(family))
+            .filter(|family| self.families(target).contains(family))
             .or_else(|| Some(ranges.first()?.cidr.family()))
+    }
+
+    /// Returns the families of what a cluster declares. Where there are two, its nodes say which of
+    /// them its Kilo routes.
+    pub fn families(&self, cluster: &ClusterName) -> BTreeSet<Family> {
+        let member = self.memberships(cluster).next();
+        let ranges = member.map(|member| member.entry.networks.all());
+        let ranges = ranges.into_iter().flatten();
+        ranges.map(|range| range.cidr.family()).collect()
     }
 }
 
@@ -262,6 +295,43 @@ impl<'a> Member<'a> {
         let nodes = &self.file.snapshot.nodes;
         let index = nodes.binary_search_by(|node| node.name.as_str().cmp(name));
         nodes.get(index.ok()?)
+    }
+
+    /// Returns where the snapshot has a node of that name, if it does.
+    pub fn node_place(&self, name: &str) -> Option<Place> {
+        let node = self.node(name)?;
+        Some(Snapshot::place(&self.file.source, node.position))
+    }
+
+    /// Returns a node of its snapshot by its place in it, and where that is.
+    pub fn node_at(&self, index: usize) -> Option<(&'a Node, Place)> {
+        let node = self.file.snapshot.nodes.get(index)?;
+        Some((node, Snapshot::place(&self.file.source, node.position)))
+    }
+
+    /// Returns where the snapshot has the endpoint of a speaker.
+    pub fn endpoint_place(&self, speaker: &Speaker) -> Place {
+        let node = &speaker.place;
+        let address = speaker.endpoint.as_ref().and_then(Endpoint::address);
+        let reported = |kind| {
+            let addresses = node.key("addresses");
+            let listed = self.node(speaker.leader.as_str()).map(|it| &it.addresses);
+            let mut listed = listed.into_iter().flatten();
+            let index = listed.position(|it| {
+                let read: Option<IpAddr> = it.address.parse().ok();
+                it.kind == kind && read.map(|it| it.to_canonical()) == address
+            });
+            match index {
+                Some(index) => addresses.index(index).key("address"),
+                None => addresses,
+            }
+        };
+        match speaker.origin {
+            Some(Origin::Annotation(key)) => node.key("annotations").key(key),
+            Some(Origin::ExternalIP) => reported(AddressKind::ExternalIP),
+            Some(Origin::InternalIP) => reported(AddressKind::InternalIP),
+            None => node.clone(),
+        }
     }
 
     /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.

@@ -16,7 +16,9 @@ use crate::schema;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
+mod accepted;
 mod across;
+mod anchor;
 mod entry;
 mod gate;
 mod networks;
@@ -27,6 +29,8 @@ mod secret_key_ref;
 mod selector;
 mod topology;
 
+pub use accepted::accepted;
+pub use anchor::{Anchor, Named};
 pub use secret_key_ref::SecretKeyRef;
 
 pub(crate) use raw::Selector as WrittenSelector;
@@ -110,6 +114,10 @@ pub struct Entry {
     pub endpoint_from: Vec<EndpointSource>,
     /// DNS suffixes under which an endpoint may be a name: lowercase, without a leading dot.
     pub endpoint_domains: Vec<String>,
+    /// What it takes from others: only what lies in one of these. None for everything.
+    pub accepted: Option<Vec<Range>>,
+    /// Who carries the ranges that belong to the cluster as a whole.
+    pub anchors: Vec<Anchor>,
     /// The entry.
     pub place: Place,
 }
@@ -136,7 +144,7 @@ pub enum Networks {
 }
 
 /// A declared range, and where it was declared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Range {
     /// The addresses.
     pub cidr: Cidr,
@@ -338,7 +346,7 @@ apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: prod, labels: {} }
 spec:
-  topology: { mode: Links, links: [[a, b], [b, c]] }
+  topology: { mode: Links, links: [[a, b], [b, c], [c, d]] }
   clusters:
     - name: a
       podCIDRs: [10.4.0.0/16, fd00:4::/48]
@@ -346,6 +354,7 @@ spec:
       nodeSelector: { matchLabels: { a: b }, matchExpressions: [{ key: c, operator: In, values: [d] }] }
     - { name: b, allowedNetworks: [10.8.0.0/14], endpointFrom: [Kilo], granularity: Full }
     - { name: c, allowedNetworks: [10.12.0.0/16], wireguardPort: 5, endpointDomains: [x.org] }
+    - { name: d, allowedNetworks: [10.13.0.0/16], acceptedNetworks: [10.0.0.0/8], anchors: [{ ranges: [10.13.0.0/16], nodes: [n], count: 2 }] }
 status: {}
 ";
 

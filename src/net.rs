@@ -8,8 +8,10 @@ use ipnet::IpNet;
 use thiserror::Error;
 
 mod cover;
+mod nest;
 
 pub use cover::Cover;
+pub use nest::Nest;
 
 /// An address range in canonical form: host bits are zero, never IPv4-mapped.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -80,6 +82,19 @@ impl Cidr {
     pub fn widened(self, length: u8) -> Option<Self> {
         let wider = IpNet::new(self.first(), length).ok()?;
         (length <= self.prefix_length()).then_some(Self(wider.trunc()))
+    }
+
+    /// Returns its parts that have so many more leading bits in common, in order; none where that
+    /// would be narrower than an address.
+    pub fn parts(self, bits: u8) -> Vec<Self> {
+        let length = self.prefix_length().saturating_add(bits);
+        let parts = self.0.subnets(length).into_iter().flatten();
+        parts.map(Self).collect()
+    }
+
+    /// Returns by how many bits the range could be narrowed.
+    pub fn host_bits(self) -> u8 {
+        self.0.max_prefix_len() - self.0.prefix_len()
     }
 
     /// Returns whether every address of `inner` is in this range.
@@ -257,6 +272,27 @@ mod tests {
         insta::assert_snapshot!(error("10.0.0.0/33"), @"`33` is not a prefix length from 0 to 32");
         insta::assert_snapshot!(error("10.0.0.0/+8"), @"`+8` is not a prefix length from 0 to 32");
         insta::assert_snapshot!(error("::ffff:10.0.0.0/104"), @"`::ffff:10.0.0.0/104` is an IPv4-mapped IPv6 range; write it as IPv4");
+    }
+
+    #[test]
+    fn a_range_has_equal_parts() {
+        let parts = |text: &str, bits| -> Vec<String> {
+            let parts = cidr(text).parts(bits).into_iter();
+            parts.map(|it| it.to_string()).collect()
+        };
+        assert_eq!(parts("10.0.0.0/16", 0), ["10.0.0.0/16"]);
+        assert_eq!(
+            parts("10.0.0.0/16", 2),
+            [
+                "10.0.0.0/18",
+                "10.0.64.0/18",
+                "10.0.128.0/18",
+                "10.0.192.0/18"
+            ]
+        );
+        assert_eq!(parts("fd00::/127", 1), ["fd00::/128", "fd00::1/128"]);
+        assert_eq!(parts("10.0.0.0/31", 2), [""; 0]);
+        assert_eq!(cidr("10.0.0.0/31").host_bits(), 1);
     }
 
     #[test]

@@ -19,9 +19,11 @@ use self::survey::{Candidate, Draft, Survey};
 mod check;
 mod claims;
 mod contradiction;
+mod home;
 mod reason;
 mod survey;
 
+pub use home::Home;
 pub use reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
 
 /// One cluster in one mesh, as its snapshot bears out what the mesh says.
@@ -33,6 +35,9 @@ pub struct Roster {
     pub speakers: Vec<Speaker>,
     /// Nodes whose ranges are given: they pass every check that applies to them.
     pub usable: BTreeSet<String>,
+    /// What nodes have of their own: of those that are usable, and of those that only the mesh does
+    /// not select.
+    pub homes: Vec<Home>,
     /// Ranges of the cluster as a whole, which one speaker carries for all.
     pub shared: Vec<Cidr>,
     /// Nodes that are not given to anyone, in order of name.
@@ -60,6 +65,8 @@ pub struct Speaker {
     pub endpoint: Option<Endpoint>,
     /// Where that was found.
     pub origin: Option<Origin>,
+    /// How many nodes it speaks for.
+    pub nodes: usize,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.

@@ -252,6 +252,16 @@ fn split_host_port(text: &str) -> Result<(&str, &str), EndpointError> {
     Ok((host, port))
 }
 
+impl Endpoint {
+    /// Returns the address, if it is not behind a name.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self.host {
+            Host::Ip(address) => Some(address),
+            Host::Dns(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match &self.host {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kilo::peer::Peer;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{Block, CutOff, Plan, Target};
+use crate::plan::{Block, Plan, Target};
 
 /// Where a Peer is: its block, and its place in that.
 type At = (usize, usize);
@@ -15,8 +15,8 @@ type At = (usize, usize);
 pub(super) struct Index<'a> {
     names: BTreeMap<&'a str, Vec<At>>,
     keys: BTreeMap<&'a [u8; 32], Vec<At>>,
-    /// How many Peers targets do not get because others have their keys, by target and source.
-    outranked: BTreeMap<(&'a str, &'a str), usize>,
+    /// Of how many nodes targets get no Peer for what nodes claim, by target and source.
+    of_claims: BTreeMap<(&'a str, &'a str), usize>,
 }
 
 /// What one target gets.
@@ -48,14 +48,10 @@ impl<'a> Index<'a> {
             }
         }
         for cut in &plan.cuts {
-            let by_key = match cut.what {
-                CutOff::OwnKey { kept, .. } => !kept,
-                CutOff::SharedKey { .. } => true,
-                _ => false,
-            };
-            if by_key {
+            let nodes = cut.what.nodes_of_claims();
+            if 0 < nodes {
                 let pair = (cut.target.as_str(), cut.source.as_str());
-                *index.outranked.entry(pair).or_default() += 1;
+                *index.of_claims.entry(pair).or_default() += nodes;
             }
         }
         index
@@ -110,10 +106,10 @@ impl<'a> Given<'a> {
         self.sources.get(source).copied()
     }
 
-    /// Returns how many Peers of a source the target does not get because others have their keys.
-    pub(super) fn outranked(&self, source: &str) -> usize {
+    /// Returns of how many nodes of a source the target gets no Peer for what nodes claim.
+    pub(super) fn of_claims(&self, source: &str) -> usize {
         let pair = (self.target.as_str(), source);
-        self.index.outranked.get(&pair).copied().unwrap_or(0)
+        self.index.of_claims.get(&pair).copied().unwrap_or(0)
     }
 
     fn first(&self, all: &[At]) -> Option<Planned<'a>> {

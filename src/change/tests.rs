@@ -137,18 +137,52 @@ fn copied_keys_excuse_as_many_peers_as_they_cost() {
     plan.cuts.push(Cut {
         target: "east".parse().unwrap(),
         source: "west".parse().unwrap(),
-        what: CutOff::SharedKey {
+        what: Arc::new(CutOff::SharedKey {
             node: "a".parse().unwrap(),
+            nodes: 1,
             place: place.clone(),
             keeper: "north".parse().unwrap(),
             keeper_node: "b".parse().unwrap(),
             keeper_place: place,
-        },
+        }),
     });
     let lost = |lines: &[&str]| losses(&plan, &[file("east/m--west.yaml", lines)], &same());
     assert_eq!(lost(&["a A 10.1.0.0/24"]), Vec::<String>::new());
     let two = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
     assert_eq!(lost(&two), ["east loses 2 of west"]);
+}
+
+#[test]
+fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
+    let mut plan = plan(&[]);
+    let empty = |plan: &Plan| losses(plan, &[], &BTreeSet::new());
+    assert_eq!(empty(&plan), ["east is empty"]);
+    let cut = |target: &str, peers| Cut {
+        target: target.parse().unwrap(),
+        source: "west".parse().unwrap(),
+        what: Arc::new(CutOff::Rangeless {
+            peers,
+            nodes: peers,
+        }),
+    };
+    plan.cuts.push(cut("north", 1));
+    assert_eq!(empty(&plan), ["east is empty"]);
+    plan.cuts.push(cut("east", 1));
+    assert_eq!(empty(&plan), Vec::<String>::new());
+}
+
+#[test]
+fn claims_of_who_speaks_for_whom_excuse_every_node() {
+    let mut plan = plan(&[]);
+    plan.cuts.push(Cut {
+        target: "east".parse().unwrap(),
+        source: "west".parse().unwrap(),
+        what: Arc::new(CutOff::Rangeless { peers: 1, nodes: 2 }),
+    });
+    let lost = |lines: &[&str]| losses(&plan, &[file("east/m--west.yaml", lines)], &same());
+    let three = ["a A 10.1.0.0/24", "b B 10.1.1.0/24", "c C 10.1.2.0/24"];
+    assert_eq!(lost(&three[..2]), Vec::<String>::new());
+    assert_eq!(lost(&three), ["east loses 3 of west"]);
 }
 
 #[test]

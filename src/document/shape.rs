@@ -118,8 +118,9 @@ fn choice(schema: &Value) -> Option<Vec<&str>> {
     if let Some(Value::Array(branches)) = schema.get("oneOf") {
         return Some(branches.iter().filter_map(choice).flatten().collect());
     }
-    let listed = schema.get("enum")?;
-    Some(texts(Some(listed)))
+    // Of numbers, the bounds are looked at here, and which of them by the gate.
+    let listed = texts(schema.get("enum"));
+    (!listed.is_empty()).then_some(listed)
 }
 
 fn texts(list: Option<&Value>) -> Vec<&str> {

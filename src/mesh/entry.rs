@@ -9,12 +9,14 @@ use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
+use super::accepted::accepted;
+use super::anchor;
 use super::gate::name_or_told;
 use super::networks::{self, Declared};
 use super::raw::Cluster;
 use super::{
-    DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
-    SecretKeyRef, selector,
+    Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
+    Range, SecretKeyRef, selector,
 };
 
 /// An entry of which some parts may be wrong; those are told already and absent.
@@ -33,6 +35,9 @@ pub(super) struct Draft {
     topology_label: Option<String>,
     endpoint_from: Option<Vec<EndpointSource>>,
     endpoint_domains: Option<Vec<String>>,
+    /// None of them where nothing is written: what is written is never an empty list.
+    accepted: Option<Vec<Range>>,
+    anchors: Option<Vec<Anchor>>,
 }
 
 /// Returns what can be made of an entry, and tells what is wrong with it.
@@ -40,6 +45,12 @@ pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Diagnostic>) 
     let parsed = cluster.name.parse();
     let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);
     let declared = networks::declared(&cluster, &place, told);
+    let accepted = match &cluster.accepted_networks {
+        Some(texts) => accepted(texts, &place.key("acceptedNetworks"), told),
+        None => Some(Vec::new()),
+    };
+    let written = cluster.anchors.unwrap_or_default();
+    let anchors = anchor::anchors(written, &declared, &place.key("anchors"), told);
     Draft {
         name,
         local: cluster.local.unwrap_or(false),
@@ -62,6 +73,8 @@ pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Diagnostic>) 
         topology_label: topology_label(cluster.topology_label, &place, told),
         endpoint_from: endpoint_from(cluster.endpoint_from, &place, told),
         endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, told),
+        accepted,
+        anchors,
         text: cluster.name,
         place,
     }
@@ -82,6 +95,8 @@ impl Draft {
             topology_label: self.topology_label?,
             endpoint_from: self.endpoint_from?,
             endpoint_domains: self.endpoint_domains?,
+            accepted: Some(self.accepted?).filter(|it| !it.is_empty()),
+            anchors: self.anchors?,
             place: self.place,
         })
     }

@@ -225,7 +225,7 @@ spec:
   clusters:
     - { name: no, podCidrs: [10.4.0.0/16], wireguardPort: 0 }
     - { name: b, allowedNetworks: 10.0.0.0/8, persistentKeepalive: 65536, local: yes }
-    - { name: c, acceptedNetworks: [], kubeconfigSecretRef: { name: '' } }
+    - { name: c, exports: [], acceptedNetworks: [], kubeconfigSecretRef: { name: '' } }
 "), @r#"
         error[unknown-field]: unknown field `nmae`
           4:13 | nmae
@@ -255,13 +255,15 @@ spec:
           10:68 | 65536
         error[wrong-type]: `local` must be `true` or `false`, not `yes`
           10:82 | yes
-        error[unknown-field]: unknown field `acceptedNetworks`
-          11:18 | acceptedNetworks
-          help: known here: `additionalCIDRs`, `allowedNetworks`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
+        error[unknown-field]: unknown field `exports`
+          11:18 | exports
+          help: known here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
+        error[wrong-length]: `acceptedNetworks` needs at least 1 item, not 0
+          11:49 | []
         error[wrong-length]: `name` must not be empty
-          11:69 | ''
+          11:82 | ''
         error[missing-field]: `key` is missing in `kubeconfigSecretRef`
-          11:40 | kubeconfigSecretRef
+          11:53 | kubeconfigSecretRef
         "#);
     }
 

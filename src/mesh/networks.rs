@@ -1,7 +1,7 @@
 //! Networks: the ranges that a cluster declares, in one of the two forms.
 
 use crate::diagnostic::{Diagnostic, Quoted, escaped};
-use crate::net::Interface;
+use crate::net::{CidrError, Interface};
 use crate::place::Place;
 
 use super::raw::Cluster;
@@ -116,15 +116,9 @@ fn mixed(name: &Quoted, field: &str, place: &Place) -> Diagnostic {
         .help("`allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`")
 }
 
+/// Returns a range that a cluster can call its own.
 fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> {
-    let interface: Interface = match text.parse() {
-        Ok(interface) => interface,
-        Err(error) => {
-            let reason = escaped(&format!("not a range: {error}"), 240);
-            told.push(Diagnostic::error("invalid-range", reason).at(place, ""));
-            return None;
-        }
-    };
+    let interface = interface(text, &place, told)?;
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
         let family = cidr.family();
@@ -136,6 +130,28 @@ fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> 
         );
         return None;
     }
+    Some(masked(text, interface, place, told))
+}
+
+/// Returns a range of any addresses, be it all that there are.
+pub(super) fn any_range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> {
+    let interface = interface(text, &place, told)?;
+    Some(masked(text, interface, place, told))
+}
+
+fn interface(text: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Interface> {
+    let parsed = text.parse();
+    parsed
+        .map_err(|error: CidrError| {
+            let reason = escaped(&format!("not a range: {error}"), 240);
+            told.push(Diagnostic::error("invalid-range", reason).at(place.clone(), ""));
+        })
+        .ok()
+}
+
+/// Drops host bits, and tells that.
+fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Diagnostic>) -> Range {
+    let cidr = interface.network;
     if !interface.is_network() {
         let message = format!("{} has host bits set and is read as {cidr}", Quoted(text));
         let help = format!("write `{cidr}`");
@@ -145,7 +161,7 @@ fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> 
                 .help(help),
         );
     }
-    Some(Range { cidr, place })
+    Range { cidr, place }
 }
 
 #[cfg(test)]

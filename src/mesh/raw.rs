@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::granularity::Granularity;
 use crate::schema::pattern;
 
+use super::anchor::COUNTS;
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource};
 
 /// Clusters that are joined with Kilo: every cluster gets a Peer for every segment of every other
@@ -209,6 +210,44 @@ pub(super) struct Cluster {
     /// The DNS names under which a node's endpoint may be a name; none by default.
     #[schemars(inner(regex(pattern = pattern::suffix())), example = ["nodes.example.org"])]
     pub(super) endpoint_domains: Option<Vec<String>>,
+    /// What this cluster takes from the others: a range of a Peer that does not lie wholly in one of
+    /// these is left out here. Everything by default, and then the field is not there: an empty list
+    /// would be a cluster that sees nobody, which a topology says better. Where the config has
+    /// `acceptedNetworks` for the cluster too, both must hold.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
+    pub(super) accepted_networks: Option<Vec<String>>,
+    /// Which nodes carry what belongs to the cluster as a whole; by default the first by name that
+    /// has an endpoint carries all of it.
+    pub(super) anchors: Option<Vec<Anchor>>,
+}
+
+/// Who carries some of the ranges that belong to a cluster as a whole: `serviceCIDR` and
+/// `additionalCIDRs`, or what `allowedNetworks` holds beside the nodes' own.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Anchor {
+    /// The ranges, as they are declared; by default all that no other anchor names.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
+    pub(super) ranges: Option<Vec<String>>,
+    /// The nodes that are to carry them, the best first. One that is not there, or cannot be
+    /// dialled, is passed over; after them come the others by name.
+    #[schemars(
+        length(min = 1),
+        inner(length(min = 1)),
+        extend("uniqueItems" = true),
+        example = ["gateway-1", "gateway-2"]
+    )]
+    pub(super) nodes: Option<Vec<String>>,
+    /// Over how many nodes each range is spread, in as many equal parts: a power of two, 1 by
+    /// default. Where fewer nodes can carry it, it is spread over as many as can.
+    #[schemars(range(min = 1, max = 256), extend("enum" = counts(), "default" = 1))]
+    pub(super) count: Option<u16>,
+}
+
+/// Returns what `count` may be; like any field, it may be empty.
+fn counts() -> Vec<Option<u16>> {
+    let counts = COUNTS.into_iter().map(Some);
+    counts.chain([None]).collect()
 }
 
 /// A key of a Secret in the namespace of the mesh.

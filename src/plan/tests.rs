@@ -1,5 +1,6 @@
 //! What each target gets, and what is cut for its sake: whole meshes, as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -41,18 +42,26 @@ fn told_of(meshes: &str, clusters: &[Cluster]) -> String {
     let source = Source::parse("mesh.yaml", meshes).unwrap();
     let reading = mesh::read(&[source]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = clusters
-        .iter()
-        .map(|(name, _, nodes)| {
-            let cluster: ClusterName = name.parse().unwrap();
-            let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
-            let snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
-            let source = Arc::from(format!("{name}.json"));
-            (cluster, SnapshotFile { snapshot, source })
-        })
-        .collect();
+    let snapshots = snapshots(clusters);
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
-    let plan = plan(&fleet).unwrap();
+    planned(&fleet)
+}
+
+/// Returns the snapshots of clusters.
+fn snapshots(clusters: &[Cluster]) -> BTreeMap<ClusterName, SnapshotFile> {
+    let snapshots = clusters.iter().map(|(name, _, nodes)| {
+        let cluster: ClusterName = name.parse().unwrap();
+        let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
+        let snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
+        let source = Arc::from(format!("{name}.json"));
+        (cluster, SnapshotFile { snapshot, source })
+    });
+    snapshots.collect()
+}
+
+/// Returns what each target of a fleet gets, and what is cut.
+fn planned(fleet: &Fleet) -> String {
+    let plan = plan(fleet).unwrap();
     let mut text = String::new();
     for target in &plan.targets {
         let _ = writeln!(text, "{}:", target.cluster);
@@ -67,24 +76,74 @@ fn told_of(meshes: &str, clusters: &[Cluster]) -> String {
         what,
     } in &plan.cuts
     {
-        let what = match what {
-            CutOff::OwnKey {
-                node, own, kept, ..
-            } => format!("OwnKey {node} {own} kept={kept}"),
-            CutOff::SharedKey {
-                node,
-                keeper,
-                keeper_node,
-                ..
-            } => {
-                format!("SharedKey {node} {keeper}/{keeper_node}")
-            }
-            other => format!("{other:?}"),
-        };
+        let what = cut_off(what);
         let _ = writeln!(text, "{source} in {target}: {what}");
     }
     text
 }
+
+/// Returns what is cut, in short.
+fn cut_off(what: &CutOff) -> String {
+    let ranges = |ranges: &Ranges| {
+        let cidrs: Vec<String> = ranges.cidrs.iter().map(ToString::to_string).collect();
+        cidrs.join(" ")
+    };
+    match what {
+        CutOff::OwnKey {
+            node, own, kept, ..
+        } => format!("OwnKey {node} {own} kept={kept}"),
+        CutOff::SharedKey {
+            node,
+            keeper,
+            keeper_node,
+            ..
+        } => {
+            format!("SharedKey {node} {keeper}/{keeper_node}")
+        }
+        CutOff::LoopingPeer(it) => {
+            let (node, address, range) = (&it.node, it.endpoint.address, it.range);
+            format!("LoopingPeer {node} {address} in {range} of {}", it.owner)
+        }
+        CutOff::LoopingRanges(it) => {
+            let (ranges, node, address) = (ranges(&it.ranges), &it.node, it.endpoint.address);
+            let (cluster, endpoints, kept) = (&it.cluster, it.endpoints, it.kept);
+            format!(
+                "LoopingRanges {ranges}: {address} of {cluster}/{node} x{endpoints} kept={kept}"
+            )
+        }
+        CutOff::Captured(it) => {
+            let (ranges, own, node) = (ranges(&it.ranges), it.own, &it.node);
+            format!(
+                "Captured {ranges}: {own:?} of {node} x{} kept={}",
+                it.nodes, it.kept
+            )
+        }
+        CutOff::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
+        CutOff::UnknownAnchor(it) => {
+            format!(
+                "UnknownAnchor {} there={}",
+                it.node,
+                it.node_place.is_some()
+            )
+        }
+        CutOff::FewerAnchors(it) => {
+            let FewerAnchors {
+                range,
+                wanted,
+                got,
+                is_narrow,
+                ..
+            } = it;
+            format!("FewerAnchors {range} {got}/{wanted} narrow={is_narrow}")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+mod accepted;
+mod anchors;
+mod hijack;
+mod loops;
 
 #[test]
 fn everyone_sees_everyone_in_a_full_mesh() {
@@ -163,7 +222,7 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
         "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A",
         "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B",
     );
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @r"
+    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @"
     u:
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
@@ -171,8 +230,8 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
     w:
       m--u--a 10.1.1.0/24 10.201.0.1/32
       m--v--b 10.2.1.0/24 10.202.0.1/32
-    v in u: NoInitiator { peers: 1 }
-    u in v: NoInitiator { peers: 1 }
+    v in u: NoInitiator { peers: 1, nodes: 1 }
+    u in v: NoInitiator { peers: 1, nodes: 1 }
     ");
 }
 

@@ -12,6 +12,7 @@ use super::reach::{Parcel, Reach, Verdict};
 use super::trace::{Class, Trace};
 use crate::kilo::node::annotation;
 use crate::mesh::{EndpointSource, Mesh, Networks, Range};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::{Host, PublicKey};
@@ -110,37 +111,63 @@ pub struct SinglePoint {
 /// What fails together: the verdict, where it is decided, and by what.
 type Cause = (&'static str, usize, usize, Option<(Tunnel, Cidr)>);
 
-/// Which clusters a mesh links.
-pub fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
-    meshes.iter().any(|mesh| {
+/// What is asked of a fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Which clusters are linked, and what they take from each other.
+    pub meshes: &'a [Mesh],
+    /// What clusters take from others, whatever their meshes say.
+    pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns the lists in which everything must lie that `site` takes by a mesh.
+    fn accepted(self, mesh: Option<&'a Mesh>, site: Option<&Site>) -> Vec<&'a [Range]> {
+        let Some(site) = site else {
+            return Vec::new();
+        };
+        let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
+        let entry = entries.find(|it| it.name == *site.cluster);
+        let of_mesh = entry.and_then(|entry| entry.accepted.as_deref());
+        let of_config = self.accepted.get(site.cluster).map(Vec::as_slice);
+        of_mesh.into_iter().chain(of_config).collect()
+    }
+}
+
+/// Returns the mesh that links two clusters, the first one.
+fn link<'m>(meshes: &'m [Mesh], one: &Site, other: &Site) -> Option<&'m Mesh> {
+    meshes.iter().find(|mesh| {
         let has = |site: &Site| mesh.entries.iter().any(|it| it.name == *site.cluster);
         has(one) && has(other) && mesh.topology.links(one.cluster, other.cluster)
     })
 }
 
-/// Which clusters are linked, by their numbers.
-struct Links(Vec<Vec<bool>>);
+/// Returns whether a mesh links two clusters.
+pub(super) fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
+    link(meshes, one, other).is_some()
+}
 
-impl Links {
-    fn of(fabric: &Fabric, meshes: &[Mesh]) -> Self {
+/// The meshes that link clusters, by the numbers of both.
+struct Links<'a>(Vec<Vec<Option<&'a Mesh>>>);
+
+impl<'a> Links<'a> {
+    fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
         let row = |one: &Site| {
             let others = fabric.sites.iter();
-            let links = others.map(|other| are_linked(meshes, one, other));
-            links.collect()
+            others.map(|other| link(asked.meshes, one, other)).collect()
         };
         Self(fabric.sites.iter().map(row).collect())
     }
 
-    fn have(&self, one: usize, other: usize) -> bool {
-        let row = self.0.get(one);
-        row.and_then(|it| it.get(other)).copied().unwrap_or(false)
+    fn between(&self, one: usize, other: usize) -> Option<&'a Mesh> {
+        *self.0.get(one)?.get(other)?
     }
 }
 
 /// Verifies all clusters.
-pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
+pub fn verify(reach: &Reach, asked: Asked) -> Verification {
     let fabric = reach.fabric;
-    let links = Links::of(fabric, meshes);
+    let links = Links::of(fabric, asked);
     let promises: Vec<Promises> = (0..fabric.sites.len())
         .map(|site| Promises::of(fabric, site))
         .collect();
@@ -152,7 +179,8 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
     let mut failures: BTreeMap<Cause, Failure> = BTreeMap::new();
     for from in 0..fabric.sites.len() {
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {
-            let is_linked = links.have(from, to);
+            let link = links.between(from, to);
+            let is_linked = link.is_some();
             let (Some(sends), Some(receives)) = (promises.get(from), promises.get(to)) else {
                 continue;
             };
@@ -163,6 +191,7 @@ pub fn verify(reach: &Reach, meshes: &[Mesh]) -> Verification {
                 is_linked,
                 sends,
                 receives,
+                takes: [from, to].map(|it| asked.accepted(link, fabric.site(it))),
                 dialled: &dialled,
                 tallies: BTreeMap::new(),
             };
@@ -344,6 +373,8 @@ struct Judge<'j, 'a> {
     is_linked: bool,
     sends: &'j Promises,
     receives: &'j Promises,
+    /// What the one that sends takes, and what the one that receives does.
+    takes: [Vec<&'j [Range]>; 2],
     dialled: &'j BTreeSet<IpAddr>,
     tallies: BTreeMap<(Class, Class), Tally>,
 }
@@ -358,12 +389,19 @@ impl Judge<'_, '_> {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
-        let promising = |parcels: &[Parcel], promises: &Promises| -> Vec<Parcel> {
-            let promised = |parcel: &&Parcel| is_promise && promises.include(parcel, self.dialled);
-            parcels.iter().filter(promised).copied().collect()
+        let [sender, receiver] = &self.takes;
+        let promising = |parcels: &[Parcel], promises: &Promises, (number, takes)| {
+            let promised = |parcel: &&Parcel| {
+                is_promise
+                    && promises.include(parcel, self.dialled)
+                    && is_accepted(self.fabric.site(number), parcel, takes)
+            };
+            let promised = parcels.iter().filter(promised);
+            promised.copied().collect::<Vec<Parcel>>()
         };
-        let senders = promising(&verdict.senders, self.sends);
-        let receivers = promising(&verdict.receivers, self.receives);
+        // Answers need the way back, so each must take what the other has.
+        let senders = promising(&verdict.senders, self.sends, (self.from, receiver));
+        let receivers = promising(&verdict.receivers, self.receives, (self.to, sender));
         let promised = count(&senders).saturating_mul(count(&receivers));
         let others = verdict.pairs().saturating_sub(promised);
         let failing = verdict.failure();
@@ -454,6 +492,25 @@ impl Judge<'_, '_> {
     }
 }
 
+/// Returns whether the range with which a cluster would give an address away lies wholly in one entry
+/// of each list.
+fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool {
+    if lists.is_empty() {
+        return true;
+    }
+    let given = site.and_then(|site| {
+        let mut around = site.owned.around(parcel.span);
+        around.find_map(|slot| {
+            let (range, owners) = site.owned.get(slot)?;
+            owners.contains(&parcel.owner).then_some(range)
+        })
+    });
+    given.is_some_and(|given| {
+        let mut lists = lists.iter();
+        lists.all(|list| list.iter().any(|it| it.cidr.contains(given)))
+    })
+}
+
 fn count(parcels: &[Parcel]) -> u64 {
     u64::try_from(parcels.len()).unwrap_or(u64::MAX)
 }
@@ -523,7 +580,7 @@ fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<Leak> {
         let Some(home) = fabric.site(at.site).filter(|_| at.site != number) else {
             continue;
         };
-        if !links.have(number, at.site) {
+        if links.between(number, at.site).is_none() {
             // Whatever gets there is found among the pairs.
             continue;
         }
@@ -578,7 +635,7 @@ fn single_points(fabric: &Fabric, links: &Links) -> Vec<SinglePoint> {
             let [at] = fabric.holders(&share.translation.key) else {
                 continue;
             };
-            let is_other = at.site != number && links.have(number, at.site);
+            let is_other = at.site != number && links.between(number, at.site).is_some();
             let Some(home) = fabric.site(at.site).filter(|_| is_other) else {
                 continue;
             };

@@ -53,6 +53,12 @@ impl NodeChecks {
         }
     }
 
+    /// Returns where the node is dialled, if that is anywhere.
+    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
+        let (endpoint, _) = self.endpoint.as_ref().ok()?.as_ref()?;
+        Some(endpoint)
+    }
+
     /// Returns whether nothing that the node says is nonsense, be it declared or not: it has a pod
     /// CIDR and a key, and neither its `WireGuard` address nor its endpoint is malformed.
     pub(super) fn is_sound(&self) -> bool {

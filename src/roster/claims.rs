@@ -121,6 +121,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
             draft.lose_second_addresses(survey);
             Some(Speaker {
                 place: survey.candidates.get(draft.leader)?.place(),
+                nodes: draft.members.len().max(1),
                 leader: draft.name,
                 key: draft.key,
                 endpoint: draft.endpoint,

@@ -198,6 +198,7 @@ impl<'a> Survey<'a> {
         let contradictions = contradiction::contradictions(self.entry, self.candidates, voted);
         let dissenters = self.dissenters(granularity);
         let internal_family = self.internal_family();
+        let homes = self.homes();
         let shared = shared(&self.entry.networks, &speakers);
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
         let usable = usable.collect();
@@ -213,6 +214,7 @@ impl<'a> Survey<'a> {
         Roster {
             granularity,
             usable,
+            homes,
             shared,
             left_out: left_out.collect(),
             lost: self.lost,

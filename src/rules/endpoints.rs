@@ -8,11 +8,10 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
 use crate::place::Place;
 use crate::roster::{Origin, Speaker};
-use crate::snapshot::{AddressKind, Node};
-use crate::wireguard::{Endpoint, Host};
+use crate::snapshot::Node;
+use crate::wireguard::Endpoint;
 
 mod address;
-mod looping;
 mod network;
 mod port;
 
@@ -23,6 +22,8 @@ rules! {
     ROAMING_NODE = "roaming-node" Warning;
     NO_INITIATOR = "no-initiator" Warning;
     NO_ANCHOR = "no-anchor" Warning;
+    UNKNOWN_ANCHOR = "unknown-anchor" Warning;
+    FEWER_ANCHORS = "fewer-anchors" Warning;
     LOOPING_ENDPOINT = "looping-endpoint" Warning;
     UNANSWERED_PORT = "unanswered-port" Warning;
     UNDECLARED_PORT = "undeclared-port" Notice;
@@ -53,7 +54,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(dialled.iter().filter_map(port::finding));
     }
     findings.extend(network::findings(fleet, &members));
-    findings.extend(looping::findings(fleet, &members));
     super::once(findings)
 }
 
@@ -74,31 +74,12 @@ impl<'f> Dialled<'f> {
 
     /// Returns the address that is dialled, if it is not behind a name.
     fn address(&self) -> Option<IpAddr> {
-        match self.endpoint.host {
-            Host::Ip(address) => Some(address),
-            Host::Dns(_) => None,
-        }
+        self.endpoint.address()
     }
 
     /// Returns where the snapshot has the endpoint.
     fn place(&self) -> Place {
-        let node = &self.speaker.place;
-        let reported = |kind| {
-            let addresses = node.key("addresses");
-            let is_meant = |it: &&crate::snapshot::Address| {
-                let address: Option<IpAddr> = it.address.parse().ok();
-                it.kind == kind && address.map(|it| it.to_canonical()) == self.address()
-            };
-            match self.node.addresses.iter().position(|it| is_meant(&it)) {
-                Some(index) => addresses.index(index).key("address"),
-                None => addresses,
-            }
-        };
-        match self.origin {
-            Origin::Annotation(key) => node.key("annotations").key(key),
-            Origin::ExternalIP => reported(AddressKind::ExternalIP),
-            Origin::InternalIP => reported(AddressKind::InternalIP),
-        }
+        self.member.endpoint_place(self.speaker)
     }
 
     /// Returns where Kilo itself dials the node, and the annotation that says so.

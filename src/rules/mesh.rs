@@ -50,6 +50,7 @@ rules! {
     NO_MESH = "no-mesh" Error;
     OUT_OF_BOUNDS = "out-of-bounds" Error;
     OVERLAPPING_RANGES = "overlapping-ranges" Error;
+    REPEATED_ANCHOR = "repeated-anchor" Error;
     REPEATED_ENDPOINT_SOURCE = "repeated-endpoint-source" Error;
     SECOND_DOCUMENT = "second-document" Error;
     SELF_LINK = "self-link" Error;
@@ -58,6 +59,8 @@ rules! {
     SYNTAX_ERROR = "syntax-error" Error;
     TOO_LARGE = "too-large" Error;
     TOPOLOGY_MISMATCH = "topology-mismatch" Error;
+    UNDECLARED_ANCHOR_RANGE = "undeclared-anchor-range" Error;
+    UNEVEN_ANCHORS = "uneven-anchors" Error;
     UNKNOWN_CLUSTER = "unknown-cluster" Error;
     UNKNOWN_FIELD = "unknown-field" Error;
     UNKNOWN_RULE = "unknown-rule" Error;

@@ -1,32 +1,68 @@
 //! Words for what a plan cuts: what a target does not get, and why.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::Finding;
-use super::endpoints::{NO_ANCHOR, NO_INITIATOR};
+use super::endpoints::NO_INITIATOR;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
+use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
+use super::{Finding, listed};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
-use crate::plan::{Cut, CutOff, Plan};
+use crate::place::Place;
+use crate::plan::{Cut, CutOff, Plan, Ranges};
+
+mod anchors;
+mod captured;
+mod loops;
+
+/// One cut of a source, and the targets in which it is made.
+struct Alike<'p> {
+    cut: &'p Cut,
+    targets: Vec<&'p ClusterName>,
+}
+
+/// What is told, and of which targets.
+type Told<'p> = (Finding, Vec<&'p ClusterName>);
 
 /// Returns what there is to tell about the targets, alike cuts of many targets as one.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
-    let mut alike: BTreeMap<(Option<String>, String), (Finding, Vec<String>)> = BTreeMap::new();
-    for cut in &plan.cuts {
+    let mut told: BTreeMap<(Option<String>, String), Told> = BTreeMap::new();
+    for Alike { cut, targets } in alike(plan) {
         let finding = finding(cut);
         let key = (finding.subject(), finding.message.clone());
-        let entry = alike.entry(key).or_insert_with(|| (finding, Vec::new()));
-        entry.1.push(cut.target.to_string());
+        let entry = told.entry(key).or_insert_with(|| (finding, Vec::new()));
+        entry.1.extend(targets);
     }
-    alike
-        .into_values()
-        .map(|(mut finding, targets)| {
+    told.into_values()
+        .map(|(mut finding, mut targets)| {
+            targets.sort();
+            let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
             finding.message = format!("{} {}", finding.message, within(&targets));
             finding
         })
         .collect()
+}
+
+/// Returns the cuts that targets share, each once: words are made once for all of them.
+fn alike(plan: &Plan) -> Vec<Alike<'_>> {
+    let mut known: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut alike: Vec<Alike> = Vec::new();
+    for cut in &plan.cuts {
+        let at = *known
+            .entry(Arc::as_ptr(&cut.what).addr())
+            .or_insert(alike.len());
+        match alike.get_mut(at) {
+            Some(alike) => alike.targets.push(&cut.target),
+            None => alike.push(Alike {
+                cut,
+                targets: vec![&cut.target],
+            }),
+        }
+    }
+    alike
 }
 
 /// Says in which targets something is so: the first few, and how many more.
@@ -41,53 +77,62 @@ pub(super) fn within(targets: &[String]) -> String {
 
 fn finding(cut: &Cut) -> Finding {
     let source = &cut.source;
-    let (rule, node, message) = match &cut.what {
+    match &*cut.what {
         CutOff::OwnKey {
-            node, own, kept, ..
+            node,
+            place,
+            own,
+            own_place,
+            kept,
+            ..
         } => {
-            let message = own_key(own, *kept, source);
-            (&KEY_OF_TARGET_NODE, Some(node), message)
+            let finding = Finding::on_node(
+                &KEY_OF_TARGET_NODE,
+                source,
+                node.as_str(),
+                own_key(own, *kept, source),
+            );
+            finding.at(key(place), "").at(key(own_place), "")
         }
         CutOff::SharedKey {
             node,
+            place,
             keeper,
             keeper_node,
+            keeper_place,
             ..
         } => {
             let message = format!(
                 "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks first"
             );
-            (&KEY_IN_TWO_CLUSTERS, Some(node), message)
+            let finding = Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), message);
+            finding.at(key(place), "").at(key(keeper_place), "")
+        }
+        CutOff::LoopingPeer(peer) => loops::peer(source, peer),
+        CutOff::LoopingRanges(ranges) => loops::ranges(source, ranges),
+        CutOff::Captured(captured) => captured::finding(source, &cut.target, captured),
+        CutOff::NoAnchor { ranges } => anchors::none(source, ranges),
+        CutOff::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
+        CutOff::FewerAnchors(fewer) => anchors::fewer(source, fewer),
+        CutOff::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
+        CutOff::Rangeless { peers, .. } => {
+            let peers = count(*peers, "Peer");
+            let message = format!("{peers} left out: none of their ranges is left");
+            Finding::on_cluster(&RANGELESS_PEER, source, message)
+                .help("other findings about the same cluster say what became of the ranges")
         }
         CutOff::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
             let message = format!("{ranges} left out: not of the family that Kilo routes there");
-            (&UNROUTABLE_FAMILY, None, message)
+            Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
         }
-        CutOff::NoInitiator { peers } => {
+        CutOff::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
             let message =
                 format!("{peers} left out: neither side has an endpoint, so neither can dial");
-            (&NO_INITIATOR, None, message)
+            Finding::on_cluster(&NO_INITIATOR, source, message)
         }
-        CutOff::NoAnchor { ranges } => {
-            let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
-            let ranges = ranges.join(", ");
-            let message = format!("{ranges} left out: no segment that is left has an endpoint");
-            (&NO_ANCHOR, None, message)
-        }
-    };
-    let mut finding = match node {
-        Some(node) => Finding::on_node(rule, source, node.as_str(), message),
-        None => Finding::on_cluster(rule, source, message),
-    };
-    finding.labels = labels(&cut.what);
-    if matches!(cut.what, CutOff::NoAnchor { .. }) {
-        let help = "one segment carries such ranges for all, and only one that can be dialled: give a \
-             node an endpoint, or leave the ranges out of the mesh";
-        finding.help = Some(help.to_owned());
     }
-    finding
 }
 
 fn own_key(own: &str, kept: bool, source: &ClusterName) -> String {
@@ -100,25 +145,32 @@ fn own_key(own: &str, kept: bool, source: &ClusterName) -> String {
     format!("left out: same public key as the target's own node {own}")
 }
 
-fn labels(what: &CutOff) -> Vec<Label> {
-    let places = match what {
-        CutOff::OwnKey {
-            place, own_place, ..
-        } => vec![place, own_place],
-        CutOff::SharedKey {
-            place,
-            keeper_place,
-            ..
-        } => vec![place, keeper_place],
-        CutOff::Family { .. } | CutOff::NoInitiator { .. } | CutOff::NoAnchor { .. } => Vec::new(),
-    };
-    places
-        .into_iter()
-        .map(|place| Label {
-            place: place.key("annotations").key(annotation::KEY),
-            text: String::new(),
-        })
-        .collect()
+fn key(node: &Place) -> Place {
+    node.key("annotations").key(annotation::KEY)
+}
+
+fn unaccepted(source: &ClusterName, ranges: &Ranges, accepted: &Place) -> Finding {
+    let message = format!("{} left out: not accepted there", listed_ranges(ranges));
+    let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
+    add_declaration(&mut finding, ranges);
+    finding
+        .at(accepted.clone(), "not in this list")
+        .help("if they are wanted, let one entry of `acceptedNetworks` hold each of them whole")
+}
+
+/// Names the first few ranges.
+fn listed_ranges(ranges: &Ranges) -> String {
+    listed(ranges.cidrs.iter().map(ToString::to_string))
+}
+
+/// Points to the line that declares ranges.
+fn add_declaration(finding: &mut Finding, ranges: &Ranges) {
+    finding
+        .labels
+        .extend(ranges.declared.iter().map(|place| Label {
+            place: place.clone(),
+            text: "declared here".to_owned(),
+        }));
 }
 
 pub(super) fn count(number: usize, noun: &str) -> String {

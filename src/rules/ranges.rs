@@ -10,7 +10,6 @@ use crate::snapshot::Node;
 
 mod declared;
 mod flat;
-mod network;
 mod subnet;
 
 rules! {
@@ -29,6 +28,8 @@ rules! {
     MISPLACED_WIREGUARD_IP = "misplaced-wireguard-ip" Warning;
     OVERLAPPING_SUBNET = "overlapping-subnet" Warning;
     CAPTURED_NETWORK = "captured-network" Warning;
+    UNACCEPTED_RANGE = "unaccepted-range" Notice;
+    RANGELESS_PEER = "rangeless-peer" Warning;
 }
 
 /// Returns what there is to tell about the ranges of clusters and nodes.
@@ -44,7 +45,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         })
         .collect();
     findings.extend(subnet::findings(fleet));
-    findings.extend(network::findings(fleet));
     findings
 }
 

@@ -26,7 +26,7 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity selector place diagnostic schema document",
     ),
     ("snapshot", "name place diagnostic schema"),
-    ("config", "name place diagnostic schema document"),
+    ("config", "name place diagnostic schema document mesh"),
     (
         "expectations",
         "name net selector place diagnostic schema document mesh",

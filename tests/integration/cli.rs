@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{Run, clustermesh_with_input};
 
+mod accepted;
 mod check;
 mod completions;
 mod config;

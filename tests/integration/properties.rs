@@ -1,145 +1,29 @@
 //! What holds for every mesh, whatever its nodes claim.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
+use clustermesh::change::{Content, Loss, OldFile, changes};
+use clustermesh::config::{self, Limits};
+use clustermesh::document::Source;
+use clustermesh::fleet::{Fleet, Member};
 use clustermesh::kilo::peer::admit;
-use clustermesh::manifest::Tree;
+use clustermesh::manifest::{self, Kustomization, Tree};
+use clustermesh::mesh::Range;
+use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
-use clustermesh::snapshot::{Address, AddressKind, Node};
+use clustermesh::plan::{self, Plan};
+use clustermesh::rules;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::Index;
 use serde::Deserialize as _;
 
-use crate::support::{self, meshes, snapshots};
+use crate::support::{Snapshots, meshes, snapshots};
 
-/// How many keys there are to claim: few, so that they meet.
-const KEYS: usize = 12;
+use world::{Claims, World, claims, declared, mesh, mesh_of, name, node, world};
 
-/// A mesh and what its nodes say.
-#[derive(Clone, Debug)]
-struct World {
-    topology: &'static str,
-    clusters: Vec<Cluster>,
-}
-
-#[derive(Clone, Debug)]
-struct Cluster {
-    flat: bool,
-    granularity: Option<&'static str>,
-    behind_nat: bool,
-    nodes: Vec<Claims>,
-}
-
-/// What a node says about itself, as texts.
-#[derive(Clone, Debug)]
-struct Claims {
-    name: String,
-    pods: Vec<String>,
-    wireguard: Option<String>,
-    key: Option<usize>,
-    endpoint: Option<String>,
-    kilo_endpoint: Option<String>,
-    internal: Option<String>,
-    address: Option<String>,
-    location: Option<&'static str>,
-    granularity: Option<&'static str>,
-    leads: bool,
-    stale: bool,
-}
-
-fn name(cluster: usize) -> String {
-    // The order of names is not the order of rank.
-    format!("{}{cluster}", ["m", "c", "z", "a"][cluster % 4])
-}
-
-/// Ranges of one cluster; no two clusters' share an address.
-fn pods(cluster: usize) -> String {
-    format!("10.{cluster}.0.0/16")
-}
-
-fn mesh(world: &World) -> String {
-    let all: Vec<usize> = (0..world.clusters.len()).collect();
-    mesh_of("world", world.topology, world, &all)
-}
-
-/// The mesh of some of the clusters.
-fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usize]) -> String {
-    let mut yaml = format!(
-        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {mesh} }}\nspec:\n  topology: {topology}\n  clusters:\n"
-    );
-    for &i in members {
-        let cluster = &world.clusters[i];
-        let _ = writeln!(yaml, "  - name: {}", name(i));
-        let (pods, wireguard) = (pods(i), format!("100.64.{i}.0/24"));
-        let (services, hosts) = (format!("172.20.{i}.0/24"), format!("192.168.{i}.0/24"));
-        let six = format!("fd00:{i}::/48");
-        let _ = if cluster.flat {
-            writeln!(
-                yaml,
-                "    allowedNetworks: ['{pods}', '{six}', '{wireguard}', '{services}', '{hosts}']"
-            )
-        } else {
-            writeln!(
-                yaml,
-                "    podCIDRs: ['{pods}', '{six}']\n    wireguardCIDR: {wireguard}\n    serviceCIDR: {services}\n    additionalCIDRs: ['{hosts}']"
-            )
-        };
-        if let Some(granularity) = cluster.granularity {
-            let _ = writeln!(yaml, "    granularity: {granularity}");
-        }
-        if cluster.behind_nat {
-            yaml.push_str("    persistentKeepalive: 25\n");
-        }
-        yaml.push_str(
-            "    endpointFrom: [Annotation, ExternalIP, Kilo]\n    endpointDomains: [wg.example]\n",
-        );
-    }
-    yaml
-}
-
-fn key(number: usize) -> String {
-    use base64::Engine as _;
-    let mut bytes = [7; 32];
-    bytes[0] = u8::try_from(number).unwrap();
-    base64::engine::general_purpose::STANDARD.encode(bytes)
-}
-
-fn node(claims: &Claims) -> Node {
-    let annotation = |key: &str, value: &Option<String>| {
-        let value = value.clone()?;
-        Some((format!("kilo.squat.ai/{key}"), value))
-    };
-    let text = |value: Option<&str>| value.map(str::to_owned);
-    Node {
-        name: claims.name.clone(),
-        uid: claims.name.clone(),
-        pod_cidrs: claims.pods.clone(),
-        stale: claims.stale,
-        addresses: claims
-            .address
-            .iter()
-            .map(|address| Address {
-                address: address.clone(),
-                kind: AddressKind::InternalIP,
-            })
-            .collect(),
-        annotations: [
-            annotation("wireguard-ip", &claims.wireguard),
-            annotation("key", &claims.key.map(key)),
-            annotation("force-endpoint", &claims.endpoint),
-            annotation("endpoint", &claims.kilo_endpoint),
-            annotation("internal-ip", &claims.internal),
-            annotation("location", &text(claims.location)),
-            annotation("granularity", &text(claims.granularity)),
-            annotation("leader", &claims.leads.then(String::new)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        ..Node::default()
-    }
-}
+mod world;
 
 fn render(world: &World) -> Tree {
     render_meshes(world, &mesh(world))
@@ -147,116 +31,85 @@ fn render(world: &World) -> Tree {
 
 /// Renders other meshes of the same clusters.
 fn render_meshes(world: &World, yaml: &str) -> Tree {
+    in_fleet(world, yaml, |_, plan| manifest::tree(plan).unwrap())
+}
+
+/// Hands out the fleet of a world and what is planned for it.
+fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T) -> T {
     let names: Vec<String> = (0..world.clusters.len()).map(name).collect();
     let nodes = names
         .iter()
         .zip(&world.clusters)
         .map(|(name, cluster)| (name.as_str(), cluster.nodes.iter().map(node).collect()))
         .collect();
-    support::tree(&meshes(yaml), &snapshots(nodes))
+    let (meshes, snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
+    let accepted = configured(world);
+    let fleet = Fleet::new(&meshes, &snapshots)
+        .unwrap()
+        .accepting(&accepted);
+    let plan = plan::plan(&fleet).unwrap();
+    // Whatever is cut has words.
+    let findings = rules::findings(&fleet, Some(&plan));
+    assert!(findings.iter().all(|it| !it.message.contains('\u{1b}')));
+    look(&fleet, &plan)
 }
 
-/// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes nonsense.
-fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value = Claims> {
-    let own = move |number: u8| format!("10.{i}.{number}.0/24");
-    let pod = prop_oneof![
-        8 => (0..6u8).prop_map(own),
-        1 => Just(pods(i)),
-        1 => (0..n, 0..4u8).prop_map(|(j, number)| format!("10.{j}.{number}.128/25")),
-        1 => select(vec!["0.0.0.0/0".to_owned(), "nonsense".to_owned(), format!("172.20.{i}.0/24")]),
-    ];
-    let six =
-        proptest::option::of((0..n, 0..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")));
-    let wireguard = prop_oneof![
-        8 => (1..6u8).prop_map(move |k| format!("100.64.{i}.{k}/16")),
-        1 => (0..n, 1..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.5/16")),
-        1 => Just("100.64.0.1".to_owned()),
-    ];
-    let endpoint = prop_oneof![
-        6 => (0..n, 1..9u8).prop_map(|(j, k)| format!("198.51.{j}.{k}:51820")),
-        1 => (0..n, 1..9u8).prop_map(|(j, k)| format!("10.{j}.{k}.1:51820")),
-        1 => select(vec!["node.wg.example:51820", "evil.example:1", "127.0.0.1:1", "no-port", "[::1]:5"])
-            .prop_map(str::to_owned),
-    ];
-    let host = prop_oneof![
-        6 => (1..5u8).prop_map(move |k| format!("192.168.{i}.{k}")),
-        1 => (0..n, 1..5u8).prop_map(|(j, k)| format!("192.168.{j}.{k}")),
-        1 => (1..5u8).prop_map(move |k| format!("10.{i}.{k}.9")),
-    ];
-    let granularity = select(vec!["full", "full", "location", "cross", "other"]);
-    (
-        (proptest::collection::vec(pod, 0..=1), six),
-        proptest::option::weighted(0.9, wireguard),
-        proptest::option::weighted(0.95, 0..KEYS),
-        proptest::option::weighted(0.8, endpoint.clone()),
-        proptest::option::weighted(0.9, endpoint),
-        proptest::option::weighted(0.8, host.clone().prop_map(|it| format!("{it}/24"))),
-        proptest::option::weighted(0.5, host),
-        proptest::option::of(select(vec!["x", "y"])),
-        proptest::option::of(granularity),
-        (any::<bool>(), proptest::bool::weighted(0.1)),
-        select(vec!["node", "node", "node", "Bad_Name"]),
-    )
-        .prop_map(
-            move |(
-                (mut pods, six),
-                wireguard,
-                key,
-                endpoint,
-                kilo_endpoint,
-                internal,
-                address,
-                location,
-                granularity,
-                (leads, stale),
-                stem,
-            )| {
-                pods.extend(six);
-                Claims {
-                    name: format!("{stem}-{position}"),
-                    pods,
-                    wireguard,
-                    key,
-                    endpoint,
-                    kilo_endpoint,
-                    internal,
-                    address,
-                    location,
-                    granularity,
-                    leads,
-                    stale,
-                }
+/// Returns the world with other claims of one node of a cluster.
+fn attacked(world: &World, cluster: usize, (victim, claims): (Index, Claims)) -> World {
+    let mut world = world.clone();
+    let nodes = &mut world.clusters[cluster].nodes;
+    match nodes.len() {
+        0 => nodes.push(claims),
+        count => {
+            let position = victim.index(count);
+            let name = nodes[position].name.clone();
+            nodes[position] = Claims { name, ..claims };
+        }
+    }
+    world
+}
+
+/// Returns what a render over a tree would take away that only a person may want.
+fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
+    let after = manifest::tree(plan).unwrap();
+    let (same, old): (Vec<_>, Vec<_>) = before
+        .iter()
+        .partition(|(path, text)| after.get(*path) == Some(text));
+    let same = same.into_iter().map(|(path, _)| path.clone()).collect();
+    let old: Vec<OldFile> = old
+        .into_iter()
+        .map(|(path, text)| OldFile {
+            path: path.clone(),
+            source: path.as_str().into(),
+            is_stale: !after.contains_key(path),
+            content: if is_kustomization(path) {
+                Content::Kustomization(Kustomization::read(text).unwrap())
+            } else {
+                Content::Peers(Arc::new(manifest::reading(text)))
             },
-        )
+        })
+        .collect();
+    changes(plan, &old, &same, &Limits::default()).losses
 }
 
-fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
-    let nodes = (0..5usize).prop_flat_map(move |count| {
-        (0..count)
-            .map(|position| claims(i, n, position))
-            .collect::<Vec<_>>()
+/// What the config says that clusters take.
+fn configured(world: &World) -> BTreeMap<ClusterName, Vec<Range>> {
+    let clusters = world.clusters.iter().enumerate();
+    let clusters = clusters.filter_map(|(i, cluster)| {
+        let accepted = cluster.accepted[1].as_ref()?;
+        Some(format!(
+            "  {}: {{ acceptedNetworks: {accepted:?} }}\n",
+            name(i)
+        ))
     });
-    let granularity = proptest::option::of(select(vec!["Location", "Full", "Cross"]));
-    (any::<bool>(), granularity, nodes).prop_map(move |(flat, granularity, nodes)| Cluster {
-        flat,
-        granularity,
-        // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers along;
-        // that is what both of them declared.
-        behind_nat: i == 0,
-        nodes,
-    })
-}
-
-fn world() -> impl Strategy<Value = World> {
-    (2..5usize).prop_flat_map(|n| {
-        let clusters = (0..n).map(|i| cluster(i, n)).collect::<Vec<_>>();
-        let topology = select(vec![
-            "{ mode: FullMesh }",
-            "{ mode: Hub, hubs: [c1] }",
-            "{ mode: Hub, hubs: [m0] }",
-        ]);
-        (topology, clusters).prop_map(|(topology, clusters)| World { topology, clusters })
-    })
+    let clusters: String = clusters.collect();
+    let mut text = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n".to_owned();
+    if !clusters.is_empty() {
+        text.push_str("clusters:\n");
+        text.push_str(&clusters);
+    }
+    let source = Source::parse("clustermesh.yaml", text).unwrap();
+    config::read(&source).unwrap().accepted
 }
 
 /// A Peer as whoever applies it reads it.
@@ -264,6 +117,45 @@ fn peers(text: &str) -> Vec<serde_json::Value> {
     serde_yaml::Deserializer::from_str(text)
         .map(|document| serde_json::Value::deserialize(document).unwrap())
         .collect()
+}
+
+/// What one target gets of one source.
+fn given(tree: &Tree, target: usize, source: usize) -> Vec<serde_json::Value> {
+    let path = format!("{}/world--{}.yaml", name(target), name(source));
+    tree.get(&path).map(|text| peers(text)).unwrap_or_default()
+}
+
+fn ranges(peer: &serde_json::Value) -> Vec<Cidr> {
+    let allowed = peer["spec"]["allowedIPs"].as_array().unwrap().iter();
+    allowed
+        .map(|it| it.as_str().unwrap().parse().unwrap())
+        .collect()
+}
+
+fn endpoint(peer: &serde_json::Value) -> Option<IpAddr> {
+    let address = &peer["spec"]["endpoint"]["dnsOrIP"]["ip"];
+    Some(address.as_str()?.parse().unwrap())
+}
+
+/// Everything that one target may route into tunnels, with its source.
+fn routed(tree: &Tree, world: &World, target: usize) -> Vec<(usize, Cidr)> {
+    let sources = 0..world.clusters.len();
+    let routed = sources.flat_map(|source| {
+        let peers = given(tree, target, source).into_iter();
+        peers.flat_map(move |peer| ranges(&peer).into_iter().map(move |it| (source, it)))
+    });
+    routed.collect()
+}
+
+/// Whether a range may stay although so many of so many nodes are against it.
+fn may_stay(world: &World, (source, target): (usize, usize), (hit, of): (usize, usize)) -> bool {
+    rank(world, source) < rank(world, target) && 2 * hit <= of
+}
+
+fn member<'f>(fleet: &'f Fleet<'f>, i: usize) -> &'f Member<'f> {
+    let cluster: ClusterName = name(i).parse().unwrap();
+    let mut members = fleet.members().iter();
+    members.find(|it| it.entry.name == cluster).unwrap()
 }
 
 fn is_kustomization(path: &str) -> bool {
@@ -288,12 +180,17 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_documents_changes_only_who_keeps_a_contested_key(world in world()) {
+    fn the_order_of_documents_changes_only_who_keeps_what_is_contested(world in world()) {
         let mut world = world;
         // A key of its own for every node, so that nothing follows rank.
         for (i, cluster) in world.clusters.iter_mut().enumerate() {
             for (position, node) in cluster.nodes.iter_mut().enumerate() {
                 node.key = node.key.map(|_| 50 + 10 * i + position);
+                // And a place of its own.
+                node.endpoint = Some(format!("198.51.{i}.{position}:51820"));
+                node.kilo_endpoint = None;
+                node.internal = Some(format!("192.168.{i}.{position}/24"));
+                node.addresses = Vec::new();
             }
         }
         let full = "{ mode: FullMesh }";
@@ -309,30 +206,27 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_given_away_that_was_not_declared_and_nothing_twice(world in world()) {
+    fn nothing_is_given_away_that_was_not_declared_and_accepted_and_nothing_twice(world in world()) {
         let tree = render(&world);
+        let read = |texts: &[String]| -> Vec<Cidr> {
+            texts.iter().map(|text| text.parse().unwrap()).collect()
+        };
         for target in 0..world.clusters.len() {
+            let accepted = world.clusters[target].accepted.iter().flatten();
+            let accepted: Vec<Vec<Cidr>> = accepted.map(|it| read(it)).collect();
             let (mut keys, mut cidrs) = (BTreeSet::new(), BTreeSet::new());
             for source in 0..world.clusters.len() {
-                let path = format!("{}/world--{}.yaml", name(target), name(source));
-                let declared = [
-                    pods(source),
-                    format!("fd00:{source}::/48"),
-                    format!("100.64.{source}.0/24"),
-                    format!("172.20.{source}.0/24"),
-                    format!("192.168.{source}.0/24"),
-                ]
-                .map(|text| text.parse::<Cidr>().unwrap());
-                for peer in tree.get(&path).map(|text| peers(text)).unwrap_or_default() {
+                let lists = accepted.iter().cloned().chain([read(&declared(source))]);
+                let lists: Vec<Vec<Cidr>> = lists.collect();
+                for peer in given(&tree, target, source) {
                     prop_assert_eq!(admit(&peer["spec"]), Ok(()));
-                    let allowed = peer["spec"]["allowedIPs"].as_array().unwrap();
+                    let allowed = ranges(&peer);
                     prop_assert!(!allowed.is_empty());
-                    for cidr in allowed {
-                        let text = cidr.as_str().unwrap();
-                        let cidr: Cidr = text.parse().unwrap();
-                        prop_assert_eq!(cidr.to_string(), text);
-                        prop_assert!(declared.iter().any(|it| it.contains(cidr)), "{} in {}", cidr, path);
-                        prop_assert!(cidrs.insert(cidr), "{} twice in {}", cidr, name(target));
+                    for (cidr, text) in allowed.iter().zip(peer["spec"]["allowedIPs"].as_array().unwrap()) {
+                        prop_assert_eq!(&cidr.to_string(), text.as_str().unwrap());
+                        let is_in = |list: &Vec<Cidr>| list.iter().any(|it| it.contains(*cidr));
+                        prop_assert!(lists.iter().all(is_in), "{} of {} in {}", cidr, name(source), name(target));
+                        prop_assert!(cidrs.insert(*cidr), "{} twice in {}", cidr, name(target));
                     }
                     let key = peer["spec"]["publicKey"].as_str().unwrap().to_owned();
                     prop_assert!(keys.insert(key), "a key twice in {}", name(target));
@@ -342,22 +236,61 @@ proptest! {
     }
 
     #[test]
-    fn no_node_changes_what_a_cluster_that_ranks_first_gives(
+    fn no_tunnel_has_to_go_through_one(world in world()) {
+        in_fleet(&world, &mesh(&world), |fleet, plan| {
+            let tree = manifest::tree(plan).unwrap();
+            for target in 0..world.clusters.len() {
+                let routed = routed(&tree, &world, target);
+                for source in 0..world.clusters.len() {
+                    for address in given(&tree, target, source).iter().filter_map(endpoint) {
+                        let loops = routed.iter().find(|(_, range)| range.holds(address));
+                        prop_assert!(loops.is_none(), "{} in {:?} in {}", address, loops, name(target));
+                    }
+                }
+                let homes = &member(fleet, target).roster.homes;
+                let dialled = homes.iter().filter(|it| !it.endpoints.is_empty()).count();
+                for (source, range) in &routed {
+                    let lies = |it: &&IpAddr| range.holds(**it);
+                    let hit = homes.iter().filter(|it| it.endpoints.iter().any(|it| lies(&it))).count();
+                    let may_stay = hit == 0 || may_stay(&world, (*source, target), (hit, dialled));
+                    prop_assert!(may_stay, "{} of {} in {}", range, name(*source), name(target));
+                }
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn no_target_loses_what_its_nodes_reach_by_themselves(world in world()) {
+        in_fleet(&world, &mesh(&world), |fleet, plan| {
+            let tree = manifest::tree(plan).unwrap();
+            for target in 0..world.clusters.len() {
+                let homes = &member(fleet, target).roster.homes;
+                for (source, range) in routed(&tree, &world, target) {
+                    let hit = homes.iter().filter(|home| {
+                        let mut addresses = home.addresses.iter().chain(&home.wireguard);
+                        home.lan.is_some_and(|lan| lan.contains(range))
+                            || home.pods.iter().any(|pods| range.contains(*pods))
+                            || addresses.any(|it| range.holds(*it))
+                    });
+                    let hit = hit.count();
+                    let may_stay = hit == 0 || may_stay(&world, (source, target), (hit, homes.len()));
+                    prop_assert!(may_stay, "{} of {} in {}", range, name(source), name(target));
+                }
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn no_node_changes_what_a_cluster_that_ranks_first_gives_to_others(
         world in world(),
         attacker in any::<Index>(),
         victim in any::<Index>(),
         claims in (0..4usize, 2..5usize).prop_flat_map(|(i, n)| claims(i, n, 0)),
     ) {
         let attacker = attacker.index(world.clusters.len());
-        let mut attacked = world.clone();
-        let nodes = &mut attacked.clusters[attacker].nodes;
-        match nodes.len() {
-            0 => nodes.push(claims),
-            count => {
-                let position = victim.index(count);
-                nodes[position] = Claims { name: nodes[position].name.clone(), ..claims };
-            }
-        }
+        let attacked = attacked(&world, attacker, (victim, claims));
         let (before, after) = (render(&world), render(&attacked));
         for source in 0..world.clusters.len() {
             if rank(&world, attacker) <= rank(&world, source) {
@@ -365,13 +298,43 @@ proptest! {
             }
             let file = format!("/world--{}.yaml", name(source));
             let given = |tree: &Tree| -> Vec<(String, String)> {
+                // Its own cluster may have nodes that are better off without.
+                let own = format!("{}/", name(attacker));
                 tree.iter()
-                    .filter(|(path, _)| path.ends_with(&file))
+                    .filter(|(path, _)| path.ends_with(&file) && !path.starts_with(&own))
                     .map(|(path, text)| (path.clone(), text.to_string()))
                     .collect()
             };
             prop_assert_eq!(given(&before), given(&after));
         }
+    }
+
+    #[test]
+    fn no_node_stops_a_render(
+        world in world(),
+        attacker in any::<Index>(),
+        victim in any::<Index>(),
+        claims in (0..4usize, 2..5usize).prop_flat_map(|(i, n)| claims(i, n, 0)),
+    ) {
+        let attacker = attacker.index(world.clusters.len());
+        let attacked = attacked(&world, attacker, (victim, claims));
+        let before = render(&world);
+        in_fleet(&attacked, &mesh(&attacked), |fleet, plan| {
+            // The guards of its snapshot stand before a cluster of which nothing is left.
+            let is_gone = member(fleet, attacker).roster.speakers.is_empty();
+            for loss in losses(&before, plan) {
+                let is_its_own = match &loss {
+                    Loss::Source { source, .. } => *source == name(attacker),
+                    Loss::EmptyTarget { target } => before
+                        .keys()
+                        .filter(|path| path.starts_with(&format!("{target}/")))
+                        .all(|path| is_kustomization(path) || path.ends_with(&format!("--{}.yaml", name(attacker)))),
+                    Loss::Target { .. } => false,
+                };
+                prop_assert!(is_gone && is_its_own, "{:?}", loss);
+            }
+            Ok(())
+        })?;
     }
 
     #[test]

@@ -28,6 +28,7 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
     ("location-allowed-location-ips", &[Why::OnOneAnchor]),
     ("location-endpoint-dns", &[Why::KgctlGarblesNames]),
     ("location-ipv6-cluster", &[Why::FamilyOfTarget]),
+    ("location-leader-annotation-private", &[Why::EndpointInside]),
     ("location-two-locations-by-label", &[Why::OnOneAnchor]),
 ];
 

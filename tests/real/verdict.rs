@@ -1,5 +1,6 @@
 //! Verdicts: what the library says about pairs, and whether packets bear it out.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use clustermesh::proof::packet::{Doubt, Ending};
 use clustermesh::proof::prefixes::Span;
 use clustermesh::proof::reach::{Parcel, Reach};
 use clustermesh::proof::trace::{End, Trace};
-use clustermesh::proof::verify::verify;
+use clustermesh::proof::verify::{Asked, verify};
 
 use crate::pair::Pair;
 use crate::probe::Fate;
@@ -175,7 +176,11 @@ pub(crate) fn verdicts(
         entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
     let fabric = Fabric::new(sites.collect());
     let reach = Reach::new(&fabric);
-    let verification = verify(&reach, &meshes);
+    let asked = Asked {
+        meshes: &meshes,
+        accepted: &BTreeMap::new(),
+    };
+    let verification = verify(&reach, asked);
     let pairs = pairs.iter().map(|pair| verdict(&reach, pair));
     Ok(Verdicts {
         pairs: pairs.collect::<Result<_, _>>()?,

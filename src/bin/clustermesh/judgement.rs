@@ -75,14 +75,22 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         let path = folder.join(format!("{}.json", missing.cluster));
         rules::mesh::missing_snapshot(missing, &input::name(&path))
     }));
-    let configured = evidence.settings.config.content.clusters.keys().collect();
+    let config = &evidence.settings.config.content;
+    findings.extend(config.warnings.iter().map(rules::mesh::finding));
+    if evidence.is_whole {
+        // What a cluster does not take must not depend on a slip.
+        let accepting = config.accepted.keys().collect();
+        let config = &evidence.settings.config;
+        findings.extend(config.unnamed(&accepting, &evidence.meshes));
+    }
+    let configured = config.clusters.keys().collect();
     findings.extend(rules::access::findings(&evidence.meshes, &configured));
     if evidence.is_whole && evidence.meshes.is_empty() {
         let files = evidence.settings.mesh_files()?;
         let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();
         findings.push(rules::mesh::no_mesh(&files));
     }
-    let fleet = Fleet::assemble(members, &evidence.snapshots);
+    let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
     let is_whole = evidence.is_whole && missing.is_empty();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
     let mut told = rules::findings(&fleet, plan.as_ref());

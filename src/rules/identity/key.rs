@@ -47,7 +47,7 @@ fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
         }
     }
     for cut in plan.iter().flat_map(|plan| &plan.cuts) {
-        match &cut.what {
+        match &*cut.what {
             CutOff::OwnKey { node, own, .. } => {
                 named.insert((cut.source.as_str(), node.as_str()));
                 named.insert((cut.target.as_str(), own));

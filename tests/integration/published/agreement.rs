@@ -3,7 +3,7 @@
 use super::*;
 
 /// Rules about values that have to do with each other, which no schema can tell.
-const BETWEEN_VALUES: [&str; 11] = [
+const BETWEEN_VALUES: [&str; 13] = [
     "another cluster",
     "descending-limits",
     "duplicate node",
@@ -11,8 +11,10 @@ const BETWEEN_VALUES: [&str; 11] = [
     "duplicate-expectation",
     "invalid-date",
     "overlapping-ranges",
+    "repeated-anchor",
     "self-link",
     "several-local-clusters",
+    "undeclared-anchor-range",
     "unknown-cluster",
     "unlinked-cluster",
 ];
@@ -63,6 +65,10 @@ fn whole_mesh() -> Value {
                     "topologyLabel": "topology.kubernetes.io/zone",
                     "endpointFrom": ["Annotation", "Kilo"],
                     "endpointDomains": ["nodes.example.org"],
+                    "acceptedNetworks": ["10.0.0.0/8"],
+                    "anchors": [
+                        { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
+                    ],
                     "kubeconfigSecretRef": { "name": "east", "key": "kubeconfig" },
                 },
                 {
@@ -88,7 +94,7 @@ fn whole_config() -> Value {
         "rendered": "rendered",
         "expectations": "expectations.yaml",
         "clusters": {
-            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
+            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false, "acceptedNetworks": ["10.8.0.0/14"] },
             "west": { "inCluster": true, "kubeconfig": null },
         },
         "limits": {

@@ -55,8 +55,9 @@ pub(crate) fn run(
         Ok(settings) => settings,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let mut clusters: BTreeSet<ClusterName> =
-        settings.config.content.clusters.keys().cloned().collect();
+    let config = &settings.config.content;
+    let named = config.clusters.keys().chain(config.accepted.keys());
+    let mut clusters: BTreeSet<ClusterName> = named.cloned().collect();
     match clusters_of_meshes(&settings) {
         Ok(found) => clusters.extend(found),
         Err(unreadable) => talk.note(&format!(
@@ -115,6 +116,12 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         }
         let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
         all.push(shown(&name("inCluster"), is_in_cluster, &origin));
+        let accepted = config.content.accepted.get(cluster);
+        let accepted = accepted.map_or(Value::Nothing("as the mesh says"), |ranges| {
+            Value::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
+        });
+        let origin = config.origin(&["clusters", cluster.as_str(), "acceptedNetworks"]);
+        all.push(shown(&name("acceptedNetworks"), accepted, &origin));
     }
     all.extend(limits(settings));
     all.extend(rules(settings));

@@ -127,7 +127,7 @@ fn losses(args: &Args, judgement: &Judgement) -> anyhow::Result<Vec<Loss>> {
     let all = match (&args.target, &judgement.rendered) {
         (Some(name), _) => {
             let target = target(plan, name)?;
-            let is_empty = target.blocks.is_empty();
+            let is_empty = plan.empty().any(|it| it.cluster == target.cluster);
             let target = target.cluster.to_string();
             Vec::from_iter(is_empty.then_some(Loss::EmptyTarget { target }))
         }

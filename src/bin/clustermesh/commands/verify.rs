@@ -8,7 +8,7 @@ use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::expectation::check;
 use clustermesh::proof::reach::{Reach, Scene, Seen};
-use clustermesh::proof::verify::verify;
+use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::rules::{Finding, Purpose, reach as words, verified};
 use rayon::prelude::*;
 
@@ -91,7 +91,11 @@ pub(crate) fn run(
         .map(|site| scene.seen(site))
         .collect();
     let reach = Reach::assemble(&fabric, seen);
-    let verification = verify(&reach, &evidence.meshes);
+    let asked = Asked {
+        meshes: &evidence.meshes,
+        accepted: &evidence.settings.config.content.accepted,
+    };
+    let verification = verify(&reach, asked);
     let checks = check(&reach, &expectations);
     let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
     let mut findings = told;

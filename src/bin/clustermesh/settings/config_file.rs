@@ -1,12 +1,17 @@
 //! The config file: where it is, what it says, and where it says so.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
 use clustermesh::config::{self, Config};
-use clustermesh::document::Source;
+use clustermesh::diagnostic::Diagnostic;
+use clustermesh::document::{self, Source};
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::rules::Levels;
+use clustermesh::rules::mesh::finding;
+use clustermesh::rules::{Finding, Levels};
 
 use super::setting::{Origin, Setting};
 use crate::input::{self, Unreadable};
@@ -94,6 +99,31 @@ impl ConfigFile {
             place = place.key(key);
         }
         (!node.is_null()).then_some(place)
+    }
+
+    /// Finds clusters of the config that are in no mesh: their names are slips, or leftovers.
+    pub(crate) fn unnamed(
+        &self,
+        clusters: &BTreeSet<&ClusterName>,
+        meshes: &[Mesh],
+    ) -> Vec<Finding> {
+        let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+        let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+        if named.is_empty() {
+            return Vec::new();
+        }
+        let unnamed = clusters.difference(&named).filter_map(|cluster| {
+            let place = self.place(&["clusters", cluster.as_str()])?;
+            let message = format!("no mesh names a cluster `{cluster}`");
+            let told = Diagnostic::warning("unnamed-cluster", message).at(place.named(), "");
+            let candidates = named.iter().map(|it| it.as_str());
+            let told = match document::nearest(cluster.as_str(), candidates) {
+                Some(name) => told.help(format!("did you mean `{name}`?")),
+                None => told,
+            };
+            Some(finding(&told))
+        });
+        unnamed.collect()
     }
 }
 

@@ -6,13 +6,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::bail;
-use clustermesh::diagnostic::Diagnostic;
 use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
-use clustermesh::rules::Finding;
 use clustermesh::rules::clusters::{self, Fault};
-use clustermesh::rules::mesh::finding;
 
 use super::keep::{Keeper, Kept};
 use super::routes::routes;
@@ -30,7 +27,11 @@ pub(super) fn run(
     (talk, result): (&mut Talk, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
     let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
-    let mut outcome = tell_of_config(args, &settings, unknown(&settings, meshes), talk);
+    let config = &settings.config;
+    let configured = config.content.clusters.keys();
+    let configured = configured.chain(config.content.accepted.keys()).collect();
+    let unnamed = config.unnamed(&configured, meshes);
+    let mut outcome = tell_of_config(args, &settings, unnamed, talk);
     let clusters = clusters(args, &settings, meshes)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
@@ -142,28 +143,6 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
         let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());
     }
     kept
-}
-
-/// Finds clusters in the config that are in no mesh: their names are slips, or leftovers.
-fn unknown(settings: &Settings, meshes: &[Mesh]) -> Vec<Finding> {
-    let config = &settings.config;
-    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
-    let unknown = config.content.clusters.keys();
-    let unknown = unknown.filter(|cluster| !named.is_empty() && !named.contains(cluster));
-    let told: Vec<Diagnostic> = unknown
-        .filter_map(|cluster| {
-            let place = config.place(&["clusters", cluster.as_str()])?;
-            let message = format!("no mesh names a cluster `{cluster}`");
-            let told = Diagnostic::warning("unnamed-cluster", message).at(place.named(), "");
-            let candidates = named.iter().map(|it| it.as_str());
-            Some(match nearest(cluster.as_str(), candidates) {
-                Some(name) => told.help(format!("did you mean `{name}`?")),
-                None => told,
-            })
-        })
-        .collect();
-    told.iter().map(finding).collect()
 }
 
 /// Reports on their way to whoever listens.

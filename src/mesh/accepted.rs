@@ -1,0 +1,47 @@
+//! Accepted networks: what a cluster takes from others, as the mesh or the config says it.
+
+use crate::diagnostic::Diagnostic;
+use crate::place::Place;
+
+use super::Range;
+use super::networks::any_range;
+
+/// Returns the ranges of a list that stands at `place`, or tells what is wrong with it.
+///
+/// That there is at least one is a matter of structure.
+pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Diagnostic>) -> Option<Vec<Range>> {
+    let ranges: Vec<Option<Range>> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| any_range(text, place.index(index), told))
+        .collect();
+    ranges.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::told;
+
+    #[test]
+    fn ranges_are_ranges_and_may_be_everything() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: a, allowedNetworks: [10.1.0.0/16], acceptedNetworks: [0.0.0.0/0, '::/0', 10.2.0.1/16] }
+    - { name: b, allowedNetworks: [10.2.0.0/16], acceptedNetworks: [10.0.0.0] }
+    - { name: c, allowedNetworks: [10.3.0.0/16], acceptedNetworks: [] }
+    - { name: d, allowedNetworks: [10.4.0.0/16], acceptedNetworks: null }
+"), @"
+        error[wrong-length]: `acceptedNetworks` needs at least 1 item, not 0
+          9:68 | []
+        warning[host-bits]: `10.2.0.1/16` has host bits set and is read as 10.2.0.0/16
+          7:88 | 10.2.0.1/16
+          help: write `10.2.0.0/16`
+        error[invalid-range]: not a range: `10.0.0.0` has no prefix length, as in `10.0.0.0/16`
+          8:69 | 10.0.0.0
+        ");
+    }
+}

@@ -1,0 +1,292 @@
+//! Anchors: which nodes are to carry what belongs to a cluster as a whole.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Diagnostic, Quoted};
+use crate::net::Cidr;
+use crate::place::Place;
+
+use super::networks::{Declared, any_range};
+use super::{Networks, Range, raw};
+
+/// Over how many nodes a range can be spread.
+pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/// Who is to carry some ranges.
+#[derive(Clone, Debug)]
+pub struct Anchor {
+    /// The ranges, each as it is declared; none for all that no other anchor names.
+    pub ranges: Option<Vec<Cidr>>,
+    /// The nodes, the best first.
+    pub nodes: Vec<Named>,
+    /// Over how many nodes each range is spread, as a power of two.
+    pub spread: u8,
+    /// The anchor.
+    pub place: Place,
+}
+
+/// A node, as somebody calls it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// Who calls it so.
+    pub place: Place,
+}
+
+/// Returns the anchors of an entry, or tells what is wrong with them.
+pub(super) fn anchors(
+    written: Vec<raw::Anchor>,
+    declared: &Declared,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Vec<Anchor>> {
+    let mut named = BTreeMap::new();
+    let anchors: Vec<Option<Anchor>> = written
+        .into_iter()
+        .enumerate()
+        .map(|(index, written)| {
+            let place = place.index(index);
+            let ranges = ranges(&written, declared, &place, told);
+            let is_new = once(&mut named, ranges.as_ref(), &place, told);
+            let spread = spread(written.count, &place, told);
+            let nodes = nodes(written.nodes, &place.key("nodes"), told);
+            let ranges: Vec<Cidr> = ranges?.into_iter().map(|it| it.cidr).collect();
+            Some(Anchor {
+                ranges: Some(ranges).filter(|it| !it.is_empty()),
+                nodes: nodes.filter(|_| is_new)?,
+                spread: spread?,
+                place,
+            })
+        })
+        .collect();
+    anchors.into_iter().collect()
+}
+
+/// Returns the ranges of an anchor, each one that somebody can carry for the whole cluster; none where
+/// nothing is written, for that is never an empty list.
+fn ranges(
+    written: &raw::Anchor,
+    declared: &Declared,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Vec<Range>> {
+    let Some(texts) = &written.ranges else {
+        return Some(Vec::new());
+    };
+    let place = place.key("ranges");
+    let ranges: Vec<Option<Range>> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| {
+            let range = any_range(text, place.index(index), told)?;
+            if is_shared(range.cidr, declared) {
+                return Some(range);
+            }
+            told.push(undeclared(&range, declared));
+            None
+        })
+        .collect();
+    ranges.into_iter().collect()
+}
+
+/// Returns whether a range is declared for the cluster as a whole. Where the networks are wrong in
+/// themselves, whatever is among them may have been meant.
+fn is_shared(cidr: Cidr, declared: &Declared) -> bool {
+    let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
+        Some(Networks::Typed {
+            services,
+            additional,
+            ..
+        }) => Box::new(services.iter().chain(additional)),
+        Some(Networks::Flat { .. }) | None => Box::new(declared.ranges.iter()),
+    };
+    ranges.any(|range| range.cidr == cidr)
+}
+
+fn undeclared(range: &Range, declared: &Declared) -> Diagnostic {
+    let cidr = range.cidr;
+    let mut around = declared.ranges.iter();
+    let fields = match &declared.networks {
+        Some(Networks::Typed { .. }) => "`serviceCIDR` and `additionalCIDRs`",
+        _ => "`allowedNetworks`",
+    };
+    let message = format!("{cidr} is no range of {fields}");
+    let told = Diagnostic::error("undeclared-anchor-range", message).at(range.place.clone(), "");
+    match around.find(|it| it.cidr.contains(cidr)) {
+        Some(around) if around.cidr == cidr => told
+            .at(around.place.clone(), "declared here")
+            .help("what belongs to nodes is carried by them"),
+        Some(around) => told
+            .at(around.place.clone(), "lies in this one")
+            .help("name a range as it is declared; `count` spreads it over several nodes"),
+        None => told.help("name a range as it is declared"),
+    }
+}
+
+/// Returns whether no anchor before has one of these ranges, or, as this one, all the others.
+fn once(
+    named: &mut BTreeMap<Option<Cidr>, Place>,
+    ranges: Option<&Vec<Range>>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> bool {
+    let before = told.len();
+    let claims: Vec<(Option<Cidr>, Place)> = match ranges {
+        Some(ranges) if ranges.is_empty() => vec![(None, place.clone())],
+        Some(ranges) => ranges
+            .iter()
+            .map(|range| (Some(range.cidr), range.place.clone()))
+            .collect(),
+        None => Vec::new(),
+    };
+    for (claim, place) in claims {
+        if let Some(first) = named.get(&claim) {
+            let message = match claim {
+                Some(cidr) => format!("{cidr} has an anchor twice"),
+                None => "two anchors name no `ranges`".to_owned(),
+            };
+            told.push(
+                Diagnostic::error("repeated-anchor", message)
+                    .at(place, "again here")
+                    .at(first.clone(), "first here"),
+            );
+        } else {
+            named.insert(claim, place);
+        }
+    }
+    told.len() == before
+}
+
+fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Diagnostic>) -> Option<u8> {
+    let count = count.unwrap_or(1);
+    let spread = COUNTS.iter().zip(0..).find(|(it, _)| **it == count);
+    if spread.is_none() {
+        let below = COUNTS.iter().rfind(|it| **it < count).unwrap_or(&1);
+        let message = format!("`count` must be a power of two, not `{count}`");
+        told.push(
+            Diagnostic::error("uneven-anchors", message)
+                .at(place.key("count"), "")
+                .help(format!("write `{below}` or `{}`", 2 * below)),
+        );
+    }
+    spread.map(|(_, spread)| spread)
+}
+
+fn nodes(
+    names: Option<Vec<String>>,
+    place: &Place,
+    told: &mut Vec<Diagnostic>,
+) -> Option<Vec<Named>> {
+    let before = told.len();
+    let mut first: BTreeMap<String, Place> = BTreeMap::new();
+    let mut nodes = Vec::new();
+    for (index, name) in names.unwrap_or_default().into_iter().enumerate() {
+        let place = place.index(index);
+        if let Some(first) = first.get(&name) {
+            let message = format!("node {} is named twice", Quoted(&name));
+            told.push(
+                Diagnostic::error("repeated-anchor", message)
+                    .at(place, "again here")
+                    .at(first.clone(), "first here"),
+            );
+            continue;
+        }
+        first.insert(name.clone(), place.clone());
+        nodes.push(Named { name, place });
+    }
+    (told.len() == before).then_some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::tests::told;
+
+    #[test]
+    fn anchors_are_for_declared_ranges_each_once() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - name: a
+      podCIDRs: [10.1.0.0/16]
+      wireguardCIDR: 10.101.0.0/24
+      serviceCIDR: 10.201.0.0/16
+      additionalCIDRs: [10.111.0.0/24]
+      anchors:
+        - { ranges: [10.201.0.0/16, 10.1.0.0/16, 10.201.4.0/24, 10.9.0.0/16, 10.9.0.0/33] }
+        - { ranges: [10.111.0.0/24], nodes: [n1, n2, n1], count: 3 }
+        - { ranges: [10.111.0.0/24], nodes: [\"\\e[31m\", \"\\e[31m\"] }
+        - { count: 256 }
+        - {}
+    - name: b
+      allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]
+      anchors: [{ ranges: [10.102.0.9/24] }, { ranges: [10.2.4.0/24] }]
+"), @r#"
+        error[undeclared-anchor-range]: 10.1.0.0/16 is no range of `serviceCIDR` and `additionalCIDRs`
+          13:37 | 10.1.0.0/16
+          8:18 | 10.1.0.0/16 | declared here
+          help: what belongs to nodes is carried by them
+        error[undeclared-anchor-range]: 10.201.4.0/24 is no range of `serviceCIDR` and `additionalCIDRs`
+          13:50 | 10.201.4.0/24
+          10:20 | 10.201.0.0/16 | lies in this one
+          help: name a range as it is declared; `count` spreads it over several nodes
+        error[undeclared-anchor-range]: 10.9.0.0/16 is no range of `serviceCIDR` and `additionalCIDRs`
+          13:65 | 10.9.0.0/16
+          help: name a range as it is declared
+        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
+          13:78 | 10.9.0.0/33
+        error[uneven-anchors]: `count` must be a power of two, not `3`
+          14:66 | 3
+          help: write `2` or `4`
+        error[repeated-anchor]: node `n1` is named twice
+          14:54 | n1 | again here
+          14:46 | n1 | first here
+        error[repeated-anchor]: 10.111.0.0/24 has an anchor twice
+          15:22 | 10.111.0.0/24 | again here
+          14:22 | 10.111.0.0/24 | first here
+        error[repeated-anchor]: node `\u{1b}[31m` is named twice
+          15:56 | "\e[31m" | again here
+          15:46 | "\e[31m" | first here
+        error[repeated-anchor]: two anchors name no `ranges`
+          17:11 | {} | again here
+          16:11 | { count: 256 } | first here
+        warning[host-bits]: `10.102.0.9/24` has host bits set and is read as 10.102.0.0/24
+          20:28 | 10.102.0.9/24
+          help: write `10.102.0.0/24`
+        error[undeclared-anchor-range]: 10.2.4.0/24 is no range of `allowedNetworks`
+          20:57 | 10.2.4.0/24
+          19:25 | 10.2.0.0/16 | lies in this one
+          help: name a range as it is declared; `count` spreads it over several nodes
+        "#);
+    }
+
+    #[test]
+    fn structure_is_told_as_everywhere() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: a, allowedNetworks: [10.1.0.0/16], anchors: [{ range: [], nodes: [], count: 0 }] }
+    - { name: b, allowedNetworks: [10.2.0.0/16], anchors: [{ ranges: [], nodes: [''], count: 257 }] }
+"), @"
+        error[unknown-field]: unknown field `range`
+          7:62 | range
+          help: did you mean `ranges`?
+        error[wrong-length]: `nodes` needs at least 1 item, not 0
+          7:80 | []
+        error[out-of-bounds]: `count` must be from 1 to 256, not `0`
+          7:91 | 0
+        error[wrong-length]: `ranges` needs at least 1 item, not 0
+          8:70 | []
+        error[wrong-length]: an item of `nodes` must not be empty
+          8:82 | ''
+        error[out-of-bounds]: `count` must be from 1 to 256, not `257`
+          8:94 | 257
+        ");
+    }
+}

@@ -1,0 +1,84 @@
+//! What a target takes: only ranges that lie wholly in one entry of each list it was given.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::cut::{CutOff, Ranges};
+use super::ground::declaration;
+use super::seen::{Seen, Source, Verdicts};
+use crate::mesh::Range;
+use crate::net::{Cidr, Cover};
+use crate::place::Place;
+
+/// The lists of a target by one of its memberships; at least one.
+pub(super) struct Accepted<'f> {
+    lists: Vec<List<'f>>,
+}
+
+struct List<'f> {
+    ranges: Cover<()>,
+    first: Option<&'f Range>,
+}
+
+impl<'f> Accepted<'f> {
+    /// Returns the lists, if there are any.
+    pub(super) fn new(lists: impl Iterator<Item = &'f [Range]>) -> Option<Self> {
+        let lists: Vec<List> = lists
+            .map(|ranges| List {
+                ranges: ranges.iter().map(|range| (range.cidr, ())).collect(),
+                first: ranges.first(),
+            })
+            .collect();
+        (!lists.is_empty()).then_some(Self { lists })
+    }
+
+    /// Returns whether every list takes a range.
+    pub(super) fn takes(&self, range: Cidr) -> bool {
+        self.lists.iter().all(|list| list.takes(range))
+    }
+
+    /// Returns the first list that does not take a range, by where it begins.
+    fn refusal(&self, range: Cidr) -> Option<&Place> {
+        let refusing = self.lists.iter().find(|list| !list.takes(range))?;
+        Some(&refusing.first?.place)
+    }
+}
+
+impl List<'_> {
+    /// Of nested entries the widest is kept, which is the one that can hold most.
+    fn takes(&self, range: Cidr) -> bool {
+        let holder = self.ranges.holder(range.first());
+        holder.is_some_and(|(entry, ())| entry.contains(range))
+    }
+}
+
+/// Leaves out what the target does not take of a source.
+pub(super) fn settle(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
+    let Some(accepted) = seen.accepted(source) else {
+        return;
+    };
+    let mut refused: BTreeMap<Option<Cidr>, BTreeSet<Cidr>> = BTreeMap::new();
+    for range in source.member.given() {
+        if seen.can_route(range) && !accepted.takes(range) {
+            let declared = declaration(source.member, range).map(|it| it.cidr);
+            refused.entry(declared).or_default().insert(range);
+        }
+    }
+    for ranges in refused.into_values() {
+        let verdict = verdicts.entry(source.index).or_default();
+        verdict.withheld.extend(&ranges);
+        let Some(&first) = ranges.first() else {
+            continue;
+        };
+        let place = accepted.refusal(first).cloned();
+        verdict.cuts.extend(place.map(|accepted| {
+            Arc::new(CutOff::Unaccepted {
+                ranges: Ranges {
+                    declared: declaration(source.member, first).map(|it| it.place.clone()),
+                    cidrs: ranges.into_iter().collect(),
+                },
+                accepted,
+            })
+        }));
+    }
+}

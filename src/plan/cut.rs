@@ -1,0 +1,232 @@
+//! Cuts: what a target does not get although its source offers it, and why.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::name::{ClusterName, NodeName};
+use crate::net::{Cidr, Family};
+use crate::place::Place;
+
+/// Something that a target does not get although its source offers it, or gets although it hurts.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Who does not get it.
+    pub target: ClusterName,
+    /// Who offers it.
+    pub source: ClusterName,
+    /// What it is: one and the same for all targets of a block, where it goes with that.
+    pub what: Arc<CutOff>,
+}
+
+/// What a target does not get.
+#[derive(Clone, Debug)]
+pub enum CutOff {
+    /// Ranges that the target's Kilo cannot route.
+    Family {
+        /// Their kind.
+        family: Family,
+        /// How many.
+        ranges: usize,
+    },
+    /// A Peer with the key of one of the target's own nodes.
+    OwnKey {
+        /// The source's node.
+        node: NodeName,
+        /// Where it is.
+        place: Place,
+        /// The target's node.
+        own: String,
+        /// Where it is.
+        own_place: Place,
+        /// For how many nodes it speaks.
+        nodes: usize,
+        /// Whether the Peer stays, because the source ranks first: then it is the target's node
+        /// that is wrong.
+        kept: bool,
+    },
+    /// A Peer with the key of a Peer of a cluster that ranks first.
+    SharedKey {
+        /// The source's node.
+        node: NodeName,
+        /// Where it is.
+        place: Place,
+        /// For how many nodes it speaks.
+        nodes: usize,
+        /// The cluster that keeps the key.
+        keeper: ClusterName,
+        /// Its node.
+        keeper_node: NodeName,
+        /// Where it is.
+        keeper_place: Place,
+    },
+    /// A Peer whose endpoint lies in a range, so that what is sent to it would go into a tunnel.
+    LoopingPeer(LoopingPeer),
+    /// Ranges in which endpoints lie.
+    LoopingRanges(LoopingRanges),
+    /// Ranges that take away from the target's own nodes what they reach by themselves.
+    Captured(Captured),
+    /// Ranges that the target does not accept.
+    Unaccepted {
+        /// The ranges.
+        ranges: Ranges,
+        /// The list in which they do not lie.
+        accepted: Place,
+    },
+    /// Peers of which no range is left, for what nodes claim.
+    Rangeless {
+        /// How many.
+        peers: usize,
+        /// For how many nodes they speak.
+        nodes: usize,
+    },
+    /// Peers that the target cannot dial, and that cannot dial it.
+    NoInitiator {
+        /// How many.
+        peers: usize,
+        /// For how many nodes they speak.
+        nodes: usize,
+    },
+    /// Cluster-wide ranges that no segment with an endpoint can carry.
+    NoAnchor {
+        /// The ranges.
+        ranges: Vec<Cidr>,
+    },
+    /// A node that somebody named as an anchor and that cannot be one.
+    UnknownAnchor(UnknownAnchor),
+    /// A range that is spread over fewer nodes than somebody asked for.
+    FewerAnchors(FewerAnchors),
+}
+
+/// A Peer whose endpoint lies in a range.
+#[derive(Clone, Debug)]
+pub struct LoopingPeer {
+    /// The source's node.
+    pub node: NodeName,
+    /// For how many nodes it speaks.
+    pub nodes: usize,
+    /// Where it is dialled.
+    pub endpoint: Endpoint,
+    /// The range, be it its own cluster's or another's.
+    pub range: Cidr,
+    /// Whose it is.
+    pub owner: ClusterName,
+    /// Where that is said: the line, or the node that claims it.
+    pub range_place: Option<Place>,
+}
+
+/// Ranges in which endpoints lie.
+#[derive(Clone, Debug)]
+pub struct LoopingRanges {
+    /// The ranges.
+    pub ranges: Ranges,
+    /// The cluster of the endpoints.
+    pub cluster: ClusterName,
+    /// The node of one of them, as it claims.
+    pub node: String,
+    /// One of them.
+    pub endpoint: Endpoint,
+    /// How many there are.
+    pub endpoints: usize,
+    /// Whether the ranges stay, because the source ranks first and too few of the target's own
+    /// endpoints lie in them: then it is the target's nodes that are wrong.
+    pub kept: bool,
+}
+
+/// Ranges that take away from the target's own nodes what they reach by themselves.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// The ranges.
+    pub ranges: Ranges,
+    /// What one of these nodes has.
+    pub own: Own,
+    /// The node, as it claims.
+    pub node: String,
+    /// Where it says so.
+    pub place: Place,
+    /// How many nodes are hit.
+    pub nodes: usize,
+    /// Whether the ranges stay, because the source ranks first and too few nodes are hit.
+    pub kept: bool,
+}
+
+/// A node that somebody named as an anchor and that cannot be one.
+#[derive(Clone, Debug)]
+pub struct UnknownAnchor {
+    /// Its name, as it is written.
+    pub node: String,
+    /// The line.
+    pub place: Place,
+    /// Where the snapshot has the node, if it does.
+    pub node_place: Option<Place>,
+}
+
+/// A range that is spread over fewer nodes than somebody asked for.
+#[derive(Clone, Debug)]
+pub struct FewerAnchors {
+    /// The range.
+    pub range: Cidr,
+    /// Over how many nodes it was to be spread.
+    pub wanted: usize,
+    /// Over how many it is.
+    pub got: usize,
+    /// Whether it is too narrow for more, and not that there are no more nodes.
+    pub is_narrow: bool,
+    /// The anchor.
+    pub place: Place,
+}
+
+/// Ranges that share a fate and a reason.
+#[derive(Clone, Debug)]
+pub struct Ranges {
+    /// The ranges, never none.
+    pub cidrs: Vec<Cidr>,
+    /// The line that declares the range in which they lie.
+    pub declared: Option<Place>,
+}
+
+/// An address at which a node is dialled.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The address.
+    pub address: IpAddr,
+    /// Where the snapshot has it.
+    pub place: Place,
+}
+
+/// What a node reaches by itself.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Own {
+    /// The network in which its internal address stands.
+    Lan(Cidr),
+    /// Its internal address.
+    Address(IpAddr),
+    /// Its pods.
+    Pods(Cidr),
+    /// Its address in Kilo's subnet.
+    Wireguard(IpAddr),
+}
+
+impl CutOff {
+    /// Returns how many nodes have no Peer for what nodes claim, and for nothing that a person wrote.
+    ///
+    /// It is not how many Peers are missing: nodes also claim who of them has one for all.
+    pub fn nodes_of_claims(&self) -> usize {
+        match self {
+            Self::OwnKey {
+                nodes, kept: false, ..
+            }
+            | Self::SharedKey { nodes, .. }
+            | Self::LoopingPeer(LoopingPeer { nodes, .. })
+            | Self::Rangeless { nodes, .. }
+            | Self::NoInitiator { nodes, .. } => *nodes,
+            Self::OwnKey { kept: true, .. }
+            | Self::Family { .. }
+            | Self::LoopingRanges(_)
+            | Self::Captured(_)
+            | Self::Unaccepted { .. }
+            | Self::NoAnchor { .. }
+            | Self::UnknownAnchor(_)
+            | Self::FewerAnchors(_) => 0,
+        }
+    }
+}

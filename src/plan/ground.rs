@@ -1,0 +1,237 @@
+//! The ground: what of all clusters meets in which declared ranges, found out once for all targets.
+//!
+//! In most fleets nothing does, and no target has to look at anything then.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::cut::Own;
+use super::within::{self, Within};
+use crate::fleet::{Fleet, Member};
+use crate::mesh::{Networks, Range};
+use crate::name::ClusterName;
+use crate::net::{Cidr, Nest};
+use crate::roster::Home;
+use crate::wireguard::Endpoint;
+
+/// What is known of all members before the first target is looked at. Members go by their places in
+/// [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
+pub(super) struct Ground<'f> {
+    pub(super) fleet: &'f Fleet<'f>,
+    /// What each member leaves out for its own sake, in every target.
+    within: Vec<Within>,
+    nothing: Within,
+    clusters: BTreeMap<&'f ClusterName, usize>,
+    /// Of each member, the endpoints of its speakers that lie in ranges of other clusters, by these.
+    endpoints: Vec<Meetings<'f>>,
+    /// Of each member, what its nodes have of their own that meets ranges of other clusters.
+    homes: Vec<Meetings<'f>>,
+    /// Of each member that somebody asked for, everything that it gives.
+    given: Vec<OnceCell<Nest<()>>>,
+}
+
+/// What meets ranges of other clusters, by these.
+pub(super) type Meetings<'f> = BTreeMap<usize, Vec<Meeting<'f>>>;
+
+/// Something that meets a declared range of another cluster.
+pub(super) struct Meeting<'f> {
+    /// The speakers that have it, or the homes.
+    pub(super) whose: Vec<usize>,
+    pub(super) what: What,
+    pub(super) range: &'f Range,
+}
+
+/// What can meet a range.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum What {
+    Endpoint(IpAddr),
+    Own(Own),
+}
+
+/// Every declared range of the fleet, with its cluster.
+type Declared<'f> = Nest<(usize, &'f Range)>;
+
+impl<'f> Ground<'f> {
+    pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
+        let clusters = fleet.clusters().enumerate();
+        let clusters: BTreeMap<&ClusterName, usize> =
+            clusters.map(|(index, name)| (name, index)).collect();
+        // All meshes say the same about a cluster's ranges, so the first stands for all.
+        let first = clusters
+            .iter()
+            .filter_map(|(name, index)| Some((*index, fleet.memberships(name).next()?)));
+        let declared: Declared = first
+            .flat_map(|(index, member)| {
+                let ranges = member.entry.networks.all().into_iter();
+                ranges.map(move |range| (range.cidr, (index, range)))
+            })
+            .collect();
+        let mut ground = Self {
+            fleet,
+            within: Vec::new(),
+            nothing: Within::default(),
+            endpoints: Vec::new(),
+            homes: Vec::new(),
+            given: fleet.members().iter().map(|_| OnceCell::new()).collect(),
+            clusters,
+        };
+        for member in fleet.members() {
+            let own = ground.cluster(member);
+            let (endpoints, inside) = endpoints(member, own, &declared);
+            ground.endpoints.push(endpoints);
+            ground.homes.push(homes(member, own, &declared));
+            ground.within.push(within::within(member, inside));
+        }
+        ground
+    }
+
+    /// Returns which cluster a member is.
+    pub(super) fn cluster(&self, member: &Member) -> Option<usize> {
+        self.clusters.get(&member.entry.name).copied()
+    }
+
+    /// Returns what a member leaves out for its own sake.
+    pub(super) fn within(&self, member: usize) -> &Within {
+        self.within.get(member).unwrap_or(&self.nothing)
+    }
+
+    /// Returns which endpoints of a member lie in ranges of other clusters.
+    pub(super) fn endpoints(&self, member: usize) -> impl Iterator<Item = (usize, &[Meeting<'f>])> {
+        let meetings = self.endpoints.get(member).into_iter().flatten();
+        meetings.map(|(cluster, meetings)| (*cluster, meetings.as_slice()))
+    }
+
+    /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
+    pub(super) fn homes(&self, member: usize, cluster: Option<usize>) -> &[Meeting<'f>] {
+        let meetings = self.homes.get(member).zip(cluster);
+        let meetings = meetings.and_then(|(meetings, cluster)| meetings.get(&cluster));
+        meetings.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns everything that a member gives to anyone: what it leaves out for its own sake is not
+    /// among it.
+    pub(super) fn given(&self, index: usize) -> Option<&Nest<()>> {
+        let member = self.fleet.members().get(index)?;
+        let (given, within) = (self.given.get(index)?, self.within(index));
+        Some(given.get_or_init(|| {
+            let ranges = member
+                .given()
+                .filter(|range| !within.withheld.contains(range));
+            ranges.map(|range| (range, ())).collect()
+        }))
+    }
+}
+
+/// Returns the speakers whose endpoints lie in ranges of other clusters, and those whose endpoints
+/// lie in their own cluster's.
+fn endpoints<'f>(
+    member: &'f Member<'f>,
+    own: Option<usize>,
+    declared: &Declared<'f>,
+) -> (Meetings<'f>, Vec<(usize, IpAddr)>) {
+    let mut meetings = Meetings::new();
+    let mut inside = Vec::new();
+    for (index, speaker) in member.roster.speakers.iter().enumerate() {
+        let Some(address) = speaker.endpoint.as_ref().and_then(Endpoint::address) else {
+            continue;
+        };
+        let mut is_inside = false;
+        for (_, (cluster, range)) in declared.holders(address) {
+            if Some(*cluster) == own {
+                is_inside = true;
+                continue;
+            }
+            meetings.entry(*cluster).or_default().push(Meeting {
+                whose: vec![index],
+                what: What::Endpoint(address),
+                range,
+            });
+        }
+        inside.extend(is_inside.then_some((index, address)));
+    }
+    (meetings, inside)
+}
+
+/// Returns what the nodes of a member have of their own that meets ranges of other clusters.
+fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>) -> Meetings<'f> {
+    let mut meetings = Meetings::new();
+    let mut add = |whose: &[usize], what: What, cluster: usize, range: &'f Range| {
+        if Some(cluster) != own {
+            meetings.entry(cluster).or_default().push(Meeting {
+                whose: whose.to_vec(),
+                what,
+                range,
+            });
+        }
+    };
+    // Networks first: what holds one holds the node's address too, and says less.
+    for (lan, whose) in &lans(member) {
+        let what = What::Own(Own::Lan(*lan));
+        let around = declared.around(*lan).filter(|(range, _)| range != lan);
+        for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
+            add(whose, what, *cluster, range);
+        }
+    }
+    for (index, home) in member.roster.homes.iter().enumerate() {
+        for (what, address) in points(home) {
+            for (_, (cluster, range)) in declared.holders(address) {
+                add(&[index], what, *cluster, range);
+            }
+        }
+        for &pods in &home.pods {
+            for (_, (cluster, range)) in declared.around(pods) {
+                add(&[index], What::Own(Own::Pods(pods)), *cluster, range);
+            }
+        }
+    }
+    meetings
+}
+
+/// Returns the networks in which nodes of a member stand, with these.
+fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
+    let mut lans: BTreeMap<Cidr, Vec<usize>> = BTreeMap::new();
+    for (index, home) in member.roster.homes.iter().enumerate() {
+        if let Some(lan) = home.lan {
+            lans.entry(lan).or_default().push(index);
+        }
+    }
+    lans
+}
+
+/// Returns the addresses that a node has, each with what it is.
+fn points(home: &Home) -> impl Iterator<Item = (What, IpAddr)> {
+    let endpoints = home.endpoints.iter();
+    let endpoints = endpoints.map(|it| (What::Endpoint(*it), *it));
+    let addresses = home.addresses.iter();
+    let addresses = addresses.map(|it| (What::Own(Own::Address(*it)), *it));
+    let wireguard = home.wireguard.iter();
+    let wireguard = wireguard.map(|it| (What::Own(Own::Wireguard(*it)), *it));
+    endpoints.chain(addresses).chain(wireguard)
+}
+
+impl What {
+    /// Returns what of the ranges that a member gives it meets.
+    pub(super) fn met(self, given: &Nest<()>) -> Vec<Cidr> {
+        let cidrs = |it: (Cidr, &())| it.0;
+        match self {
+            Self::Endpoint(address)
+            | Self::Own(Own::Address(address) | Own::Wireguard(address)) => {
+                given.holders(address).map(cidrs).collect()
+            }
+            Self::Own(Own::Lan(lan)) => given.inside(lan).map(cidrs).collect(),
+            Self::Own(Own::Pods(pods)) => given.around(pods).map(cidrs).collect(),
+        }
+    }
+}
+
+/// Returns whether an entry says which of its ranges is for what.
+pub(super) fn is_typed(member: &Member) -> bool {
+    matches!(member.entry.networks, Networks::Typed { .. })
+}
+
+/// Returns the declared range in which another lies.
+pub(super) fn declaration<'f>(member: &Member<'f>, cidr: Cidr) -> Option<&'f Range> {
+    let mut declared = member.entry.networks.all().into_iter();
+    declared.find(|range| range.cidr.contains(cidr))
+}

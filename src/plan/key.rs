@@ -1,0 +1,96 @@
+//! Keys: of two Peers with one key a target gets one, and none with the key of an own node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::cut::CutOff;
+use super::seen::{Seen, Source, Verdict};
+use crate::name::ClusterName;
+use crate::roster::Speaker;
+
+/// Who keeps a key in a target.
+pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f Speaker)>;
+
+/// Leaves out the speakers of a source whose keys the target must not have twice, and those that
+/// neither side can dial. Sources come in order of rank.
+pub(super) fn settle<'f>(
+    seen: &Seen<'_, 'f>,
+    source: &Source<'f>,
+    keepers: &mut Keepers<'f>,
+    verdict: &mut Verdict,
+) {
+    let within = seen.ground.within(source.index);
+    let (mut peers, mut nodes) = (0, 0);
+    for (index, speaker) in source.member.roster.speakers.iter().enumerate() {
+        if verdict.dropped.contains(&index) || within.dropped.contains(&index) {
+            continue;
+        }
+        if speaker.endpoint.is_none() && source.own.roams() {
+            peers += 1;
+            nodes += speaker.nodes;
+            verdict.dropped.insert(index);
+        } else if gives(seen, source, (speaker, verdict))
+            && !keeps_key(seen, source, speaker, keepers, verdict)
+        {
+            verdict.dropped.insert(index);
+        }
+    }
+    if 0 < peers {
+        let cut = CutOff::NoInitiator { peers, nodes };
+        verdict.cuts.push(Arc::new(cut));
+    }
+}
+
+/// Returns whether the target may get a speaker: for its own ranges, or as an anchor.
+fn gives(seen: &Seen, source: &Source, (speaker, verdict): (&Speaker, &Verdict)) -> bool {
+    let within = seen.ground.within(source.index);
+    let carried = source.member.roster.shared.iter();
+    let carried = carried.filter(|_| speaker.endpoint.is_some());
+    speaker.claims.iter().chain(carried).any(|it| {
+        let is_withheld = verdict.withheld.contains(it) || within.withheld.contains(it);
+        seen.can_route(*it) && !is_withheld
+    })
+}
+
+/// Settles whether the target may have a speaker's key: neither of its own nodes nor of a Peer that
+/// ranks first.
+fn keeps_key<'f>(
+    seen: &Seen<'_, 'f>,
+    source: &Source<'f>,
+    speaker: &'f Speaker,
+    keepers: &mut Keepers<'f>,
+    verdict: &mut Verdict,
+) -> bool {
+    let (member, own) = (source.member, source.own);
+    let claimants = seen.ground.fleet.claimants(&speaker.key);
+    if let Some(owner) = claimants.iter().find(|it| *it.cluster == own.entry.name) {
+        let kept = member.rank < own.rank;
+        verdict.cuts.push(Arc::new(CutOff::OwnKey {
+            node: speaker.leader.clone(),
+            place: speaker.place.clone(),
+            own: owner.node.to_owned(),
+            own_place: owner.place.clone(),
+            nodes: speaker.nodes,
+            kept,
+        }));
+        if !kept {
+            return false;
+        }
+    }
+    if claimants.is_empty() {
+        return true;
+    }
+    if let Some((keeper, keeping)) = keepers.get(speaker.key.as_bytes()) {
+        verdict.cuts.push(Arc::new(CutOff::SharedKey {
+            node: speaker.leader.clone(),
+            place: speaker.place.clone(),
+            nodes: speaker.nodes,
+            keeper: (*keeper).clone(),
+            keeper_node: keeping.leader.clone(),
+            keeper_place: keeping.place.clone(),
+        }));
+        return false;
+    }
+    keepers.insert(*speaker.key.as_bytes(), (&member.entry.name, speaker));
+    true
+}

@@ -1,0 +1,189 @@
+//! What one target sees: its sources, what it can route, what it takes, and what becomes of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::accepted::Accepted;
+use super::cut::CutOff;
+use super::ground::{Ground, Meeting};
+use super::{accepted, hijack, loops};
+use crate::fleet::Member;
+use crate::name::ClusterName;
+use crate::net::{Cidr, Family, family};
+use crate::roster::Speaker;
+
+/// A target before anything is settled.
+pub(super) struct Seen<'g, 'f> {
+    pub(super) ground: &'g Ground<'f>,
+    /// What its Kilo can route.
+    pub(super) family: Option<Family>,
+    /// What its Kilo could route if its nodes said so.
+    families: BTreeSet<Family>,
+    /// What it sees, in order of rank.
+    pub(super) sources: Vec<Source<'f>>,
+    /// Which of them each cluster is.
+    by_cluster: BTreeMap<usize, usize>,
+    /// What it takes, by the place of its own membership; nothing for everything.
+    accepted: BTreeMap<Option<usize>, Accepted<'f>>,
+}
+
+/// A source of a target.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'f> {
+    /// Its place in the fleet.
+    pub(super) index: usize,
+    pub(super) member: &'f Member<'f>,
+    /// The target's own membership in the mesh that links the two.
+    pub(super) own: &'f Member<'f>,
+    /// The place of that in the fleet.
+    pub(super) own_index: Option<usize>,
+}
+
+/// What a target does not get of a source.
+#[derive(Default)]
+pub(super) struct Verdict {
+    /// The speakers.
+    pub(super) dropped: BTreeSet<usize>,
+    /// The ranges.
+    pub(super) withheld: BTreeSet<Cidr>,
+    /// What there is to tell about both.
+    pub(super) cuts: Vec<Arc<CutOff>>,
+}
+
+/// What a target does not get, by the place of the source; most sources have nothing here.
+pub(super) type Verdicts = BTreeMap<usize, Verdict>;
+
+impl<'g, 'f> Seen<'g, 'f> {
+    pub(super) fn new(ground: &'g Ground<'f>, target: &'f ClusterName) -> Self {
+        let fleet = ground.fleet;
+        let mut accepted = BTreeMap::new();
+        let mut own_indices = BTreeMap::new();
+        for own in fleet.memberships(target) {
+            let index = fleet.position(own);
+            own_indices.insert(own.rank, index);
+            let lists = Accepted::new(fleet.accepted(own));
+            accepted.extend(lists.map(|lists| (index, lists)));
+        }
+        let sources: Vec<Source> = fleet
+            .sources(target)
+            .map(|(index, member, own)| Source {
+                index,
+                member,
+                own,
+                own_index: own_indices.get(&own.rank).copied().flatten(),
+            })
+            .collect();
+        let by_cluster = sources.iter().enumerate();
+        let by_cluster = by_cluster
+            .filter_map(|(position, it)| Some((ground.cluster(it.member)?, position)))
+            .collect();
+        Self {
+            ground,
+            family: fleet.family(target),
+            families: fleet.families(target),
+            sources,
+            by_cluster,
+            accepted,
+        }
+    }
+
+    /// Returns what is left out, and why, but for what follows from keys.
+    ///
+    /// Each question is put to everything that the sources offer, not to what another question left:
+    /// so no answer hangs on another one.
+    pub(super) fn verdicts(&self) -> Verdicts {
+        let mut verdicts = Verdicts::new();
+        for source in &self.sources {
+            loops::of_source(self, source, &mut verdicts);
+            loops::of_target(self, source, &mut verdicts);
+            hijack::settle(self, source, &mut verdicts);
+        }
+        for source in &self.sources {
+            self.count_rangeless(source, &mut verdicts);
+        }
+        for source in &self.sources {
+            accepted::settle(self, source, &mut verdicts);
+        }
+        verdicts
+    }
+
+    /// Returns the source that is a cluster, if the target sees it.
+    pub(super) fn source(&self, cluster: usize) -> Option<&Source<'f>> {
+        self.sources.get(*self.by_cluster.get(&cluster)?)
+    }
+
+    /// Returns what the target takes of a source, unless that is everything.
+    pub(super) fn accepted(&self, source: &Source) -> Option<&Accepted<'f>> {
+        self.accepted.get(&source.own_index)
+    }
+
+    /// Returns whether the target's Kilo can route a range.
+    pub(super) fn can_route(&self, range: Cidr) -> bool {
+        self.family.is_none_or(|family| range.family() == family)
+    }
+
+    /// Returns whether the target could get a range that holds an address.
+    pub(super) fn could_reach(&self, source: &Source, address: IpAddr) -> bool {
+        self.family.is_none_or(|it| it == family(address))
+            && self.could_get(source, Cidr::host(address))
+    }
+
+    /// Returns whether the target takes a range of a source, and can route it.
+    pub(super) fn could_get(&self, source: &Source, range: Cidr) -> bool {
+        let accepted = self.accepted(source);
+        self.can_route(range) && accepted.is_none_or(|it| it.takes(range))
+    }
+
+    /// Returns what something meets of the ranges that the target could get of a source: those that
+    /// lie in the declared range of the meeting, as there is a meeting for each.
+    pub(super) fn met(&self, source: &Source, meeting: &Meeting) -> Vec<Cidr> {
+        let given = self.ground.given(source.index);
+        let met = given.map(|given| meeting.what.met(given));
+        let mut met = met.unwrap_or_default();
+        met.retain(|it| meeting.range.cidr.contains(*it) && self.could_get(source, *it));
+        met
+    }
+
+    /// Returns what the target's own nodes have that meets ranges of a source.
+    pub(super) fn homes(&self, source: &Source<'f>) -> &'g [Meeting<'f>] {
+        let Some(own) = source.own_index else {
+            return &[];
+        };
+        self.ground.homes(own, self.ground.cluster(source.member))
+    }
+
+    /// Tells how many Peers have nothing left to give for what nodes claim, be they those of the source
+    /// or those of the target, which also say what its Kilo can route.
+    fn count_rangeless(&self, source: &Source, verdicts: &mut Verdicts) {
+        let within = self.ground.within(source.index);
+        let verdict = verdicts.get(&source.index);
+        if verdict.is_none() && within.withheld.is_empty() && self.families.len() < 2 {
+            return;
+        }
+        let is_withheld = |it: &Cidr| {
+            let of_target = verdict.is_some_and(|verdict| verdict.withheld.contains(it));
+            of_target || within.withheld.contains(it)
+        };
+        let is_bare = |speaker: &Speaker| {
+            let claims = speaker.claims.iter();
+            let claims = claims.filter(|it| self.families.contains(&it.family()));
+            let mut claims = claims.peekable();
+            claims.peek().is_some() && claims.all(|it| !self.can_route(*it) || is_withheld(it))
+        };
+        let speakers = source.member.roster.speakers.iter().enumerate();
+        let (mut peers, mut nodes) = (0, 0);
+        for (index, speaker) in speakers {
+            let is_dropped = verdict.is_some_and(|verdict| verdict.dropped.contains(&index));
+            if !is_dropped && !within.dropped.contains(&index) && is_bare(speaker) {
+                peers += 1;
+                nodes += speaker.nodes;
+            }
+        }
+        if 0 < peers {
+            let verdict = verdicts.entry(source.index).or_default();
+            let cut = CutOff::Rangeless { peers, nodes };
+            verdict.cuts.push(Arc::new(cut));
+        }
+    }
+}

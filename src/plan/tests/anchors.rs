@@ -1,0 +1,110 @@
+//! Who carries what belongs to a cluster as a whole.
+
+use super::*;
+
+const FULL: &str = "{ mode: FullMesh }";
+const NODES: &str = "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2
+a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.3";
+
+/// Returns what `v` gets of three nodes of `u` with these anchors.
+fn of(anchors: &str) -> String {
+    let fields = format!(
+        "{A}, serviceCIDR: 10.101.0.0/16, additionalCIDRs: [10.111.0.0/31, 10.111.1.0/24], \
+         anchors: [{anchors}]"
+    );
+    let node = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+    let told = told(FULL, &[("u", &fields, NODES), ("v", B, node)]);
+    told.split_once("v:\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn without_anchors_the_first_by_name_carries_everything() {
+    insta::assert_snapshot!(of(""), @"
+    m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.0.0/16 10.111.0.0/31 10.111.1.0/24
+    m--u--a2 10.1.2.0/24 10.201.0.2/32
+    m--u--a3 10.1.3.0/24 10.201.0.3/32
+    ");
+}
+
+#[test]
+fn named_nodes_come_first_in_their_order() {
+    insta::assert_snapshot!(of("{ ranges: [10.101.0.0/16], nodes: [a3, a1] }, { nodes: [zz, a2] }"), @"
+      m--u--a1 10.1.1.0/24 10.201.0.1/32
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 10.111.0.0/31 10.111.1.0/24
+      m--u--a3 10.1.3.0/24 10.201.0.3/32 10.101.0.0/16
+    u in v: UnknownAnchor zz there=false
+    ");
+}
+
+#[test]
+fn a_range_is_spread_over_as_many_as_there_are() {
+    insta::assert_snapshot!(of("{ nodes: [a3], count: 4 }"), @"
+      m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.128.0/17 10.111.0.1/32 10.111.1.128/25
+      m--u--a2 10.1.2.0/24 10.201.0.2/32
+      m--u--a3 10.1.3.0/24 10.201.0.3/32 10.101.0.0/17 10.111.0.0/32 10.111.1.0/25
+    u in v: FewerAnchors 10.101.0.0/16 2/4 narrow=false
+    u in v: FewerAnchors 10.111.0.0/31 2/4 narrow=false
+    u in v: FewerAnchors 10.111.1.0/24 2/4 narrow=false
+    ");
+    insta::assert_snapshot!(of("{ ranges: [10.111.0.0/31], count: 2 }, { ranges: [10.111.1.0/24], count: 1 }"), @"
+    m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.0.0/16 10.111.0.0/32 10.111.1.0/24
+    m--u--a2 10.1.2.0/24 10.201.0.2/32 10.111.0.1/32
+    m--u--a3 10.1.3.0/24 10.201.0.3/32
+    ");
+}
+
+#[test]
+fn a_range_too_narrow_is_spread_as_far_as_it_goes() {
+    let fields = format!("{A}, additionalCIDRs: [10.111.0.9/32], anchors: [{{ count: 2 }}]");
+    let told = told(FULL, &[("u", &fields, NODES), ("v", B, NODE_B)]);
+    assert!(
+        told.contains("FewerAnchors 10.111.0.9/32 1/2 narrow=true"),
+        "{told}"
+    );
+    assert!(told.contains("10.201.0.1/32 10.111.0.9/32\n"), "{told}");
+}
+
+#[test]
+fn who_is_left_out_somewhere_does_not_carry_there() {
+    let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, anchors: [{{ nodes: [a1] }}]");
+    let declaring = format!("{C}, additionalCIDRs: [198.18.113.1/32]");
+    let c = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=E external=198.18.200.3";
+    let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+    let told = told(
+        FULL,
+        &[("u", &fields, NODES), ("v", B, b), ("w", &declaring, c)],
+    );
+    insta::assert_snapshot!(told, @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    v:
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 10.101.0.0/16
+      m--u--a3 10.1.3.0/24 10.201.0.3/32
+      m--w--c 10.3.1.0/24 10.203.0.1/32 198.18.113.1/32
+    w:
+      m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.0.0/16
+      m--u--a2 10.1.2.0/24 10.201.0.2/32
+      m--u--a3 10.1.3.0/24 10.201.0.3/32
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    w in u: LoopingRanges 198.18.113.1/32: 198.18.113.1 of u/a1 x1 kept=false
+    u in v: LoopingPeer a1 198.18.113.1 in 198.18.113.1/32 of w
+    u in v: UnknownAnchor a1 there=true
+    ");
+}
+
+#[test]
+fn a_part_that_a_node_has_as_its_own_is_not_carried_twice() {
+    let fields = format!("{A}, additionalCIDRs: [192.168.1.0/31], anchors: [{{ count: 2 }}]");
+    let nodes = "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1 internal=192.168.1.1
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2";
+    let told = told(FULL, &[("u", &fields, nodes), ("v", B, NODE_B)]);
+    assert!(
+        told.contains("u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32 192.168.1.0/32\n"),
+        "{told}"
+    );
+    assert!(told.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"), "{told}");
+}

@@ -1,0 +1,150 @@
+//! Loops within a cluster: endpoints that lie in its own ranges. They are the same in every target.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::cut::{CutOff, Endpoint, LoopingPeer, LoopingRanges, Ranges};
+use super::ground::declaration;
+use crate::fleet::Member;
+use crate::mesh::Networks;
+use crate::net::{Cidr, Nest};
+use crate::place::Place;
+use crate::roster::Speaker;
+
+/// What a member leaves out for its own sake, whoever the target is.
+#[derive(Debug, Default)]
+pub(super) struct Within {
+    /// The speakers.
+    pub(super) dropped: BTreeSet<usize>,
+    /// The ranges.
+    pub(super) withheld: BTreeSet<Cidr>,
+    /// What there is to tell about both.
+    pub(super) cuts: Vec<Arc<CutOff>>,
+}
+
+/// A speaker whose endpoint lies in a range of its own cluster.
+type Inside = (usize, IpAddr);
+
+/// Settles what becomes of the speakers whose endpoints lie in ranges of their own cluster.
+///
+/// A range that is there for nodes stays, and the node goes that is dialled in it. Of one that is
+/// there for the whole cluster, most of the endpoints decide. What is left are host routes to where
+/// nodes are dialled, and nobody needs those.
+pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
+    let mut within = Within::default();
+    if inside.is_empty() {
+        return within;
+    }
+    let speakers = &member.roster.speakers;
+    let of_nodes = of_nodes(member);
+    inside.retain(|&(index, address)| {
+        let found = of_nodes.holders(address).next();
+        let Some((range, place)) = found else {
+            return true;
+        };
+        within.drop_speaker(member, (index, address), (range, place.clone()));
+        false
+    });
+    let dialled = speakers.iter().filter(|it| it.endpoint.is_some()).count();
+    for &range in &member.roster.shared {
+        let is_in = |it: &Inside| range.holds(it.1);
+        let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
+        if dialled < 2 * lying.len() {
+            within.withhold(member, vec![range], &lying);
+        } else if !lying.is_empty() {
+            let place = declaration(member, range).map(|it| it.place.clone());
+            for &it in &lying {
+                within.drop_speaker(member, it, (range, place.clone()));
+            }
+            inside.retain(|it| !is_in(it));
+        }
+    }
+    let addresses: BTreeMap<IpAddr, usize> = inside.iter().map(|it| (it.1, it.0)).collect();
+    let claims = speakers.iter().flat_map(|it| &it.claims);
+    let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
+    let mut by_range: BTreeMap<Option<Cidr>, Vec<Cidr>> = BTreeMap::new();
+    for &route in routes {
+        let range = declaration(member, route).map(|it| it.cidr);
+        by_range.entry(range).or_default().push(route);
+    }
+    for routes in by_range.into_values() {
+        let lying = routes.iter().filter_map(|it| {
+            let address = it.first();
+            Some((*addresses.get(&address)?, address))
+        });
+        let lying: Vec<Inside> = lying.collect();
+        within.withhold(member, routes, &lying);
+    }
+    within
+}
+
+/// Returns the ranges that are there for nodes: those of these uses, or else the pod CIDRs.
+fn of_nodes(member: &Member) -> Nest<Option<Place>> {
+    match &member.entry.networks {
+        Networks::Typed {
+            pods, wireguard, ..
+        } => {
+            let ranges = pods.iter().chain([wireguard]);
+            ranges.map(|it| (it.cidr, Some(it.place.clone()))).collect()
+        }
+        Networks::Flat { .. } => {
+            let claims = |speaker: &'_ Speaker| -> Vec<(Cidr, Option<Place>)> {
+                let pods = speaker.claims.iter().filter(|it| !it.is_host());
+                pods.map(|it| (*it, Some(speaker.place.clone()))).collect()
+            };
+            member.roster.speakers.iter().flat_map(claims).collect()
+        }
+    }
+}
+
+impl Within {
+    fn drop_speaker(
+        &mut self,
+        member: &Member,
+        (index, address): Inside,
+        (range, range_place): (Cidr, Option<Place>),
+    ) {
+        let Some(speaker) = member.roster.speakers.get(index) else {
+            return;
+        };
+        if self.dropped.insert(index) {
+            self.cuts.push(Arc::new(CutOff::LoopingPeer(LoopingPeer {
+                node: speaker.leader.clone(),
+                nodes: speaker.nodes,
+                endpoint: Endpoint {
+                    address,
+                    place: member.endpoint_place(speaker),
+                },
+                range,
+                owner: member.entry.name.clone(),
+                range_place,
+            })));
+        }
+    }
+
+    fn withhold(&mut self, member: &Member, cidrs: Vec<Cidr>, lying: &[Inside]) {
+        let first = lying
+            .first()
+            .and_then(|(index, address)| Some((member.roster.speakers.get(*index)?, *address)));
+        let (Some((speaker, address)), Some(cidr)) = (first, cidrs.first()) else {
+            return;
+        };
+        self.withheld.extend(&cidrs);
+        self.cuts
+            .push(Arc::new(CutOff::LoopingRanges(LoopingRanges {
+                ranges: Ranges {
+                    declared: declaration(member, *cidr).map(|it| it.place.clone()),
+                    cidrs,
+                },
+                cluster: member.entry.name.clone(),
+                node: speaker.leader.to_string(),
+                endpoint: Endpoint {
+                    address,
+                    place: member.endpoint_place(speaker),
+                },
+                endpoints: lying.len(),
+                kept: false,
+            })));
+    }
+}

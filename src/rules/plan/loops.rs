@@ -1,0 +1,79 @@
+//! Words for endpoints in ranges.
+
+use super::{add_declaration, count, listed_ranges};
+use crate::name::ClusterName;
+use crate::plan::{LoopingPeer, LoopingRanges};
+use crate::rules::endpoints::LOOPING_ENDPOINT;
+use crate::rules::{Finding, bare};
+
+/// Why nothing arrives.
+const WHY: &str = "what is sent to it would go into a tunnel";
+
+/// What to do about it.
+const HELP: &str = "have the node dialled at another address, such as by \
+                    `kilo.squat.ai/clustermesh-endpoint`, or leave the one that it has out of the \
+                    ranges of the mesh";
+
+/// Tells of a Peer whose endpoint lies in a range.
+pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
+    let LoopingPeer {
+        node,
+        endpoint,
+        range,
+        owner,
+        range_place,
+        ..
+    } = peer;
+    let address = endpoint.address;
+    let message = format!("left out: endpoint {address} lies in {range} of {owner}: {WHY}");
+    let mut finding = Finding::on_node(&LOOPING_ENDPOINT, source, node.as_str(), message)
+        .at(endpoint.place.clone(), "");
+    if let Some(place) = range_place {
+        let text = if place.source == endpoint.place.source {
+            "claimed here"
+        } else {
+            "declared here"
+        };
+        finding = finding.at(place.clone(), text);
+    }
+    finding.help(HELP)
+}
+
+/// Tells of ranges in which endpoints lie.
+pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
+    let LoopingRanges {
+        ranges,
+        cluster,
+        node,
+        endpoint,
+        endpoints,
+        kept,
+    } = looping;
+    let node = bare(node);
+    let more = match endpoints {
+        0 | 1 => String::new(),
+        endpoints => format!(" (and {})", count(endpoints - 1, "more endpoint")),
+    };
+    let address = endpoint.address;
+    let cidrs = listed_ranges(ranges);
+    let holds = if ranges.cidrs.len() == 1 {
+        "holds"
+    } else {
+        "hold"
+    };
+    let what = format!("endpoint {address} of {cluster}/{node}{more}");
+    let message = if *kept {
+        format!(
+            "{cidrs} {holds} {what}, and what is sent to it goes into a tunnel; stays, as {source} ranks first"
+        )
+    } else if ranges.cidrs.len() == 1 {
+        format!("{cidrs} left out: it holds {what}, and {WHY}")
+    } else {
+        format!("{cidrs} left out: they hold {what}, and {WHY}")
+    };
+    let mut finding = Finding::on_cluster(&LOOPING_ENDPOINT, source, message);
+    add_declaration(&mut finding, ranges);
+    finding
+        .at(endpoint.place.clone(), &format!("of {cluster}/{node}"))
+        .help(HELP)
+}

@@ -1,0 +1,343 @@
+//! Worlds: meshes and what their nodes say, made to attack each other.
+
+use std::fmt::Write as _;
+
+use clustermesh::snapshot::{Address, AddressKind, Node};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// How many keys there are to claim: few, so that they meet.
+const KEYS: usize = 12;
+
+/// A mesh and what its nodes say.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) topology: &'static str,
+    pub(super) clusters: Vec<Cluster>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    flat: bool,
+    granularity: Option<&'static str>,
+    behind_nat: bool,
+    /// What it takes, as the mesh and as the config say.
+    pub(super) accepted: [Option<Vec<String>>; 2],
+    anchors: Vec<Anchor>,
+    pub(super) nodes: Vec<Claims>,
+}
+
+#[derive(Clone, Debug)]
+struct Anchor {
+    ranges: Option<String>,
+    nodes: Vec<String>,
+    count: u16,
+}
+
+/// What a node says about itself, as texts.
+#[derive(Clone, Debug)]
+pub(super) struct Claims {
+    pub(super) name: String,
+    pub(super) pods: Vec<String>,
+    pub(super) wireguard: Option<String>,
+    pub(super) key: Option<usize>,
+    pub(super) endpoint: Option<String>,
+    pub(super) kilo_endpoint: Option<String>,
+    pub(super) internal: Option<String>,
+    pub(super) addresses: Vec<String>,
+    pub(super) location: Option<&'static str>,
+    pub(super) granularity: Option<&'static str>,
+    pub(super) leads: bool,
+    pub(super) stale: bool,
+}
+
+pub(super) fn name(cluster: usize) -> String {
+    // The order of names is not the order of rank.
+    format!("{}{cluster}", ["m", "c", "z", "a"][cluster % 4])
+}
+
+/// Ranges of one cluster; no two clusters' share an address.
+pub(super) fn pods(cluster: usize) -> String {
+    format!("10.{cluster}.0.0/16")
+}
+
+pub(super) fn mesh(world: &World) -> String {
+    let all: Vec<usize> = (0..world.clusters.len()).collect();
+    mesh_of("world", world.topology, world, &all)
+}
+
+/// The mesh of some of the clusters.
+pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usize]) -> String {
+    let mut yaml = format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {mesh} }}\nspec:\n  topology: {topology}\n  clusters:\n"
+    );
+    for &i in members {
+        let cluster = &world.clusters[i];
+        let _ = writeln!(yaml, "  - name: {}", name(i));
+        let (pods, wireguard) = (pods(i), format!("100.64.{i}.0/24"));
+        let (services, hosts) = (format!("172.20.{i}.0/24"), format!("192.168.{i}.0/24"));
+        let six = format!("fd00:{i}::/48");
+        let _ = if cluster.flat {
+            writeln!(
+                yaml,
+                "    allowedNetworks: ['{pods}', '{six}', '{wireguard}', '{services}', '{hosts}']"
+            )
+        } else {
+            writeln!(
+                yaml,
+                "    podCIDRs: ['{pods}', '{six}']\n    wireguardCIDR: {wireguard}\n    serviceCIDR: {services}\n    additionalCIDRs: ['{hosts}']"
+            )
+        };
+        if let Some(granularity) = cluster.granularity {
+            let _ = writeln!(yaml, "    granularity: {granularity}");
+        }
+        if cluster.behind_nat {
+            yaml.push_str("    persistentKeepalive: 25\n");
+        }
+        if let [Some(accepted), _] = &cluster.accepted {
+            let _ = writeln!(yaml, "    acceptedNetworks: {accepted:?}");
+        }
+        if !cluster.anchors.is_empty() {
+            yaml.push_str("    anchors:\n");
+        }
+        for Anchor {
+            ranges,
+            nodes,
+            count,
+        } in &cluster.anchors
+        {
+            let _ = writeln!(yaml, "    - count: {count}");
+            let _ = match ranges {
+                Some(range) => writeln!(yaml, "      ranges: ['{range}']"),
+                None => Ok(()),
+            };
+            if !nodes.is_empty() {
+                let _ = writeln!(yaml, "      nodes: {nodes:?}");
+            }
+        }
+        yaml.push_str(
+            "    endpointFrom: [Annotation, ExternalIP, Kilo]\n    endpointDomains: [wg.example]\n",
+        );
+    }
+    yaml
+}
+
+fn key(number: usize) -> String {
+    use base64::Engine as _;
+    let mut bytes = [7; 32];
+    bytes[0] = u8::try_from(number).unwrap();
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+pub(super) fn node(claims: &Claims) -> Node {
+    let annotation = |key: &str, value: &Option<String>| {
+        let value = value.clone()?;
+        Some((format!("kilo.squat.ai/{key}"), value))
+    };
+    let text = |value: Option<&str>| value.map(str::to_owned);
+    Node {
+        name: claims.name.clone(),
+        uid: claims.name.clone(),
+        pod_cidrs: claims.pods.clone(),
+        stale: claims.stale,
+        addresses: claims
+            .addresses
+            .iter()
+            .map(|address| Address {
+                address: address.clone(),
+                kind: AddressKind::InternalIP,
+            })
+            .collect(),
+        annotations: [
+            annotation("wireguard-ip", &claims.wireguard),
+            annotation("key", &claims.key.map(key)),
+            annotation("force-endpoint", &claims.endpoint),
+            annotation("endpoint", &claims.kilo_endpoint),
+            annotation("internal-ip", &claims.internal),
+            annotation("location", &text(claims.location)),
+            annotation("granularity", &text(claims.granularity)),
+            annotation("leader", &claims.leads.then(String::new)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        ..Node::default()
+    }
+}
+
+/// Ranges of one cluster, by use.
+pub(super) fn declared(i: usize) -> [String; 5] {
+    [
+        pods(i),
+        format!("fd00:{i}::/48"),
+        format!("100.64.{i}.0/24"),
+        format!("172.20.{i}.0/24"),
+        format!("192.168.{i}.0/24"),
+    ]
+}
+
+/// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes nonsense.
+pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value = Claims> {
+    let own = move |number: u8| format!("10.{i}.{number}.0/24");
+    let pod = prop_oneof![
+        8 => (0..6u8).prop_map(own),
+        1 => Just(pods(i)),
+        1 => (0..n, 0..4u8).prop_map(|(j, number)| format!("10.{j}.{number}.128/25")),
+        1 => select(vec!["0.0.0.0/0".to_owned(), "nonsense".to_owned(), format!("172.20.{i}.0/24")]),
+    ];
+    let pods = prop_oneof![
+        20 => proptest::collection::vec(pod.clone(), 0..=1),
+        1 => proptest::collection::vec(pod, 40..60),
+    ];
+    let six =
+        proptest::option::of((0..n, 0..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")));
+    let wireguard = prop_oneof![
+        8 => (1..6u8).prop_map(move |k| format!("100.64.{i}.{k}/16")),
+        1 => (0..n, 1..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.5/16")),
+        1 => (0..n, 1..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}/16")),
+        1 => Just("100.64.0.1".to_owned()),
+    ];
+    let endpoint = prop_oneof![
+        8 => (0..n, 1..9u8).prop_map(|(j, k)| format!("198.51.{j}.{k}:51820")),
+        1 => (0..n, 0..6u8, 0..3u8).prop_map(|(j, k, l)| format!("10.{j}.{k}.{l}:51820")),
+        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}:51820")),
+        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("172.20.{j}.{k}:51820")),
+        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}:51820")),
+        1 => (0..n, 0..3u8).prop_map(|(j, k)| format!("[fd00:{j}:0:{k}::1]:51820")),
+        1 => select(vec!["node.wg.example:51820", "evil.example:1", "127.0.0.1:1", "no-port", "[::1]:5"])
+            .prop_map(str::to_owned),
+    ];
+    let host = prop_oneof![
+        6 => (1..5u8).prop_map(move |k| format!("192.168.{i}.{k}")),
+        1 => (0..n, 1..5u8).prop_map(|(j, k)| format!("192.168.{j}.{k}")),
+        1 => (0..n, 0..5u8).prop_map(|(j, k)| format!("10.{j}.{k}.9")),
+        1 => (0..n, 0..3u8).prop_map(|(j, k)| format!("172.20.{j}.{k}")),
+        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}")),
+    ];
+    let lan = (host.clone(), select(vec![8u8, 16, 20, 24, 25, 30, 32]))
+        .prop_map(|(host, length)| format!("{host}/{length}"));
+    let addresses = prop_oneof![
+        20 => proptest::collection::vec(host.clone(), 0..=1),
+        1 => proptest::collection::vec(host, 40..60),
+    ];
+    let granularity = select(vec!["full", "full", "location", "cross", "other"]);
+    let long = format!("{}--node", "n".repeat(60));
+    (
+        (pods, six),
+        proptest::option::weighted(0.9, wireguard),
+        proptest::option::weighted(0.95, 0..KEYS),
+        proptest::option::weighted(0.8, endpoint.clone()),
+        proptest::option::weighted(0.9, endpoint),
+        proptest::option::weighted(0.8, lan),
+        addresses,
+        proptest::option::of(select(vec!["x", "y"])),
+        proptest::option::of(granularity),
+        (any::<bool>(), proptest::bool::weighted(0.1)),
+        select(vec![
+            "node".to_owned(),
+            "node".to_owned(),
+            "Bad_Name".to_owned(),
+            "\u{1b}[31m".to_owned(),
+            long,
+        ]),
+    )
+        .prop_map(
+            move |(
+                (mut pods, six),
+                wireguard,
+                key,
+                endpoint,
+                kilo_endpoint,
+                internal,
+                addresses,
+                location,
+                granularity,
+                (leads, stale),
+                stem,
+            )| {
+                pods.extend(six);
+                Claims {
+                    name: format!("{stem}-{position}"),
+                    pods,
+                    wireguard,
+                    key,
+                    endpoint,
+                    kilo_endpoint,
+                    internal,
+                    addresses,
+                    location,
+                    granularity,
+                    leads,
+                    stale,
+                }
+            },
+        )
+}
+
+/// What a cluster out of `n` may take: whole clusters, parts of them, everything of a kind.
+fn accepted(n: usize) -> impl Strategy<Value = Option<Vec<String>>> {
+    let range = prop_oneof![
+        4 => (0..n, 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
+        2 => (0..n, 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/24")),
+        1 => (0..n).prop_map(|j| format!("172.20.{j}.0/25")),
+        2 => select(vec!["10.0.0.0/8", "192.168.0.0/16", "100.64.0.0/16", "fd00::/16", "0.0.0.0/0"])
+            .prop_map(str::to_owned),
+    ];
+    proptest::option::weighted(0.25, proptest::collection::vec(range, 1..6))
+}
+
+fn anchors(i: usize) -> impl Strategy<Value = Vec<Anchor>> {
+    let nodes = proptest::collection::btree_set(
+        (0..5usize).prop_map(|position| format!("node-{position}")),
+        0..3,
+    );
+    let anchor = |ranges: Option<String>| {
+        let parts = (nodes.clone(), select(vec![1u16, 2, 4, 256]));
+        parts.prop_map(move |(nodes, count)| Anchor {
+            ranges: ranges.clone(),
+            nodes: nodes.into_iter().collect(),
+            count,
+        })
+    };
+    let [_, _, _, services, hosts] = declared(i);
+    prop_oneof![
+        3 => Just(Vec::new()),
+        1 => anchor(None).prop_map(|it| vec![it]),
+        1 => (anchor(Some(services)), anchor(None)).prop_map(|(a, b)| vec![a, b]),
+        1 => anchor(Some(hosts)).prop_map(|it| vec![it]),
+    ]
+}
+
+fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
+    let nodes = (0..5usize).prop_flat_map(move |count| {
+        (0..count)
+            .map(|position| claims(i, n, position))
+            .collect::<Vec<_>>()
+    });
+    let granularity = proptest::option::of(select(vec!["Location", "Full", "Cross"]));
+    let form = (any::<bool>(), granularity);
+    (form, [accepted(n), accepted(n)], anchors(i), nodes).prop_map(
+        move |((flat, granularity), accepted, anchors, nodes)| Cluster {
+            flat,
+            granularity,
+            // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers
+            // along; that is what both of them declared.
+            behind_nat: i == 0,
+            accepted,
+            anchors,
+            nodes,
+        },
+    )
+}
+
+pub(super) fn world() -> impl Strategy<Value = World> {
+    (2..5usize).prop_flat_map(|n| {
+        let clusters = (0..n).map(|i| cluster(i, n)).collect::<Vec<_>>();
+        let topology = select(vec![
+            "{ mode: FullMesh }",
+            "{ mode: Hub, hubs: [c1] }",
+            "{ mode: Hub, hubs: [m0] }",
+        ]);
+        (topology, clusters).prop_map(|(topology, clusters)| World { topology, clusters })
+    })
+}
