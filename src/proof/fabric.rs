@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::applied::File;
-use super::model::Model;
+use super::model::{Model, Tunnel};
 use super::own::{Leader, OwnNode, Target, WireguardIp};
 use super::prefixes::{Prefixes, Span};
 use crate::granularity::Granularity;
@@ -23,6 +23,8 @@ pub struct Fabric<'a> {
     pub sites: Vec<Site<'a>>,
     /// Who has a key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
+    /// Who has the keys of Peers: by number of the cluster and of the Peer.
+    holdings: Vec<Vec<Holding>>,
     /// Who is found at an address, and at which port.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
 }
@@ -60,6 +62,17 @@ pub struct At {
     pub site: usize,
     /// The number of the node in [`super::own::Own::nodes`].
     pub node: usize,
+}
+
+/// Who of all clusters has the key of a Peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Holding {
+    /// No node.
+    Nobody,
+    /// This one.
+    One(At),
+    /// More than one.
+    Many,
 }
 
 /// Who has an address of a cluster.
@@ -224,7 +237,31 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
-        Self { sites, keys, doors }
+        let holding = |site: &Site, peer: usize| {
+            let key = site.model.key(Tunnel::Peer(peer))?;
+            Some(match keys.get(&key).map_or(&[][..], Vec::as_slice) {
+                [] => Holding::Nobody,
+                [one] => Holding::One(*one),
+                _ => Holding::Many,
+            })
+        };
+        let holdings = sites.iter().map(|site| {
+            let peers = 0..site.model.peers.len();
+            let holdings = peers.map(|peer| holding(site, peer).unwrap_or(Holding::Nobody));
+            holdings.collect()
+        });
+        Self {
+            holdings: holdings.collect(),
+            sites,
+            keys,
+            doors,
+        }
+    }
+
+    /// Returns who has the key of a Peer of a cluster.
+    pub fn holding(&self, site: usize, peer: usize) -> Holding {
+        let holding = self.holdings.get(site).and_then(|it| it.get(peer));
+        holding.copied().unwrap_or(Holding::Nobody)
     }
 
     /// Returns a cluster.

@@ -1,6 +1,6 @@
 //! What a cluster's Peers come to, whatever is sent through them.
 
-use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::fabric::{At, Fabric, Holding, Site};
 use crate::proof::model::{Dial, Tunnel};
 use crate::proof::own::OwnNode;
 use crate::proof::peers::Standing;
@@ -14,14 +14,6 @@ pub(super) struct Known {
     pub(super) link: Link,
     /// Whether all of the cluster's nodes say the same of it.
     pub(super) is_uniform: bool,
-}
-
-/// Who has the key of a Peer.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Holding {
-    Nobody,
-    One(At),
-    Many,
 }
 
 /// A cluster's tunnel with a node of another one.
@@ -45,18 +37,16 @@ pub(super) enum Dialled {
 
 impl Known {
     /// Returns what a cluster knows of each of its Peers.
-    pub(super) fn all(fabric: &Fabric, site: &Site) -> Vec<Self> {
+    pub(super) fn all(fabric: &Fabric, number: usize) -> Vec<Self> {
+        let Some(site) = fabric.site(number) else {
+            return Vec::new();
+        };
         let peers = 0..site.model.peers.len();
-        peers.map(|peer| Self::of(fabric, site, peer)).collect()
+        let known = peers.map(|peer| Self::of(fabric, site, peer, fabric.holding(number, peer)));
+        known.collect()
     }
 
-    fn of(fabric: &Fabric, site: &Site, peer: usize) -> Self {
-        let key = site.model.key(Tunnel::Peer(peer));
-        let holding = match key.map_or(&[][..], |key| fabric.holders(&key)) {
-            [] => Holding::Nobody,
-            [one] => Holding::One(*one),
-            _ => Holding::Many,
-        };
+    fn of(fabric: &Fabric, site: &Site, peer: usize, holding: Holding) -> Self {
         let (link, is_uniform) = match holding {
             Holding::One(at) => Link::of(fabric, site, peer, at),
             Holding::Nobody | Holding::Many => (Link::None, true),

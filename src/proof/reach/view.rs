@@ -2,10 +2,10 @@
 //! them, or from them to it, hangs on.
 
 use super::home::{Deliver, Home, Plot};
-use super::known::{Holding, Known, Link};
+use super::known::{Known, Link};
 use super::parcel::{Parcel, pieces};
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::fabric::{At, Fabric, Holding, Owner, Site};
 use crate::proof::model::{Holder, Tunnel};
 use crate::proof::own::Leader;
 use crate::proof::packet::stays;
@@ -69,7 +69,7 @@ impl Seen {
         let Some(site) = fabric.site(viewer) else {
             return Self { others: Vec::new() };
         };
-        let known = Known::all(fabric, site);
+        let known = Known::all(fabric, viewer);
         let mut eye = Eye {
             fabric,
             site,

@@ -1,0 +1,89 @@
+//! Beyond: what the Peers of a cluster let out that no cluster declares.
+
+use std::collections::BTreeMap;
+
+use super::links::Links;
+use super::{Leak, Outsider};
+use crate::proof::fabric::{At, Fabric, Holding};
+use crate::proof::model::{Claim, Tunnel};
+use crate::proof::packet::{Goal, Packet, Session};
+use crate::proof::prefixes::{Prefixes, Span};
+
+/// Finds the Peers of all clusters that lead to nobody of the fleet.
+pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
+    let mut outsiders = Vec::new();
+    for (site, it) in fabric.sites.iter().enumerate() {
+        for peer in 0..it.model.peers.len() {
+            let is_nobody = fabric.holding(site, peer) == Holding::Nobody;
+            if is_nobody && it.model.share(peer).is_some() {
+                outsiders.push(Outsider { site, peer });
+            }
+        }
+    }
+    outsiders
+}
+
+/// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
+/// packet for them arrives.
+pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<Leak> {
+    let Some(site) = fabric.site(number) else {
+        return Vec::new();
+    };
+    let sender = site.model.own.nodes.iter().enumerate();
+    let mut senders = sender.filter(|(_, node)| node.segment.is_some());
+    let sender = senders.find_map(|(node, own)| Some((node, own.kilo.pod_cidr?)));
+    let mut leaks = Vec::new();
+    let mut declared: BTreeMap<usize, Prefixes<()>> = BTreeMap::new();
+    for (peer, it) in site.model.peers.iter().enumerate() {
+        let Some(share) = it.share() else {
+            continue;
+        };
+        let Holding::One(at) = fabric.holding(number, peer) else {
+            continue;
+        };
+        let Some(home) = fabric.site(at.site).filter(|_| at.site != number) else {
+            continue;
+        };
+        if links.between(number, at.site).is_none() {
+            // Whatever gets there is found among the pairs.
+            continue;
+        }
+        let ranges = declared.entry(at.site).or_insert_with(|| {
+            let all = home.entry.networks.all().into_iter();
+            Prefixes::new(all.map(|it| (it.cidr, ())).collect())
+        });
+        for kept in &share.kept {
+            let range = kept.allowed.interface.network;
+            if ranges.look(Span::of(range)).longest.is_some() {
+                continue;
+            }
+            let pieces = ranges.pieces(Span::of(range)).into_iter();
+            let outside = pieces
+                .filter(|piece| piece.slot.is_none())
+                .map(|it| it.span);
+            let arrives = |span: Span| {
+                let (node, pods) = sender.filter(|it| it.1.family() == span.family)?;
+                let trace = fabric.exchange(Packet {
+                    from: At { site: number, node },
+                    source: pods.first(),
+                    to: Goal::Network(at.site),
+                    destination: span.first_address(),
+                    session: Session::New,
+                });
+                trace.there.ending.is_delivered().then_some(trace)
+            };
+            let claim = Claim {
+                tunnel: Tunnel::Peer(peer),
+                index: kept.index,
+                is_certain: kept.is_certain,
+            };
+            let mut arriving = outside.filter_map(arrives);
+            leaks.extend(arriving.next().map(|trace| Leak {
+                trace,
+                pairs: 1,
+                claim: Some((number, claim, range)),
+            }));
+        }
+    }
+    leaks
+}

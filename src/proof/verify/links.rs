@@ -1,0 +1,61 @@
+//! Links: which clusters a mesh joins, and what they take from each other.
+
+use std::collections::BTreeMap;
+
+use crate::mesh::{Mesh, Range};
+use crate::name::ClusterName;
+use crate::proof::fabric::{Fabric, Site};
+
+/// What is asked of a fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Which clusters are linked, and what they take from each other.
+    pub meshes: &'a [Mesh],
+    /// What clusters take from others, whatever their meshes say.
+    pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns the lists in which everything must lie that `site` takes by a mesh.
+    pub(super) fn accepted(self, mesh: Option<&'a Mesh>, site: Option<&Site>) -> Vec<&'a [Range]> {
+        let Some(site) = site else {
+            return Vec::new();
+        };
+        let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
+        let entry = entries.find(|it| it.name == *site.cluster);
+        let of_mesh = entry.and_then(|entry| entry.accepted.as_deref());
+        let of_config = self.accepted.get(site.cluster).map(Vec::as_slice);
+        of_mesh.into_iter().chain(of_config).collect()
+    }
+}
+
+/// Returns the mesh that links two clusters, the first one.
+fn link<'m>(meshes: &'m [Mesh], one: &Site, other: &Site) -> Option<&'m Mesh> {
+    meshes.iter().find(|mesh| {
+        let has = |site: &Site| mesh.entries.iter().any(|it| it.name == *site.cluster);
+        has(one) && has(other) && mesh.topology.links(one.cluster, other.cluster)
+    })
+}
+
+/// Returns whether a mesh links two clusters.
+pub(in crate::proof) fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
+    link(meshes, one, other).is_some()
+}
+
+/// The meshes that link clusters, by the numbers of both.
+#[derive(Clone, Debug)]
+pub(super) struct Links<'a>(Vec<Vec<Option<&'a Mesh>>>);
+
+impl<'a> Links<'a> {
+    pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
+        let row = |one: &Site| {
+            let others = fabric.sites.iter();
+            others.map(|other| link(asked.meshes, one, other)).collect()
+        };
+        Self(fabric.sites.iter().map(row).collect())
+    }
+
+    pub(super) fn between(&self, one: usize, other: usize) -> Option<&'a Mesh> {
+        *self.0.get(one)?.get(other)?
+    }
+}

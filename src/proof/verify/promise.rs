@@ -1,0 +1,140 @@
+//! Promises: what of a cluster a link lets others reach.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use crate::kilo::node::annotation;
+use crate::mesh::{EndpointSource, Networks, Range};
+use crate::net::Cidr;
+use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::model::Tunnel;
+use crate::proof::own::Leader;
+use crate::proof::reach::Parcel;
+use crate::snapshot::{AddressKind, Node};
+use crate::wireguard::{Host, PublicKey};
+
+/// What a cluster promises to those that it is linked with, by number of the node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Promises {
+    /// Whether it takes part.
+    pub(super) peered: Vec<bool>,
+    /// Whether its pods are reached.
+    pods: Vec<bool>,
+    /// Whether its internal address is.
+    nodes: Vec<bool>,
+}
+
+impl Promises {
+    pub(super) fn of(fabric: &Fabric, number: usize, dialled: &BTreeSet<IpAddr>) -> Self {
+        let Some(site) = fabric.site(number) else {
+            return Self::default();
+        };
+        let (for_pods, for_nodes) = match &site.entry.networks {
+            Networks::Typed {
+                pods, additional, ..
+            } => (pods, additional),
+            Networks::Flat { allowed } => (allowed, allowed),
+        };
+        let within = |ranges: &[Range], inner: Cidr| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| range.cidr.contains(inner))
+        };
+        let mut promises = Self::default();
+        for (node, own) in site.model.own.nodes.iter().enumerate() {
+            let is_peered = is_peered(fabric, At { site: number, node });
+            let pods = own.kilo.pod_cidr;
+            let address = site.address(node).filter(|it| !dialled.contains(it));
+            promises.peered.push(is_peered);
+            promises
+                .pods
+                .push(is_peered && pods.is_some_and(|it| within(for_pods, it)));
+            promises
+                .nodes
+                .push(is_peered && address.is_some_and(|it| within(for_nodes, Cidr::host(it))));
+        }
+        promises
+    }
+
+    /// Returns whether a link promises these addresses.
+    pub(super) fn include(&self, parcel: &Parcel) -> bool {
+        let says = |all: &[bool], node: usize| all.get(node).copied().unwrap_or(false);
+        match parcel.owner {
+            Owner::Pods(node) => says(&self.pods, node),
+            Owner::Node(node) => says(&self.nodes, node),
+            Owner::Services | Owner::Network => self.peered.contains(&true),
+            Owner::Tunnel(_) | Owner::Pool => false,
+        }
+    }
+}
+
+/// Returns where anybody is dialled: no tunnel can lead there (`kilo.md` §2.6).
+pub(super) fn dialled(fabric: &Fabric) -> BTreeSet<IpAddr> {
+    let mut dialled = BTreeSet::new();
+    for site in &fabric.sites {
+        let peers = (0..site.model.peers.len()).map(Tunnel::Peer);
+        let peers = peers.filter_map(|it| site.model.endpoint(it));
+        let own = site.model.own.nodes.iter();
+        let own = own.filter_map(|it| it.kilo.endpoint.as_ref());
+        for endpoint in peers.chain(own) {
+            if let Host::Ip(address) = endpoint.host {
+                dialled.insert(address);
+            }
+        }
+    }
+    dialled
+}
+
+/// Returns whether a node takes part in a mesh: somebody has a Peer for its segment, or there is
+/// nothing about it that would keep anybody from having one.
+fn is_peered(fabric: &Fabric, at: At) -> bool {
+    let Some((site, own)) = fabric
+        .site(at.site)
+        .and_then(|it| Some((it, it.node(at.node)?)))
+    else {
+        return false;
+    };
+    let leader = own.segment.and_then(|it| site.leader(it));
+    let (Some(Leader::Certain(leader)), Some(node)) = (leader, site.snapshot.nodes.get(at.node))
+    else {
+        return false;
+    };
+    if !site.entry.selector.matches(&node.labels) {
+        return false;
+    }
+    let Some(key) = site.node(leader).and_then(|it| it.kilo.key) else {
+        return false;
+    };
+    let mut sites = fabric.sites.iter();
+    sites.any(|it| !it.peers_with(&key).is_empty())
+        || speaks(site, leader)
+            && fabric.holders(&key).len() == 1
+            && PublicKey::try_from(key).is_ok()
+}
+
+/// Returns whether a leader has what a Peer needs: a WireGuard address that was declared, and an
+/// endpoint where its cluster looks for one.
+fn speaks(site: &Site, leader: usize) -> bool {
+    let (Some(own), Some(node)) = (site.node(leader), site.snapshot.nodes.get(leader)) else {
+        return false;
+    };
+    let is_declared = own.announced.is_some_and(|announced| {
+        let mut ranges = site.entry.networks.all().into_iter();
+        ranges.any(|range| range.cidr.holds(announced.address))
+    });
+    let mut sources = site.entry.endpoint_from.iter();
+    is_declared
+        && (site.entry.keepalive.is_some() || sources.any(|source| has_endpoint(node, *source)))
+}
+
+fn has_endpoint(node: &Node, source: EndpointSource) -> bool {
+    let says = |key: &str| node.annotations.contains_key(key);
+    let has = |kind| node.addresses.iter().any(|it| it.kind == kind);
+    match source {
+        EndpointSource::Annotation => {
+            says(annotation::CLUSTERMESH_ENDPOINT) || says(annotation::FORCE_ENDPOINT)
+        }
+        EndpointSource::ExternalIP => has(AddressKind::ExternalIP),
+        EndpointSource::InternalIP => has(AddressKind::InternalIP),
+        EndpointSource::Kilo => says(annotation::ENDPOINT),
+    }
+}
