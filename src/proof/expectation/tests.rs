@@ -165,7 +165,7 @@ fn what_is_about_nothing_fails() {
 - { from: { cluster: west }, to: { cluster: north }, class: Service, expect: Deny }
 "), @"
     it fails: 0 of 0 pairs break it
-      expectation: there is no cluster `eats`
+      expectation: there is no cluster `eats`, or no snapshot of it
         expectations.yaml#/spec/0/from/cluster 
         help: did you mean `east`?
     it fails: 0 of 0 pairs break it

@@ -97,6 +97,22 @@ fn a_sound_mesh_contains_each_of_its_clusters() {
       opens {"lans": 1, "nodes": 2, "pods": 1}
     "#);
     insta::assert_snapshot!(told(&line(), "north"), @r#"
+    east hears 0 far ends
+      believes 
+      sends 
+      opens {}
+    west hears 1 far ends
+      believes 10.3.1.0/24 10.103.0.1
+      sends 10.3.1.0/24 10.103.0.1
+      opens {"lans": 1, "nodes": 3, "pods": 2}
+      through to east: []
+    "#);
+}
+
+#[test]
+fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
+    let lab = line().edit(WEST_OF_EAST, "10.1.1.0/24", "10.3.1.0/25");
+    insta::assert_snapshot!(told(&lab, "east"), @r#"
     north hears 0 far ends
       believes 
       sends 
@@ -106,19 +122,19 @@ fn a_sound_mesh_contains_each_of_its_clusters() {
       sends 10.1.2.0/24 10.3.1.0/25 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
-    Impersonation: west takes east for others: by the Peer m--east--n1 it believes packets from 10.3.1.0/25 (a pod on north/o1)
+    Impersonation: east is taken for others: by the Peer m--east--n1 its packets are believed to come from 10.3.1.0/25 (a pod on north/o1)
       west/m--east.yaml#/spec/allowedIPs/0 believes it
       help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    Capture: west sends east what is meant for others: by the Peer m--east--n1, packets to 10.3.1.0/25 (a pod on north/o1)
+    Capture: east is sent what is meant for others: by the Peer m--east--n1, packets to 10.3.1.0/25 (a pod on north/o1)
       west/m--east.yaml#/spec/allowedIPs/0 sends it there
       help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
     "#);
 }
 
 #[test]
-fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
-    let lab = line().edit(WEST_OF_EAST, "10.1.1.0/24", "10.3.1.0/25");
-    insta::assert_snapshot!(told(&lab, "east"), @r#"
+fn a_default_route_is_everything_that_nobody_has_more_particularly() {
+    let lab = line().edit(EAST_OF_WEST, "10.2.1.0/24", "0.0.0.0/0");
+    insta::assert_snapshot!(told(&lab, "west"), @r#"
     east hears 1 far ends
       believes 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.11.0.0/16 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.1 10.101.0.2 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
       sends 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
@@ -127,19 +143,20 @@ fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
       believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       opens {"lans": 1, "nodes": 2, "pods": 1}
-    Impersonation: east takes west for others: by the Peer m--west--m1 it believes packets from 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
+    Impersonation: west is taken for others: by the Peer m--west--m1 its packets are believed to come from 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
       east/m--west.yaml#/spec/allowedIPs/0 believes it
       help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    Capture: east sends west what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
+    Capture: west is sent what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
       east/m--west.yaml#/spec/allowedIPs/0 sends it there
       help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
     "#);
 }
 
 #[test]
-fn a_default_route_is_everything_that_nobody_has_more_particularly() {
-    let lab = line().edit(EAST_OF_WEST, "10.2.1.0/24", "0.0.0.0/0");
-    insta::assert_snapshot!(told(&lab, "west"), @r#"
+fn a_copied_key_may_be_anybody_s() {
+    let nodes = EAST_NODES.replace("key=B", "key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk=");
+    let lab = line().later("east", &nodes);
+    insta::assert_snapshot!(told(&lab, "east"), @r#"
     north hears 1 far ends
       believes 
       sends 
@@ -149,38 +166,18 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
       sends 10.1.1.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.103.0.1 192.168.1.0 192.168.1.1 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
-    Impersonation: west takes east for others: by the Peer m--north--o1 it believes packets from 10.3.1.0/24 (a pod on north/o1)
+    Impersonation: east is taken for others: by the Peer m--north--o1 its packets are believed to come from 10.3.1.0/24 (a pod on north/o1)
       west/m--north.yaml#/spec/allowedIPs/0 believes it
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    Impersonation: west takes east for others: by the Peer m--north--o1 it believes packets from 10.103.0.1 (north/o1 in the Kilo subnet)
+    Impersonation: east is taken for others: by the Peer m--north--o1 its packets are believed to come from 10.103.0.1 (north/o1 in the Kilo subnet)
       west/m--north.yaml#/spec/allowedIPs/1 believes it
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    Capture: west sends east what is meant for others: by the Peer m--north--o1, packets to 10.3.1.0/24 (a pod on north/o1)
+    Capture: east is sent what is meant for others: by the Peer m--north--o1, packets to 10.3.1.0/24 (a pod on north/o1)
       west/m--north.yaml#/spec/allowedIPs/0 sends it there
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    Capture: west sends east what is meant for others: by the Peer m--north--o1, packets to 10.103.0.1 (north/o1 in the Kilo subnet)
+    Capture: east is sent what is meant for others: by the Peer m--north--o1, packets to 10.103.0.1 (north/o1 in the Kilo subnet)
       west/m--north.yaml#/spec/allowedIPs/1 sends it there
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    "#);
-}
-
-#[test]
-fn a_copied_key_may_be_anybody_s() {
-    let nodes = EAST_NODES.replace("key=B", "key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk=");
-    let lab = line().later("east", &nodes);
-    insta::assert_snapshot!(told(&lab, "east"), @r#"
-    north hears 0 far ends
-      believes 
-      sends 
-      opens {}
-    west hears 2 far ends
-      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
-      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
-      opens {"lans": 1, "nodes": 3, "pods": 2}
-      through to north: ["10.1.1.0/24", "10.1.2.0/24"]
-    BrokenIsolation: east gets through west to north, though no mesh links the two: north takes 10.1.1.0/24, 10.1.2.0/24 from west
-      north/m--west.yaml#/spec/allowedIPs/0 lets it in
-      help: take out of the Peer what `west` does not declare
     "#);
 }
 
@@ -192,17 +189,14 @@ fn what_the_second_may_say_to_the_third_gets_through() {
       believes 
       sends 
       opens {}
-    west hears 3 far ends
-      believes 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
-      sends 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+    west hears 2 far ends
+      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
-      through to north: []
-    Impersonation: west may take east for others: by the Peer aa it believes packets from 10.3.1.0/24 (a pod on north/o1)
-      west/aa.yaml#/spec/allowedIPs/0 believes it
-      help: it depends on what was applied last: only one may have the range, the key and the name
-    Capture: west may send east what is meant for others: by the Peer aa, packets to 10.3.1.0/24 (a pod on north/o1)
-      west/aa.yaml#/spec/allowedIPs/0 sends it there
-      help: it depends on what was applied last: only one may have the range, the key and the name
+      through to north: ["10.1.1.0/24", "10.1.2.0/24"]
+    BrokenIsolation: east gets in through west, though no mesh lets it: from west are taken 10.1.1.0/24, 10.1.2.0/24
+      north/m--west.yaml#/spec/allowedIPs/0 lets it in
+      help: take out of the Peer what `west` does not declare
     "#);
 }
 
@@ -218,9 +212,15 @@ fn two_peers_for_one_range_may_let_it_in() {
       sends 
       opens {}
     west hears 3 far ends
-      believes 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
-      sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      believes 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
+      sends 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
+    Impersonation: east may be taken for others: by the Peer aa its packets are believed to come from 10.3.1.0/24 (a pod on north/o1)
+      west/aa.yaml#/spec/allowedIPs/0 believes it
+      help: it depends on what was applied last: only one may have the range, the key and the name
+    Capture: east may be sent what is meant for others: by the Peer aa, packets to 10.3.1.0/24 (a pod on north/o1)
+      west/aa.yaml#/spec/allowedIPs/0 sends it there
+      help: it depends on what was applied last: only one may have the range, the key and the name
     "#);
 }
