@@ -38,7 +38,7 @@ mod wording;
 pub(crate) use json::schema as report_schema;
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
-pub(crate) use verify::{Verified, VerifyFormat};
+pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 
 /// Whoever listens on standard error.
 pub(crate) struct Talk {
@@ -66,6 +66,15 @@ impl Talk {
     #[cfg(feature = "snapshot")]
     pub(crate) fn is_terminal(&self) -> bool {
         self.stderr.is_terminal()
+    }
+
+    /// Adds a report to the summary of the GitHub job that we run in, if we do. What was found is on its
+    /// way already, so that a failure is only told.
+    pub(crate) fn summarize(&mut self, report: &Report) {
+        if let Err(error) = report.add_to_step_summary() {
+            let error = format!("the summary of the job is not written: {error:#}");
+            self.note(&escaped(&error, 4000));
+        }
     }
 
     /// Says one line.

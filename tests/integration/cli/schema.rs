@@ -3,13 +3,15 @@
 use super::*;
 use crate::schema::violations;
 
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 9] = [
     "mesh",
     "config",
     "expectations",
     "snapshot",
     "report",
     "trace",
+    "verification",
+    "plan",
     "peer",
 ];
 
@@ -47,6 +49,8 @@ fn prints_a_schema_of_every_kind() {
             "NodeSnapshot",
             "Report",
             "Trace",
+            "Verification",
+            "CapacityPlan",
             "Peer"
         ]
     );
@@ -63,7 +67,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, plan, peer]
+      [possible values: mesh, config, expectations, snapshot, report, trace, verification, plan, peer]
 
       tip: a similar value exists: 'peer'
 
@@ -188,5 +192,60 @@ fn describes_every_field_of_a_trace() {
             .cloned()
             .collect();
         assert_eq!(fields, known);
+    }
+}
+
+/// Kept and broken, with expectations, hostile clusters, and what one node alone carries.
+#[test]
+fn describes_every_field_of_a_verification() {
+    let schema = closed(schema(&["verification"]));
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        "wireguardCIDR: 10.101.0.0/24\n      serviceCIDR: 10.96.0.0/16",
+    );
+    let mut unready = node(2, 3);
+    unready["annotations"] = json!({});
+    folder.keep("north", &[node(2, 1), node(2, 2), unready]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit(
+        "rendered/west/prod--east.yaml",
+        "10.1.1.0/24",
+        "10.1.9.0/24",
+    );
+    let expectations = "\
+apiVersion: kilo-clustermesh.io/v1
+kind: Expectations
+expectations:
+  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: pod, expect: Reach }
+  - { from: { cluster: west }, to: { cluster: north }, class: pod, expect: Deny }
+";
+    folder.write("expectations.yaml", expectations);
+    let run = folder.run(&["verify", "--assume-hostile", "east", "--output", "json"]);
+    let verification: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(violations(&schema, &verification), [""; 0]);
+    let first = |pointer: &str| verification.pointer(pointer).unwrap();
+    let parts = [
+        ("", ""),
+        ("Tally", "/total"),
+        ("Pairing", "/pairings/0"),
+        ("Classes", "/pairings/0/classes/0"),
+        ("Failure", "/failures/0"),
+        ("SinglePoint", "/singlePoints/0"),
+        ("Node", "/apart/0"),
+        ("Expectation", "/expectations/0"),
+        ("Hostile", "/hostile/0"),
+        ("Exposure", "/hostile/0/exposures/0"),
+    ];
+    for (part, pointer) in parts {
+        let described = if part.is_empty() {
+            &schema
+        } else {
+            &schema["$defs"][part]
+        };
+        let known = described["properties"].as_object().unwrap().keys();
+        let written = first(pointer).as_object().unwrap().keys();
+        assert!(known.eq(written), "{part}: {:#}", first(pointer));
     }
 }

@@ -90,3 +90,40 @@ fn holds_for_every_example_that_is_right() {
         assert_eq!(run.code, 0, "{example}: {}{}", run.stdout, run.stderr);
     }
 }
+
+#[test]
+fn names_whoever_alone_carries_something() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        "wireguardCIDR: 10.101.0.0/24\n      serviceCIDR: 10.96.0.0/16",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = verified(&folder, &[]);
+    insta::assert_snapshot!(text, @"");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn fails_where_clusters_that_nothing_links_reach_each_other() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
+    let (code, text) = verified(&folder, &["--output", "concise"]);
+    insta::assert_snapshot!(text, @"");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn says_the_same_in_every_format() {
+    let folder = Folder::rendered();
+    folder.edit(WEST_OF_EAST, "10.1.1.0/24", "10.1.9.0/24");
+    for format in [
+        "human", "concise", "json", "sarif", "github", "gitlab", "markdown",
+    ] {
+        let (code, text) = verified(&folder, &["--output", format]);
+        assert_eq!(code, 1, "{format}");
+        assert!(text.contains("no-route"), "{format}: {text}");
+        assert!(text.contains("prod--east.yaml"), "{format}: {text}");
+    }
+}

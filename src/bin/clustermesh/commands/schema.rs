@@ -41,6 +41,8 @@ enum Kind {
     Report,
     /// What `trace --output json` prints
     Trace,
+    /// What `verify --output json` prints
+    Verification,
     /// What `plan --output json` prints
     Plan,
     /// The Peers that `render` writes
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Snapshot, _) => snapshot::schema(),
         (Kind::Report, _) => output::report_schema(),
         (Kind::Trace, _) => output::trace_schema(),
+        (Kind::Verification, _) => output::verification_schema(),
         (Kind::Plan, _) => plan::schema(),
         (Kind::Peer, _) => peer::schema(),
     };

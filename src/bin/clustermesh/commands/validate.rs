@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use clap::builder::FalseyValueParser;
-use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 
@@ -80,12 +80,8 @@ pub(crate) fn run(
     } else {
         crate::print(result, &text)?;
     }
-    if args.output == Format::Github
-        && let Err(error) = report.add_to_step_summary()
-    {
-        // What was found is on its way already.
-        let error = format!("the summary of the job is not written: {error:#}");
-        talk.note(&escaped(&error, 4000));
+    if args.output == Format::Github {
+        talk.summarize(&report);
     }
     let limit = match args.fail_on {
         FailOn::Error if args.strict => Severity::Warning,

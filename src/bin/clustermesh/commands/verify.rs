@@ -56,6 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh verify
   clustermesh verify --output json | jq '.pairings[] | select(.linked)'
+  clustermesh verify --output sarif > verify.sarif
   clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
@@ -126,6 +127,9 @@ pub(crate) fn run(
         talk.counts(&findings);
     } else {
         crate::print(result, &text)?;
+    }
+    if args.output == VerifyFormat::Github {
+        talk.summarize(&verified.report());
     }
     let limit = if args.strict {
         Severity::Warning

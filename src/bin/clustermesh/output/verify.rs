@@ -12,12 +12,14 @@ use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
 use clustermesh::proof::words;
 use clustermesh::rules::Finding;
 
-use super::{human, plural};
+use super::{Format, Report, human, plural};
 use crate::files::Files;
 
 mod expected;
 mod hostile;
 mod json;
+
+pub(crate) use json::schema;
 
 /// How many pairs of clusters are shown one by one.
 const SHOWN: usize = 30;
@@ -39,8 +41,18 @@ const CLASSES: [(Class, Class); 8] = [
 pub(crate) enum VerifyFormat {
     /// A table, and what fails with excerpts, for a person
     Human,
+    /// A line for each finding, `file:line:column: severity[rule] message`
+    Concise,
     /// An object for programs
     Json,
+    /// The findings as SARIF 2.1.0, for code scanning
+    Sarif,
+    /// The findings as annotations of a GitHub job, and its summary
+    Github,
+    /// The findings as a Code Quality report of GitLab
+    Gitlab,
+    /// The findings in Markdown, for a comment on a pull request
+    Markdown,
 }
 
 /// A verification, and what it points into.
@@ -62,10 +74,24 @@ pub(crate) struct Verified<'a> {
 impl Verified<'_> {
     /// Returns it as text; in colours only for a person.
     pub(crate) fn text(&self, format: VerifyFormat) -> anyhow::Result<String> {
-        Ok(match format {
-            VerifyFormat::Human => self.human(),
-            VerifyFormat::Json => json::text(self)?,
-        })
+        let format = match format {
+            VerifyFormat::Human => return Ok(self.human()),
+            VerifyFormat::Json => return Ok(json::text(self)?),
+            VerifyFormat::Concise => Format::Concise,
+            VerifyFormat::Sarif => Format::Sarif,
+            VerifyFormat::Github => Format::Github,
+            VerifyFormat::Gitlab => Format::Gitlab,
+            VerifyFormat::Markdown => Format::Markdown,
+        };
+        self.report().text(format)
+    }
+
+    /// Returns the findings alone.
+    pub(crate) fn report(&self) -> Report<'_> {
+        Report {
+            files: self.files,
+            findings: self.findings,
+        }
     }
 
     fn human(&self) -> String {

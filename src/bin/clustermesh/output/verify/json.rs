@@ -1,19 +1,161 @@
 //! A verification as an object for programs, in a form of its own that is versioned.
 
+use std::net::IpAddr;
+
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::fabric::At;
-use clustermesh::proof::verify::{Failure, Pairing, Tally};
+use clustermesh::proof::trace::Class;
+use clustermesh::proof::verify::{Failure, Pairing, SinglePoint, Tally};
+use clustermesh::schema;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Verified;
-use crate::output::json::{API_VERSION, written};
+use crate::output::json::{API_VERSION, WrittenFinding, written};
 
 mod expected;
 mod hostile;
 
+/// The kind of the object.
+const KIND: &str = "Verification";
+
 /// How much of a name is told, in characters.
 const NAMED: usize = 300;
+
+/// What `clustermesh verify --output json` found. A later version of this program may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Verification", example = example())]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    kind: &'static str,
+    /// Whether everything that is promised or expected holds, and nothing else does. What is hostile is
+    /// not counted.
+    holds: bool,
+    /// The sum of all pairs.
+    total: WrittenTally,
+    /// Every ordered pair of clusters.
+    pairings: Vec<WrittenPairing>,
+    /// What is promised and does not hold, one for each cause, the widest first.
+    failures: Vec<WrittenFailure>,
+    /// Nodes without which something is cut until somebody does something.
+    single_points: Vec<WrittenPoint>,
+    /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
+    apart: Vec<WrittenNode>,
+    /// What came of the expectations, in the order of the file.
+    expectations: Vec<expected::Written>,
+    /// What clusters could do that somebody takes for hostile.
+    hostile: Vec<hostile::Written>,
+    /// All of it as findings, the gravest first.
+    findings: Vec<WrittenFinding<'a>>,
+}
+
+/// How many pairs there are, of a node or a range that is declared for all each.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Tally")]
+struct WrittenTally {
+    /// Pairs that a link promises.
+    promised: u64,
+    /// Those of them that hold there and back.
+    kept: u64,
+    /// Pairs that nobody promised.
+    others: u64,
+    /// Those of them that hold all the same.
+    reached: u64,
+}
+
+/// Packets from one cluster to another.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Pairing")]
+struct WrittenPairing {
+    /// The cluster that sends.
+    from: String,
+    /// The one that receives.
+    to: String,
+    /// Whether a mesh links the two.
+    linked: bool,
+    /// By class of sender and receiver.
+    classes: Vec<WrittenClasses>,
+}
+
+/// Packets between two classes.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Classes")]
+struct WrittenClasses {
+    /// What sends.
+    from: WrittenClass,
+    /// What receives.
+    to: WrittenClass,
+    #[serde(flatten)]
+    tally: WrittenTally,
+}
+
+/// What sends, or is sent to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Class")]
+#[serde(rename_all = "lowercase")]
+enum WrittenClass {
+    /// Pods.
+    Pod,
+    /// Nodes, and what shares their network.
+    Node,
+    /// Services.
+    Service,
+    /// What else a cluster declares as a whole.
+    Network,
+}
+
+/// A promise that does not hold, and all that fails for the same cause.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Failure")]
+struct WrittenFailure {
+    /// How it ends; `clustermesh explain VERDICT` says what that means.
+    #[schemars(example = &"stolen-by")]
+    verdict: &'static str,
+    /// The node that sends the smallest packet that shows it.
+    from: WrittenNode,
+    /// The address that it comes from.
+    source: IpAddr,
+    /// The cluster that it goes to.
+    to: String,
+    /// The address that it goes to.
+    destination: IpAddr,
+    /// How many pairs fail so.
+    pairs: u64,
+    /// Between which clusters: the one that sends, and the one that receives.
+    between: Vec<[String; 2]>,
+}
+
+/// A node without which something is cut.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "SinglePoint")]
+struct WrittenPoint {
+    /// The node.
+    node: WrittenNode,
+    /// Declared ranges that it alone carries.
+    ranges: Vec<String>,
+    /// Nodes whose pods are reached through it alone.
+    members: Vec<WrittenNode>,
+    /// The clusters that lose them.
+    #[serde(rename = "for")]
+    viewers: Vec<String>,
+}
+
+/// A node.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Node")]
+struct WrittenNode {
+    /// The cluster.
+    cluster: String,
+    /// Its name.
+    node: String,
+}
 
 /// Returns the object.
 pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
@@ -24,76 +166,135 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         ..
     } = verified;
     let findings = findings.iter().map(|it| written(it, files));
-    let object = json!({
-        "apiVersion": API_VERSION,
-        "kind": "Verification",
-        "holds": verification.holds() && verified.checks.iter().all(Check::holds),
-        "total": tally(&verification.total()),
-        "pairings": verification.pairings.iter().map(|it| verified.pairing(it)).collect::<Value>(),
-        "failures": verification.failures.iter().map(|it| verified.failure(it)).collect::<Value>(),
-        "singlePoints": verification.single_points.iter().map(|it| json!({
-            "node": verified.node(it.at),
-            "ranges": it.ranges.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "members": it.members.iter().map(|&node| verified.node(At { node, ..it.at })).collect::<Value>(),
-            "for": it.viewers.iter().map(|&it| verified.cluster(it)).collect::<Value>(),
-        })).collect::<Value>(),
-        "apart": verification.apart.iter().map(|it| verified.node(*it)).collect::<Value>(),
-        "expectations": expected::written(verified)?,
-        "hostile": hostile::written(verified),
-        "findings": findings.collect::<Vec<_>>(),
-    });
-    let mut text = serde_json::to_string_pretty(&object)?;
+    let written = Written {
+        api_version: API_VERSION,
+        kind: KIND,
+        holds: verification.holds() && verified.checks.iter().all(Check::holds),
+        total: tally(&verification.total()),
+        pairings: each(&verification.pairings, |it| verified.pairing(it)),
+        failures: each(&verification.failures, |it| verified.failure(it)),
+        single_points: each(&verification.single_points, |it| verified.point(it)),
+        apart: each(&verification.apart, |it| verified.node(*it)),
+        expectations: expected::written(verified)?,
+        hostile: hostile::written(verified),
+        findings: findings.collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&written)?;
     text.push('\n');
     Ok(plain_json(text))
 }
 
-fn tally(tally: &Tally) -> Value {
+/// Returns the JSON Schema of the object.
+pub(crate) fn schema() -> Schema {
+    schema::of_output::<Written>()
+}
+
+/// A verification of two clusters of a node each, of which one does not get through.
+fn example() -> Value {
+    let half = json!({ "promised": 1, "kept": 0, "others": 0, "reached": 0 });
+    let classes = |from: &str, to: &str| {
+        let mut classes = half.clone();
+        classes["from"] = json!("pod");
+        classes["to"] = json!("pod");
+        json!({ "from": from, "to": to, "linked": true, "classes": [classes] })
+    };
     json!({
-        "promised": tally.promised,
-        "kept": tally.kept,
-        "others": tally.others,
-        "reached": tally.reached,
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "holds": false,
+        "total": { "promised": 2, "kept": 0, "others": 0, "reached": 0 },
+        "pairings": [classes("east", "west"), classes("west", "east")],
+        "failures": [{
+            "verdict": "no-route",
+            "from": { "cluster": "west", "node": "worker-1" },
+            "source": "10.244.1.0",
+            "to": "east",
+            "destination": "10.42.1.0",
+            "pairs": 1,
+            "between": [["west", "east"]],
+        }],
+        "singlePoints": [],
+        "apart": [],
+        "expectations": [],
+        "hostile": [],
+        "findings": [],
     })
 }
 
+fn each<T, U>(all: &[T], write: impl Fn(&T) -> U) -> Vec<U> {
+    all.iter().map(write).collect()
+}
+
+fn tally(tally: &Tally) -> WrittenTally {
+    WrittenTally {
+        promised: tally.promised,
+        kept: tally.kept,
+        others: tally.others,
+        reached: tally.reached,
+    }
+}
+
+fn class(class: Class) -> WrittenClass {
+    match class {
+        Class::Pod => WrittenClass::Pod,
+        Class::Node => WrittenClass::Node,
+        Class::Service => WrittenClass::Service,
+        Class::Network => WrittenClass::Network,
+    }
+}
+
 impl Verified<'_> {
-    fn cluster(&self, site: usize) -> Value {
+    fn cluster(&self, site: usize) -> String {
         let site = self.fabric.site(site);
-        json!(site.map(|it| it.cluster.as_str()))
+        site.map_or_else(String::new, |it| it.cluster.to_string())
     }
 
-    fn node(&self, at: At) -> Value {
+    fn node(&self, at: At) -> WrittenNode {
         let name = self.fabric.node(at).map(|it| escaped(&it.name, NAMED));
-        json!({ "cluster": self.cluster(at.site), "node": name })
+        WrittenNode {
+            cluster: self.cluster(at.site),
+            node: name.unwrap_or_default(),
+        }
     }
 
-    fn pairing(&self, pairing: &Pairing) -> Value {
-        let classes = pairing.tallies.iter().map(|((from, to), it)| {
-            let mut class = tally(it);
-            class["from"] = json!(from.to_string());
-            class["to"] = json!(to.to_string());
-            class
+    fn pairing(&self, pairing: &Pairing) -> WrittenPairing {
+        let classes = pairing.tallies.iter();
+        let classes = classes.map(|((from, to), it)| WrittenClasses {
+            from: class(*from),
+            to: class(*to),
+            tally: tally(it),
         });
-        json!({
-            "from": self.cluster(pairing.from),
-            "to": self.cluster(pairing.to),
-            "linked": pairing.is_linked,
-            "classes": classes.collect::<Value>(),
-        })
+        WrittenPairing {
+            from: self.cluster(pairing.from),
+            to: self.cluster(pairing.to),
+            linked: pairing.is_linked,
+            classes: classes.collect(),
+        }
     }
 
-    fn failure(&self, failure: &Failure) -> Value {
+    fn failure(&self, failure: &Failure) -> WrittenFailure {
         let packet = &failure.trace.packet;
         let between = failure.between.iter();
-        let between = between.map(|&(from, to)| json!([self.cluster(from), self.cluster(to)]));
-        json!({
-            "verdict": failure.trace.verdict(),
-            "from": self.node(packet.from),
-            "source": packet.source,
-            "to": self.cluster(packet.to.site()),
-            "destination": packet.destination,
-            "pairs": failure.pairs,
-            "between": between.collect::<Value>(),
-        })
+        let between = between.map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+        WrittenFailure {
+            verdict: failure.trace.verdict(),
+            from: self.node(packet.from),
+            source: packet.source,
+            to: self.cluster(packet.to.site()),
+            destination: packet.destination,
+            pairs: failure.pairs,
+            between: between.collect(),
+        }
+    }
+
+    fn point(&self, point: &SinglePoint) -> WrittenPoint {
+        let members = point.members.iter();
+        let members = members.map(|&node| self.node(At { node, ..point.at }));
+        WrittenPoint {
+            node: self.node(point.at),
+            ranges: point.ranges.iter().map(ToString::to_string).collect(),
+            members: members.collect(),
+            viewers: point.viewers.iter().map(|&it| self.cluster(it)).collect(),
+        }
     }
 }

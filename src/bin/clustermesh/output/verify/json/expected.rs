@@ -15,7 +15,7 @@ use crate::output::trace::{Written as WrittenTrace, value};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expectation")]
 #[serde(rename_all = "camelCase")]
-struct Written {
+pub(super) struct Written {
     /// What it is called, if anything.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,10 +48,9 @@ enum WrittenExpected {
 }
 
 /// Returns every expectation, in the order of the file.
-pub(super) fn written(verified: &Verified) -> serde_json::Result<Value> {
+pub(super) fn written(verified: &Verified) -> serde_json::Result<Vec<Written>> {
     let checks = verified.checks.iter();
-    let checks = checks.map(|check| serde_json::to_value(one(verified, check)?));
-    checks.collect()
+    checks.map(|check| one(verified, check)).collect()
 }
 
 fn one(verified: &Verified, check: &Check) -> serde_json::Result<Written> {

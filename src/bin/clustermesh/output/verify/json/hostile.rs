@@ -20,7 +20,7 @@ use crate::output::json::{WrittenPlace, place};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hostile")]
 #[serde(rename_all = "camelCase")]
-struct Written {
+pub(super) struct Written {
     /// The cluster.
     cluster: String,
     /// Whether it could do no more than the meshes let it.
@@ -149,9 +149,9 @@ struct WrittenPassage {
 }
 
 /// Returns every cluster that is taken for hostile, by name.
-pub(super) fn written(verified: &Verified) -> Value {
+pub(super) fn written(verified: &Verified) -> Vec<Written> {
     let hostiles = verified.hostiles.iter();
-    hostiles.map(|it| json!(one(verified, it))).collect()
+    hostiles.map(|it| one(verified, it)).collect()
 }
 
 fn one(verified: &Verified, hostile: &Hostile) -> Written {
