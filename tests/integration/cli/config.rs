@@ -73,16 +73,20 @@ fn prints_the_defaults() {
     meshes                                               mesh.yaml                                        default
     snapshots                                            snapshots                                        default
     rendered                                             rendered                                         default
+    expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             /home/me/.kube/config                            default
     clusters.east.context                                east                                             default
     clusters.east.inCluster                              false                                            default
+    clusters.east.acceptedNetworks                       (as the mesh says)                               default
     clusters.north.kubeconfig                            /home/me/.kube/config                            default
     clusters.north.context                               north                                            default
     clusters.north.inCluster                             false                                            default
+    clusters.north.acceptedNetworks                      (as the mesh says)                               default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
+    clusters.west.acceptedNetworks                       (as the mesh says)                               default
     limits.nodes                                         500                                              default
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   25                                               default
@@ -127,17 +131,22 @@ fn prints_what_the_config_says_and_where() {
     meshes                                               mesh.yaml                                        clustermesh.yaml:3:9
     snapshots                                            nodes                                            clustermesh.yaml:4:12
     rendered                                             deploy/peers                                     clustermesh.yaml:5:17
+    expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             secrets/east.yaml                                clustermesh.yaml:7:23
     clusters.east.context                                admin                                            clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
+    clusters.east.acceptedNetworks                       (as the mesh says)                               default
     clusters.north.inCluster                             true                                             clustermesh.yaml:8:23
+    clusters.north.acceptedNetworks                      (as the mesh says)                               default
     clusters.south.kubeconfig                            ../south.yaml                                    clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            clustermesh.yaml:9:50
+    clusters.south.acceptedNetworks                      (as the mesh says)                               default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
+    clusters.west.acceptedNetworks                       (as the mesh says)                               default
     limits.nodes                                         1000                                             clustermesh.yaml:12:10
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   0                                                clustermesh.yaml:13:16
@@ -317,17 +326,22 @@ fn takes_paths_of_the_config_from_its_folder() {
     meshes                                               ../../mesh.yaml                                  ../../clustermesh.yaml:3:9
     snapshots                                            ../../nodes                                      ../../clustermesh.yaml:4:12
     rendered                                             ../../deploy/peers                               ../../clustermesh.yaml:5:17
+    expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             ../../secrets/east.yaml                          ../../clustermesh.yaml:7:23
     clusters.east.context                                admin                                            ../../clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
+    clusters.east.acceptedNetworks                       (as the mesh says)                               default
     clusters.north.inCluster                             true                                             ../../clustermesh.yaml:8:23
+    clusters.north.acceptedNetworks                      (as the mesh says)                               default
     clusters.south.kubeconfig                            ../../../south.yaml                              ../../clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            ../../clustermesh.yaml:9:50
+    clusters.south.acceptedNetworks                      (as the mesh says)                               default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
+    clusters.west.acceptedNetworks                       (as the mesh says)                               default
     limits.nodes                                         1000                                             ../../clustermesh.yaml:12:10
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   0                                                ../../clustermesh.yaml:13:16
@@ -385,6 +399,7 @@ fn needs_no_mesh() {
     meshes                                               (none)                                           default
     snapshots                                            snapshots                                        default
     rendered                                             rendered                                         default
+    expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     limits.nodes                                         500                                              default
     limits.lostNodes                                     2                                                default
@@ -545,6 +560,8 @@ fn understands_the_config_of_the_readme() {
     config                                               clustermesh.yaml                                 default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.inCluster                              false                                            default
+    clusters.east.acceptedNetworks                       (as the mesh says)                               default
+    clusters.west.acceptedNetworks                       (as the mesh says)                               default
     limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
     limits.capacity.ranges                               (none)                                           default
     limits.capacity.rules                                (none)                                           default

@@ -57,10 +57,10 @@ fn an_example_costs_what_the_readme_says() {
     insta::assert_snapshot!(run.stdout, @"
     TARGET           PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
     management          10      29     89  20 ms    0.1 s      37  2.7 kB       15  ok
-    tenant-ada           3      10     39   4 ms     8 ms      14   994 B        5  ok
-    tenant-bell          3      10     35   3 ms     6 ms      12   816 B        4  ok
-    tenant-curie         3      10     35   3 ms     6 ms      11   814 B        4  ok
-    tenant-dijkstra      3      10     35   3 ms     6 ms      12   814 B        4  ok
+    tenant-ada           3      11     41   4 ms     9 ms      15  1.0 kB        5  ok
+    tenant-bell          3       6     27   2 ms     4 ms       8   753 B        4  ok
+    tenant-curie         3      11     37   3 ms     7 ms      12   831 B        4  ok
+    tenant-dijkstra      3      11     37   3 ms     7 ms      13   831 B        4  ok
 
     5 clusters, 22 Peer objects; 87 tunnel ends on all nodes together, which are no objects
     ");
