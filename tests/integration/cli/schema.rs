@@ -217,15 +217,18 @@ fn describes_every_field_of_a_verification() {
     let expectations = "\
 apiVersion: kilo-clustermesh.io/v1
 kind: Expectations
-expectations:
-  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: pod, expect: Reach }
-  - { from: { cluster: west }, to: { cluster: north }, class: pod, expect: Deny }
+spec:
+  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach }
+  - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
     let run = folder.run(&["verify", "--assume-hostile", "east", "--output", "json"]);
     let verification: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(violations(&schema, &verification), [""; 0]);
-    let first = |pointer: &str| verification.pointer(pointer).unwrap();
+    let first = |pointer: &str| {
+        let found = verification.pointer(pointer);
+        found.unwrap_or_else(|| panic!("no {pointer} in {verification:#}"))
+    };
     let parts = [
         ("", ""),
         ("Tally", "/total"),

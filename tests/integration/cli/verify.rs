@@ -101,7 +101,19 @@ fn names_whoever_alone_carries_something() {
     );
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @"
+    FROM   TO     pod → pod  pod → service
+    east   north  4/4        -
+    east   west   4/4        -
+    north  east   4/4        2/2
+    north  west   4/4        -
+    west   east   4/4        2/2
+    west   north  4/4        -
+
+    east/n1 alone carries 10.96.0.0/16 for north, west
+
+    28 of 28 promised pairs hold, there and back
+    ");
     assert_eq!(code, 0);
 }
 
@@ -110,7 +122,10 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
     let (code, text) = verified(&folder, &["--output", "concise"]);
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @"
+    error[unpromised-reach] north: 10.2.1.0 of north gets to 10.3.1.0 of west, though no mesh links the two
+    error[unpromised-reach] west: 10.3.1.0 of west gets to 10.2.1.0 of north, though no mesh links the two
+    ");
     assert_eq!(code, 1);
 }
 
