@@ -3,7 +3,9 @@
 use super::reach::{OUTSIDE_PEER, UNPROMISED_REACH, failure};
 use super::{Finding, bare, listed};
 use crate::name::ClusterName;
+use crate::place::Place;
 use crate::proof::fabric::{At, Fabric, Owner};
+use crate::proof::packet::Step;
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
 
@@ -88,7 +90,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
                 "{} of {from} gets to {} of {to}, though no mesh links the two",
                 packet.source, packet.destination
             ),
-            None,
+            leak.trace.there.steps.iter().find_map(selected),
             format!("take the Peers of `{to}` away from `{from}`, or link the two in a mesh"),
         ),
     };
@@ -97,6 +99,14 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
         finding = finding.at(place, "by this range");
     }
     Some(finding)
+}
+
+/// Returns where a range is written by which a packet was sent.
+fn selected(step: &Step) -> Option<Place> {
+    match step {
+        Step::Selected { place, .. } => place.clone(),
+        _ => None,
+    }
 }
 
 fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Finding> {

@@ -123,8 +123,8 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
     folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
     let (code, text) = verified(&folder, &["--output", "concise"]);
     insta::assert_snapshot!(text, @"
-    error[unpromised-reach] north: 10.2.1.0 of north gets to 10.3.1.0 of west, though no mesh links the two
-    error[unpromised-reach] west: 10.3.1.0 of west gets to 10.2.1.0 of north, though no mesh links the two
+    rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north gets to 10.3.1.0 of west, though no mesh links the two
+    rendered/west/prod--north.yaml:12:5: error[unpromised-reach] west: 10.3.1.0 of west gets to 10.2.1.0 of north, though no mesh links the two
     ");
     assert_eq!(code, 1);
 }
