@@ -118,6 +118,21 @@ fn names_whoever_alone_carries_something() {
 }
 
 #[test]
+fn names_whoever_speaks_for_a_location() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        "wireguardCIDR: 10.101.0.0/24\n      granularity: Location",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = verified(&folder, &[]);
+    let told: Vec<&str> = text.lines().filter(|it| it.contains("alone")).collect();
+    insta::assert_snapshot!(told.join("\n"), @"east/n1 alone carries the pods of 1 node for north, west");
+    assert_eq!(code, 0);
+}
+
+#[test]
 fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
