@@ -5,6 +5,7 @@
 //! sources that they take from it, and the destinations that they send to it.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use super::fabric::{At, Fabric, Owner, Site};
 use super::model::{Claim, Holder, Tunnel};
@@ -260,17 +261,18 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         held.collect()
     }
 
-    /// Returns whether all nodes have the same at a range: its claims are Peers' whose keys are none of
-    /// the cluster's own.
+    /// Returns whether all nodes have the same at a range and at the wider ones, which count where nobody
+    /// may be there: the claims are Peers' whose keys are none of the cluster's own.
     fn is_alike(&self, slot: usize) -> bool {
-        let claims = self.site.model.tunnels.get(slot).map(|it| it.1);
-        claims
-            .unwrap_or_default()
-            .iter()
-            .all(|claim| match claim.tunnel {
+        let tunnels = &self.site.model.tunnels;
+        let mut around = iter::successors(Some(slot), |it| tunnels.parent(*it));
+        around.all(|slot| {
+            let mut claims = tunnels.get(slot).map_or(&[][..], |it| it.1).iter();
+            claims.all(|claim| match claim.tunnel {
                 Tunnel::Peer(peer) => !self.site.has_own_key(peer),
                 Tunnel::Segment(_) => false,
             })
+        })
     }
 
     /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
@@ -341,7 +343,12 @@ impl<'f, 'a> FarEnds<'f, 'a> {
             Err(Ending::Ambiguous {
                 doubt: Doubt::Range { claims, .. },
                 ..
-            }) => return Some((claims.into_iter().find(|it| self.has(it))?, false)),
+            }) => {
+                // The segment itself is among them, and may have a key that somebody else has too.
+                let is_sent =
+                    |it: &Claim| self.has(it) && self.site.model.is_configured(segment, it.tunnel);
+                return Some((claims.into_iter().find(is_sent)?, false));
+            }
             Err(_) => return None,
         }
         let slot = self.site.model.tunnels.around(span).next()?;

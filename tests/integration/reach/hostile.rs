@@ -80,12 +80,15 @@ fn sent(fabric: &Fabric, from: At, hostile: usize, address: IpAddr) -> Option<Op
                 .then_some(is_led),
         ),
         Ending::Ambiguous {
+            at,
             doubt: Doubt::Range { claims, .. },
-            ..
-        } => claims
-            .iter()
-            .any(|it| has(site, &keys, it))
-            .then_some(Some(false)),
+        } => {
+            let segment = site.segment(at.node)?;
+            let mut claims = claims.iter();
+            let is_sent =
+                |it: &Claim| has(site, &keys, it) && site.model.is_configured(segment, it.tunnel);
+            claims.any(is_sent).then_some(Some(false))
+        }
         // A node of its own cluster, as far as the way tells: the key may be anybody's.
         Ending::LocalShadow { at, range: None } if site.owner(address) != Some(Owner::Services) => {
             let held = held(site, site.segment(at.node)?, &keys, address);
