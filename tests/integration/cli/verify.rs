@@ -135,7 +135,11 @@ fn names_whoever_speaks_for_a_location() {
 #[test]
 fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
-    folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
+    folder.edit(
+        "mesh.yaml",
+        "spec:",
+        "spec:\n  topology: { mode: Hub, hubs: [east] }",
+    );
     let (code, text) = verified(&folder, &["--output", "concise"]);
     insta::assert_snapshot!(text, @"
     rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north gets to 10.3.1.0 of west, though no mesh links the two

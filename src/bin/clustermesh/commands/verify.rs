@@ -8,7 +8,7 @@ use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::expectation::check;
 use clustermesh::proof::reach::{Reach, Scene, Seen};
-use clustermesh::proof::verify::{Asked, Part, Verifier};
+use clustermesh::proof::verify::{Asked, Part, Verification, Verifier};
 use clustermesh::rules::{Finding, Purpose, reach as words, verified};
 use rayon::prelude::*;
 
@@ -96,12 +96,7 @@ pub(crate) fn run(
         meshes: &evidence.meshes,
         accepted: &evidence.settings.config.content.accepted,
     };
-    let verifier = Verifier::new(&reach, asked);
-    let parts: Vec<Part> = (0..fabric.sites.len())
-        .into_par_iter()
-        .map(|site| verifier.from(site))
-        .collect();
-    let verification = verifier.join(parts);
+    let verification = verify(&reach, asked);
     let checks = check(&reach, &expectations);
     let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
     let mut findings = told;
@@ -142,4 +137,14 @@ pub(crate) fn run(
     } else {
         Outcome::Clean
     })
+}
+
+/// Verifies from several clusters at once.
+fn verify(reach: &Reach, asked: Asked) -> Verification {
+    let verifier = Verifier::new(reach, asked);
+    let parts: Vec<Part> = (0..reach.fabric.sites.len())
+        .into_par_iter()
+        .map(|site| verifier.from(site))
+        .collect();
+    verifier.join(parts)
 }
