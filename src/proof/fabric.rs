@@ -47,8 +47,8 @@ pub struct Site<'a> {
     /// A Peer and the index of a range of it that no kernel routes: where a pass of Kilo's meets it,
     /// it ends, and whatever comes later is missing (`kilo.md` §2.5).
     refused: Option<(usize, usize)>,
-    /// The Peers, by key.
-    by_key: BTreeMap<[u8; 32], Vec<usize>>,
+    /// The keys of Peers, in order, and which Peers have them.
+    by_key: (Vec<[u8; 32]>, Vec<usize>),
     /// Peers that have the key of a node of the cluster.
     own_keys: Vec<usize>,
     /// Where each node is dialled.
@@ -101,15 +101,10 @@ impl<'a> Site<'a> {
             topology_label: &entry.topology_label,
         };
         let model = Model::new(target, files);
-        let mut by_key: BTreeMap<[u8; 32], Vec<usize>> = BTreeMap::new();
-        for (number, peer) in model.peers.iter().enumerate() {
-            if let Some(share) = peer.share() {
-                by_key
-                    .entry(share.translation.key)
-                    .or_default()
-                    .push(number);
-            }
-        }
+        let peers = model.peers.iter().enumerate();
+        let keys = peers.filter_map(|(number, it)| Some((it.share()?.translation.key, number)));
+        let mut by_key: Vec<([u8; 32], usize)> = keys.collect();
+        by_key.sort_unstable();
         let mut own_keys: Vec<usize> = model.peers_with_own_keys().iter().map(|it| it.0).collect();
         own_keys.sort_unstable();
         Self {
@@ -120,7 +115,7 @@ impl<'a> Site<'a> {
             connected: connected(&model),
             doors: doors(snapshot, &model),
             refused: model.refused(),
-            by_key,
+            by_key: by_key.into_iter().unzip(),
             own_keys,
             model,
         }
@@ -149,7 +144,11 @@ impl<'a> Site<'a> {
 
     /// Returns the Peers that have a key, as far as Kilo configures them.
     pub fn peers_with(&self, key: &[u8; 32]) -> &[usize] {
-        self.by_key.get(key).map_or(&[], Vec::as_slice)
+        let (keys, peers) = &self.by_key;
+        let start = keys.partition_point(|it| it < key);
+        let same = keys.get(start..).unwrap_or_default().iter();
+        let end = start + same.take_while(|it| *it == key).count();
+        peers.get(start..end).unwrap_or_default()
     }
 
     /// Returns whether a Peer has the key of a node of this cluster.

@@ -1,9 +1,12 @@
 //! The Peers of a cluster as its Kilo holds them: which it accepts, and what each of them keeps
 //! (`kilo.md` §2.1 to §2.4).
 
+use std::net::IpAddr;
+
 use super::applied::{Applied, File};
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::net::{Family, Interface};
 use crate::place::Place;
 
 /// All Peers of a cluster.
@@ -202,17 +205,21 @@ fn contest(peers: &mut [Peer], peer: usize, number: usize) {
 /// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
 /// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
 fn deduplicate(peers: &mut [Peer]) {
-    let mut wanted: Vec<(AllowedIp, usize, usize)> = Vec::new();
+    // An interface, small enough to be sorted quickly, then the Peer and the index.
+    let mut wanted: Vec<(Printed, usize, usize)> = Vec::new();
     for (number, peer) in peers.iter().enumerate() {
         let ranges = peer.share().map(|it| &it.translation.allowed_ips);
         let ranges = ranges.into_iter().flatten().enumerate();
-        wanted.extend(ranges.map(|(index, range)| (*range, number, index)));
+        wanted.extend(ranges.map(|(index, range)| (printed(range), number, index)));
     }
-    wanted.sort_unstable_by_key(|(range, number, index)| (range.interface, *number, *index));
-    for run in wanted.chunk_by(|a, b| a.0.interface == b.0.interface) {
+    wanted.sort_unstable();
+    for run in wanted.chunk_by(|a, b| a.0 == b.0) {
         let mut owner: Option<(usize, bool)> = None;
-        for &(allowed, number, index) in run {
+        for &(_, number, index) in run {
             let Some((share, is_certain)) = peers.get_mut(number).and_then(Peer::share_mut) else {
+                continue;
+            };
+            let Some(&allowed) = share.translation.allowed_ips.get(index) else {
                 continue;
             };
             match owner {
@@ -234,4 +241,16 @@ fn deduplicate(peers: &mut [Peer]) {
         share.kept.sort_unstable_by_key(|it| it.index);
         share.lost.sort_unstable_by_key(|it| it.index);
     }
+}
+
+/// A range as it is printed: family, address and length.
+type Printed = (Family, u128, u8);
+
+fn printed(range: &AllowedIp) -> Printed {
+    let Interface { address, network } = range.interface;
+    let number = match address {
+        IpAddr::V4(v4) => u128::from(v4.to_bits()),
+        IpAddr::V6(v6) => v6.to_bits(),
+    };
+    (network.family(), number, network.prefix_length())
 }

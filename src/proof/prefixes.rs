@@ -159,17 +159,26 @@ fn number(address: IpAddr) -> u128 {
 impl<T> Prefixes<T> {
     /// Sorts ranges; the claims of one range keep their order.
     pub fn new(claims: Vec<(Cidr, T)>) -> Self {
-        let mut keyed: Vec<(Span, Cidr, T)> = claims
-            .into_iter()
-            .map(|(cidr, claim)| (Span::of(cidr), cidr, claim))
+        // What is moved about in sorting is small, and the claims are not among it.
+        let numbered = claims.iter().zip(0usize..);
+        let mut order: Vec<(Family, u128, u8, usize)> = numbered
+            .map(|((cidr, _), number)| {
+                let first = self::number(cidr.first());
+                (cidr.family(), first, cidr.prefix_length(), number)
+            })
             .collect();
-        keyed.sort_by_key(|(span, ..)| (span.family, span.first, u128::MAX - span.last));
+        order.sort_unstable();
         let mut prefixes = Self {
             slots: Vec::new(),
-            claims: Vec::with_capacity(keyed.len()),
+            claims: Vec::with_capacity(claims.len()),
         };
+        let mut claims: Vec<Option<(Cidr, T)>> = claims.into_iter().map(Some).collect();
         let mut open: Vec<usize> = Vec::new();
-        for (span, cidr, claim) in keyed {
+        for (.., number) in order {
+            let Some((cidr, claim)) = claims.get_mut(number).and_then(Option::take) else {
+                continue;
+            };
+            let span = Span::of(cidr);
             prefixes.claims.push(claim);
             let end = prefixes.claims.len();
             if let Some(last) = prefixes.slots.last_mut()

@@ -157,9 +157,18 @@ impl<'f, 'a> Reach<'f, 'a> {
                 node: owner.node()?,
             }),
         };
+        let cut = |kin: &Kin, (viewer, home), span| {
+            if kin.is_whole() {
+                vec![span]
+            } else {
+                pieces(viewer, home, span)
+            }
+        };
+        let sources = cut(sender, (viewer, home), one.span);
+        let destinations = cut(receiver, (home, viewer), other.span);
         let mut traces: Vec<Trace> = Vec::new();
-        for source in pieces(viewer, home, one.span) {
-            for destination in pieces(home, viewer, other.span) {
+        for source in &sources {
+            for destination in &destinations {
                 let trace = self.fabric.exchange(Packet {
                     from: At { site: from, node },
                     source: source.first_address(),

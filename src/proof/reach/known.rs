@@ -70,22 +70,27 @@ impl Link {
             Host::Ip(address) => site.model.tunnels.holding(address).next().is_some(),
             Host::Dns(_) => false,
         };
+        let endpoint = site.model.endpoint(tunnel);
         // Where it calls from counts as well as where it is dialled.
         let caller = fabric.node(at).and_then(OwnNode::endpoint);
-        let mut endpoints = site.model.endpoint(tunnel).into_iter().chain(caller);
-        let may_loop = endpoints.any(is_held);
+        let is_in_range = endpoint.is_some_and(is_held);
+        let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
         let standing = site.model.peers.get(peer).map(|it| &it.standing);
         let is_certain = matches!(standing, Some(Standing::Certain(_)));
-        let key = site.model.key(tunnel).unwrap_or_default();
         let leads = fabric.site(at.site).is_some_and(|home| {
             let leader = home.segment(at.node).and_then(|it| home.leader(it));
             leader.is_some_and(|it| it.node() == at.node)
         });
-        let link = if !is_certain || 1 < site.peers_with(&key).len() {
+        // Another one with its key would contest it.
+        let link = if !is_certain {
             Self::Doubt
         } else if leads {
-            Self::One(Dialled::of(fabric, site, peer, at))
+            let dial = match endpoint {
+                Some(endpoint) if !is_in_range => Dial::Address(endpoint),
+                _ => site.model.dial(0, tunnel),
+            };
+            Self::One(Dialled::of(&dial, |it| fabric.answers(it, at), endpoint))
         } else {
             Self::Silent
         };
@@ -94,13 +99,11 @@ impl Link {
 }
 
 impl Dialled {
-    fn of(fabric: &Fabric, site: &Site, peer: usize, at: At) -> Self {
-        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
-        let answers = || endpoint.is_some_and(|it| fabric.answers(it, at));
-        match site.model.dial(0, Tunnel::Peer(peer)) {
+    fn of(dial: &Dial, answers: impl Fn(&Endpoint) -> bool, endpoint: Option<&Endpoint>) -> Self {
+        match dial {
             Dial::Name(_) => Self::Yes,
-            Dial::Address(_) if answers() => Self::Yes,
-            Dial::Loops(slot) if answers() => Self::Loops(slot),
+            Dial::Address(endpoint) if answers(endpoint) => Self::Yes,
+            Dial::Loops(slot) if endpoint.is_some_and(answers) => Self::Loops(*slot),
             Dial::Address(_) | Dial::Loops(_) | Dial::Unknown => Self::No,
         }
     }

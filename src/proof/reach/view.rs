@@ -98,6 +98,11 @@ impl Kin {
         self.views.iter().all(|view| view.unique.is_none())
     }
 
+    /// Returns whether nothing changes within any of the parcels.
+    pub(super) fn is_whole(&self) -> bool {
+        self.views.len() == 1
+    }
+
     pub(super) fn family(&self) -> Option<Family> {
         Some(self.views.first()?.family)
     }
