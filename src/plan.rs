@@ -39,6 +39,8 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// What a target does not get although its source offers it.
     pub cuts: Vec<Cut>,
+    /// Targets that get nothing and might, if it were not for nodes or ranges that sources leave out.
+    pub missed: BTreeSet<ClusterName>,
 }
 
 /// What one source gives to one target, or to many: the Peers of its segments.
@@ -72,7 +74,8 @@ impl Plan {
         let of_claims = self.cuts.iter().filter(|it| 0 < it.what.nodes_of_claims());
         let of_claims: BTreeSet<&ClusterName> = of_claims.map(|cut| &cut.target).collect();
         let empty = self.targets.iter().filter(|it| it.blocks.is_empty());
-        empty.filter(move |it| !of_claims.contains(&it.cluster))
+        let is_missed = |it: &&Target| self.missed.contains(&it.cluster);
+        empty.filter(move |it| !of_claims.contains(&it.cluster) && !is_missed(it))
     }
 }
 
@@ -86,6 +89,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let mut blocks = Blocks::default();
     let mut targets = Vec::new();
     let mut cuts = Vec::new();
+    let mut missed = BTreeSet::new();
     for target in fleet.clusters() {
         let seen = Seen::new(&ground, target);
         let mut verdicts = seen.verdicts();
@@ -116,6 +120,10 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
                 what,
             }));
         }
+        let mut sources = seen.sources.iter();
+        if given.is_empty() && sources.any(|it| it.member.roster.misses_some()) {
+            missed.insert(target.clone());
+        }
         given.sort_by(|&a, &b| blocks.name(a).cmp(&blocks.name(b)));
         targets.push(Target {
             cluster: target.clone(),
@@ -126,6 +134,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         blocks: blocks.made,
         targets,
         cuts,
+        missed,
     })
 }
 

@@ -46,6 +46,7 @@ fn plan(lines: &[&str]) -> Plan {
         }],
         blocks,
         cuts: Vec::new(),
+        missed: BTreeSet::new(),
     }
 }
 

@@ -34,6 +34,7 @@ fn plan(ranges: u32) -> Plan {
         }],
         targets: vec![target("east"), target("west")],
         cuts: Vec::new(),
+        missed: std::collections::BTreeSet::new(),
     }
 }
 
