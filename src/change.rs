@@ -106,6 +106,8 @@ struct Share<'a> {
     before: usize,
     /// How many of them are in files that are no longer wanted at all.
     stale: usize,
+    /// How many of those people still let the target have, so that nodes have to do with it.
+    claimed: usize,
     /// Those that vanish.
     gone: Vec<&'a str>,
     /// Where the first that is there is.
@@ -153,12 +155,8 @@ pub fn changes(
     limits: &Limits,
 ) -> Changes {
     let mut found = Found::default();
-    for target in plan.empty() {
-        let target = target.cluster.to_string();
-        if !same.contains(&format!("{target}/{KUSTOMIZATION}")) {
-            found.losses.insert(Loss::EmptyTarget { target });
-        }
-    }
+    // Targets that had Peers, none of which is lost for what people wrote.
+    let mut let_go = BTreeSet::new();
     let mut by_target: BTreeMap<&str, Vec<&OldFile>> = BTreeMap::new();
     for file in files {
         by_target.entry(file.parts().0).or_default().push(file);
@@ -171,9 +169,22 @@ pub fn changes(
     for (name, files) in by_target {
         match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
             Some(target) => {
+                let losses = found.losses.len();
                 found.target(&index.given(plan, target), target, (&files, same), limits);
+                let had_peers = files.iter().any(|it| !it.peers().is_empty());
+                if had_peers && losses == found.losses.len() {
+                    let_go.insert(name);
+                }
             }
             None => found.lost_target(name, &files),
+        }
+    }
+    for target in plan.empty() {
+        let target = target.cluster.as_str();
+        let is_same = same.contains(&format!("{target}/{KUSTOMIZATION}"));
+        if !is_same && !let_go.contains(target) {
+            let target = target.to_owned();
+            found.losses.insert(Loss::EmptyTarget { target });
         }
     }
     Changes {
@@ -236,7 +247,10 @@ impl Found {
                     continue;
                 };
                 share.before += 1;
-                share.stale += usize::from(file.is_stale);
+                if file.is_stale {
+                    share.stale += 1;
+                    share.claimed += usize::from(given.lets(source, peer));
+                }
                 let place = || file.place(&peer.bytes);
                 share.first.get_or_insert_with(place);
                 if self.peer(given, name, (file, peer)) {
@@ -317,15 +331,17 @@ impl Found {
         let Share {
             mut before,
             stale,
+            claimed,
             gone,
             first,
             first_gone,
         } = share;
         let Some(first) = first else { return };
         let block = given.block(&source);
-        // Nodes must not be able to stop everybody's render by what they claim. But if that does
-        // not account for all that is lost, a person has a part in it.
-        if block.is_none() && given.of_claims(&source) < stale {
+        // Nodes must not be able to stop everybody's render by what they claim. But if people do not
+        // let the target have all that is lost any more, or so many nodes, they have a part in it.
+        let nodes = given.missed(&source).map_or(0, |it| it.nodes);
+        if block.is_none() && nodes.min(claimed) < stale {
             self.losses.insert(Loss::Source {
                 target: target.to_owned(),
                 source,

@@ -1,6 +1,6 @@
 //! The plan: which Peers every cluster gets, and what was cut for its sake.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::fleet::Fleet;
 use crate::kilo::peer::Peer;
@@ -20,6 +20,7 @@ mod ground;
 mod hijack;
 mod key;
 mod loops;
+mod missed;
 mod promise;
 mod seen;
 mod within;
@@ -28,6 +29,7 @@ pub use cut::{
     Captured, Cut, CutOff, Endpoint, FewerAnchors, LoopingPeer, LoopingRanges, Own, Ranges,
     UnknownAnchor,
 };
+pub use missed::Missed;
 pub use promise::BrokenPromise;
 
 /// The Peers of every cluster.
@@ -39,8 +41,6 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// What a target does not get although its source offers it.
     pub cuts: Vec<Cut>,
-    /// Targets that get nothing and might, if it were not for nodes or ranges that sources leave out.
-    pub missed: BTreeSet<ClusterName>,
 }
 
 /// What one source gives to one target, or to many: the Peers of its segments.
@@ -65,17 +65,16 @@ pub struct Target {
     pub cluster: ClusterName,
     /// Places in [`Plan::blocks`], in order of their names.
     pub blocks: Vec<usize>,
+    /// Sources that give it nothing although people let them.
+    pub missed: BTreeMap<ClusterName, Missed>,
 }
 
 impl Plan {
     /// Returns the targets that get no Peer for what people wrote. One that only nodes' claims keep
     /// from having any is not among them: a node must not be able to stop everybody's render.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
-        let of_claims = self.cuts.iter().filter(|it| 0 < it.what.nodes_of_claims());
-        let of_claims: BTreeSet<&ClusterName> = of_claims.map(|cut| &cut.target).collect();
         let empty = self.targets.iter().filter(|it| it.blocks.is_empty());
-        let is_missed = |it: &&Target| self.missed.contains(&it.cluster);
-        empty.filter(move |it| !of_claims.contains(&it.cluster) && !is_missed(it))
+        empty.filter(|it| !it.missed.values().any(|missed| missed.is_claimed))
     }
 }
 
@@ -89,12 +88,12 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let mut blocks = Blocks::default();
     let mut targets = Vec::new();
     let mut cuts = Vec::new();
-    let mut missed = BTreeSet::new();
     for target in fleet.clusters() {
         let seen = Seen::new(&ground, target);
         let mut verdicts = seen.verdicts();
         let mut keepers = Keepers::new();
         let mut given = Vec::new();
+        let mut missed = BTreeMap::new();
         for source in &seen.sources {
             let mut verdict = verdicts.remove(&source.index).unwrap_or_default();
             key::settle(&seen, source, &mut keepers, &mut verdict);
@@ -113,28 +112,31 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
                 promise::is_accepted(target, accepted, block)?;
             }
             given.extend(draft.block);
+            let name = &source.member.entry.name;
             let found = verdict.cuts.into_iter().chain(draft.cuts.iter().cloned());
-            cuts.extend(found.map(|what| Cut {
+            let found: Vec<_> = found.collect();
+            if draft.block.is_none() {
+                let is_cut = found.iter().any(|it| it.is_of_claims());
+                let missing = Missed::of(&seen, source, is_cut);
+                missed.extend(missing.map(|it| (name.clone(), it)));
+            }
+            cuts.extend(found.into_iter().map(|what| Cut {
                 target: target.clone(),
-                source: source.member.entry.name.clone(),
+                source: name.clone(),
                 what,
             }));
-        }
-        let mut sources = seen.sources.iter();
-        if given.is_empty() && sources.any(|it| it.member.roster.misses_some()) {
-            missed.insert(target.clone());
         }
         given.sort_by(|&a, &b| blocks.name(a).cmp(&blocks.name(b)));
         targets.push(Target {
             cluster: target.clone(),
             blocks: given,
+            missed,
         });
     }
     Ok(Plan {
         blocks: blocks.made,
         targets,
         cuts,
-        missed,
     })
 }
 

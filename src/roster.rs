@@ -52,15 +52,6 @@ pub struct Roster {
     pub internal_family: Option<Family>,
 }
 
-impl Roster {
-    /// Returns whether it would give more, if nodes said what they should, of which there are some left.
-    pub fn misses_some(&self) -> bool {
-        let mut left_out = self.left_out.iter();
-        let misses_nodes = left_out.any(|it| it.reason != Reason::NotSelected);
-        !self.speakers.is_empty() && (misses_nodes || !self.lost.is_empty())
-    }
-}
-
 /// A tunnel end, and what lies behind it.
 #[derive(Clone, Debug)]
 pub struct Speaker {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kilo::peer::Peer;
-use crate::name::ClusterName;
+use crate::manifest::OldPeer;
 use crate::net::Cidr;
-use crate::plan::{Block, Plan, Target};
+use crate::plan::{Block, Missed, Plan, Target};
 
 /// Where a Peer is: its block, and its place in that.
 type At = (usize, usize);
@@ -15,15 +15,14 @@ type At = (usize, usize);
 pub(super) struct Index<'a> {
     names: BTreeMap<&'a str, Vec<At>>,
     keys: BTreeMap<&'a [u8; 32], Vec<At>>,
-    /// Of how many nodes targets get no Peer for what nodes claim, by target and source.
-    of_claims: BTreeMap<(&'a str, &'a str), usize>,
 }
 
 /// What one target gets.
 pub(super) struct Given<'a> {
     index: &'a Index<'a>,
     plan: &'a Plan,
-    target: &'a ClusterName,
+    /// Sources that give nothing although people let them.
+    missed: BTreeMap<&'a str, &'a Missed>,
     blocks: BTreeSet<usize>,
     sources: BTreeMap<&'a str, &'a Block>,
     /// The cluster-wide ranges, by source.
@@ -45,13 +44,6 @@ impl<'a> Index<'a> {
                 let at = (block_at, peer_at);
                 index.names.entry(peer.name.as_str()).or_default().push(at);
                 index.keys.entry(peer.key.as_bytes()).or_default().push(at);
-            }
-        }
-        for cut in &plan.cuts {
-            let nodes = cut.what.nodes_of_claims();
-            if 0 < nodes {
-                let pair = (cut.target.as_str(), cut.source.as_str());
-                *index.of_claims.entry(pair).or_default() += nodes;
             }
         }
         index
@@ -77,7 +69,11 @@ impl<'a> Index<'a> {
         Given {
             index: self,
             plan,
-            target: &target.cluster,
+            missed: target
+                .missed
+                .iter()
+                .map(|(source, it)| (source.as_str(), it))
+                .collect(),
             blocks: target.blocks.iter().copied().collect(),
             sources: blocks.iter().map(|it| (it.source.as_str(), *it)).collect(),
             carriers,
@@ -106,10 +102,15 @@ impl<'a> Given<'a> {
         self.sources.get(source).copied()
     }
 
-    /// Returns of how many nodes of a source the target gets no Peer for what nodes claim.
-    pub(super) fn of_claims(&self, source: &str) -> usize {
-        let pair = (self.target.as_str(), source);
-        self.index.of_claims.get(&pair).copied().unwrap_or(0)
+    /// Returns whether people still let the target have a Peer of a source that gives nothing.
+    pub(super) fn lets(&self, source: &str, old: &OldPeer) -> bool {
+        let missed = self.missed(source);
+        missed.is_some_and(|missed| old.ranges.iter().any(|it| missed.lets(*it)))
+    }
+
+    /// Returns what a source that gives nothing might give.
+    pub(super) fn missed(&self, source: &str) -> Option<&'a Missed> {
+        self.missed.get(source).copied()
     }
 
     fn first(&self, all: &[At]) -> Option<Planned<'a>> {

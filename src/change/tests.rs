@@ -2,7 +2,7 @@ use super::*;
 use crate::kilo::peer::Peer;
 use crate::manifest::{HEADER, reading};
 use crate::name::{BlockName, ClusterName, MeshName, PeerName};
-use crate::plan::{Block, Cut, CutOff};
+use crate::plan::{Block, Missed};
 use crate::testing::key;
 
 /// A Peer of `west`, from `node key range …`.
@@ -43,10 +43,10 @@ fn plan(lines: &[&str]) -> Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
             blocks: (0..blocks.len()).collect(),
+            missed: BTreeMap::new(),
         }],
         blocks,
         cuts: Vec::new(),
-        missed: BTreeSet::new(),
     }
 }
 
@@ -131,59 +131,59 @@ fn tells_sources_and_targets_that_lose_their_peers() {
     ");
 }
 
-#[test]
-fn copied_keys_excuse_as_many_peers_as_they_cost() {
-    let place = Place::document(&"".into(), 0);
+/// A plan that gives `east` nothing of `west`, whose nodes might give something of a range.
+fn missed(nodes: usize, range: &str, is_claimed: bool) -> Plan {
     let mut plan = plan(&[]);
-    plan.cuts.push(Cut {
-        target: "east".parse().unwrap(),
-        source: "west".parse().unwrap(),
-        what: Arc::new(CutOff::SharedKey {
-            node: "a".parse().unwrap(),
-            nodes: 1,
-            place: place.clone(),
-            keeper: "north".parse().unwrap(),
-            keeper_node: "b".parse().unwrap(),
-            keeper_place: place,
-        }),
-    });
-    let lost = |lines: &[&str]| losses(&plan, &[file("east/m--west.yaml", lines)], &same());
-    assert_eq!(lost(&["a A 10.1.0.0/24"]), Vec::<String>::new());
-    let two = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
+    let missed = Missed {
+        nodes,
+        ranges: vec![range.parse().unwrap()],
+        is_claimed,
+    };
+    plan.targets[0]
+        .missed
+        .insert("west".parse().unwrap(), missed);
+    plan
+}
+
+#[test]
+fn nodes_excuse_as_many_peers_as_there_are_of_them() {
+    let lost = |lines: &[&str]| {
+        let plan = missed(2, "10.1.0.0/16", true);
+        losses(&plan, &[file("east/m--west.yaml", lines)], &same())
+    };
+    let three = ["a A 10.1.0.0/24", "b B 10.1.1.0/24", "c C 10.1.2.0/24"];
+    assert_eq!(lost(&three[..2]), Vec::<String>::new());
+    assert_eq!(lost(&three), ["east loses 3 of west"]);
+}
+
+#[test]
+fn nodes_excuse_no_peer_that_people_took_away() {
+    let lost = |lines: &[&str]| {
+        let plan = missed(2, "10.1.1.0/24", true);
+        losses(&plan, &[file("east/m--west.yaml", lines)], &same())
+    };
+    assert_eq!(lost(&["a A 10.1.0.0/24"]), ["east loses 1 of west"]);
+    assert_eq!(lost(&["a A 10.1.0.0/24 10.1.1.9/32"]), Vec::<String>::new());
+    let two = ["a A 10.1.1.0/25", "b B 10.1.0.0/24"];
     assert_eq!(lost(&two), ["east loses 2 of west"]);
 }
 
 #[test]
 fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
-    let mut plan = plan(&[]);
-    let empty = |plan: &Plan| losses(plan, &[], &BTreeSet::new());
-    assert_eq!(empty(&plan), ["east is empty"]);
-    let cut = |target: &str, peers| Cut {
-        target: target.parse().unwrap(),
-        source: "west".parse().unwrap(),
-        what: Arc::new(CutOff::Rangeless {
-            peers,
-            nodes: peers,
-        }),
-    };
-    plan.cuts.push(cut("north", 1));
-    assert_eq!(empty(&plan), ["east is empty"]);
-    plan.cuts.push(cut("east", 1));
-    assert_eq!(empty(&plan), Vec::<String>::new());
-}
-
-#[test]
-fn claims_of_who_speaks_for_whom_excuse_every_node() {
-    let mut plan = plan(&[]);
-    plan.cuts.push(Cut {
-        target: "east".parse().unwrap(),
-        source: "west".parse().unwrap(),
-        what: Arc::new(CutOff::Rangeless { peers: 1, nodes: 2 }),
-    });
-    let lost = |lines: &[&str]| losses(&plan, &[file("east/m--west.yaml", lines)], &same());
-    let three = ["a A 10.1.0.0/24", "b B 10.1.1.0/24", "c C 10.1.2.0/24"];
-    assert_eq!(lost(&three[..2]), Vec::<String>::new());
-    assert_eq!(lost(&three), ["east loses 3 of west"]);
+    let empty = |plan: &Plan, files: &[OldFile]| losses(plan, files, &BTreeSet::new());
+    let (claimed, unsaid) = (
+        missed(1, "10.1.0.0/16", true),
+        missed(1, "10.1.0.0/16", false),
+    );
+    assert_eq!(empty(&plan(&[]), &[]), ["east is empty"]);
+    assert_eq!(empty(&claimed, &[]), Vec::<String>::new());
+    assert_eq!(empty(&unsaid, &[]), ["east is empty"]);
+    // A node may just no longer say what it said.
+    let let_go = [file("east/m--west.yaml", &["a A 10.1.0.0/24"])];
+    assert_eq!(empty(&unsaid, &let_go), Vec::<String>::new());
+    let taken = [file("east/m--west.yaml", &["a A 10.2.0.0/24"])];
+    let both = ["east is empty", "east loses 1 of west"];
+    assert_eq!(empty(&unsaid, &taken), both);
 }
 
 #[test]
@@ -304,6 +304,7 @@ fn what_is_alike_in_many_targets_is_told_once() {
     plan.targets.push(Target {
         cluster: "north".parse().unwrap(),
         blocks: vec![0],
+        missed: BTreeMap::new(),
     });
     let files = [
         file("east/m--west.yaml", &lines),

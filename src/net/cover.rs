@@ -29,6 +29,17 @@ impl<T> Cover<T> {
         self.holder(range.first()).or_else(inside)
     }
 
+    /// Returns what of `range` it holds.
+    pub fn common(&self, range: Cidr) -> Vec<Cidr> {
+        match self.holder(range.first()) {
+            Some((cidr, _)) if cidr.contains(range) => vec![range],
+            _ => {
+                let inside = self.widest.range(range.first()..=range.last());
+                inside.map(|(_, (cidr, _))| *cidr).collect()
+            }
+        }
+    }
+
     /// Returns whether it holds no address at all.
     pub fn is_empty(&self) -> bool {
         self.widest.is_empty()

@@ -37,6 +37,14 @@ impl<'f> Accepted<'f> {
         self.lists.iter().all(|list| list.takes(range))
     }
 
+    /// Returns what of a range every list takes.
+    pub(super) fn common(&self, range: Cidr) -> Vec<Cidr> {
+        self.lists.iter().fold(vec![range], |left, list| {
+            let parts = left.into_iter().flat_map(|it| list.ranges.common(it));
+            parts.collect()
+        })
+    }
+
     /// Returns the first list that does not take a range, by where it begins.
     fn refusal(&self, range: Cidr) -> Option<&Place> {
         let refusing = self.lists.iter().find(|list| !list.takes(range))?;

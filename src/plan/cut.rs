@@ -207,26 +207,21 @@ pub enum Own {
 }
 
 impl CutOff {
-    /// Returns how many nodes have no Peer for what nodes claim, and for nothing that a person wrote.
-    ///
-    /// It is not how many Peers are missing: nodes also claim who of them has one for all.
-    pub fn nodes_of_claims(&self) -> usize {
+    /// Returns whether a node's claim has a part in it, and a target lacks something for it.
+    pub fn is_of_claims(&self) -> bool {
         match self {
-            Self::OwnKey {
-                nodes, kept: false, ..
-            }
-            | Self::SharedKey { nodes, .. }
-            | Self::LoopingPeer(LoopingPeer { nodes, .. })
-            | Self::Rangeless { nodes, .. }
-            | Self::NoInitiator { nodes, .. } => *nodes,
-            Self::OwnKey { kept: true, .. }
-            | Self::Family { .. }
-            | Self::LoopingRanges(_)
-            | Self::Captured(_)
+            Self::SharedKey { .. }
+            | Self::LoopingPeer(_)
+            | Self::Rangeless { .. }
+            | Self::NoInitiator { .. } => true,
+            Self::OwnKey { kept, .. } => !kept,
+            Self::LoopingRanges(ranges) => !ranges.kept,
+            Self::Captured(captured) => !captured.kept,
+            Self::Family { .. }
             | Self::Unaccepted { .. }
             | Self::NoAnchor { .. }
             | Self::UnknownAnchor(_)
-            | Self::FewerAnchors(_) => 0,
+            | Self::FewerAnchors(_) => false,
         }
     }
 }

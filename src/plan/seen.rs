@@ -19,7 +19,7 @@ pub(super) struct Seen<'g, 'f> {
     /// What its Kilo can route.
     pub(super) family: Option<Family>,
     /// What its Kilo could route if its nodes said so.
-    families: BTreeSet<Family>,
+    pub(super) families: BTreeSet<Family>,
     /// What it sees, in order of rank.
     pub(super) sources: Vec<Source<'f>>,
     /// Which of them each cluster is.

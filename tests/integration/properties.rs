@@ -309,9 +309,7 @@ proptest! {
         }
     }
 
-    // With `--ignored`: of a thousand worlds it finds about one in which a node still does.
     #[test]
-    #[ignore = "about one world in a thousand is not mended yet"]
     fn no_node_stops_a_render(
         world in world(),
         attacker in any::<Index>(),

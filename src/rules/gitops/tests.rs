@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::config::capacity::Steps;
 use crate::name::{BlockName, ClusterName, MeshName, PeerName};
@@ -23,6 +25,7 @@ fn plan(ranges: u32) -> Plan {
     let target = |name: &str| Target {
         cluster: name.parse().unwrap(),
         blocks: vec![0],
+        missed: BTreeMap::new(),
     };
     Plan {
         blocks: vec![Block {
@@ -34,7 +37,6 @@ fn plan(ranges: u32) -> Plan {
         }],
         targets: vec![target("east"), target("west")],
         cuts: Vec::new(),
-        missed: std::collections::BTreeSet::new(),
     }
 }
 
