@@ -270,11 +270,11 @@ fn check_one<'e>(reach: &Reach, stock: &[Stock], expectation: &'e Expectation) -
 /// Returns what holds for packets from some of one cluster's addresses to some of another's. Owners
 /// whose addresses are alike stay together where all of them are meant; of a part not all that is true
 /// of the whole needs to be.
-fn parts(
-    reach: &Reach,
+fn parts<'r>(
+    reach: &'r Reach,
     (from, sent): (usize, &dyn Fn(&Parcel) -> Part),
     (to, taken): (usize, &dyn Fn(&Parcel) -> Part),
-) -> Vec<Verdict> {
+) -> Vec<Verdict<'r>> {
     let is_sent = |parcel: &Parcel| sent(parcel) != Part::None;
     let is_taken = |parcel: &Parcel| taken(parcel) != Part::None;
     let alike = reach.among((from, &is_sent), (to, &is_taken));
@@ -291,8 +291,8 @@ fn parts(
                 verdicts.push(Verdict {
                     from: verdict.from,
                     to: verdict.to,
-                    senders: senders.clone(),
-                    receivers: receivers.clone(),
+                    senders: senders.clone().into(),
+                    receivers: receivers.clone().into(),
                     traces: traces(reach.fabric, (from, senders), (to, receivers)),
                 });
             }

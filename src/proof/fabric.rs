@@ -1,11 +1,12 @@
 //! The fabric: all clusters, each as its own Kilo makes it of the Peers that it gets, and who in them
 //! has which key and which address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use super::applied::File;
-use super::model::{Model, Tunnel};
+use super::applied::{Content, File};
+use super::model::Model;
 use super::own::{Leader, OwnNode, Target, WireguardIp};
 use super::prefixes::{Prefixes, Span};
 use crate::granularity::Granularity;
@@ -27,6 +28,9 @@ pub struct Fabric<'a> {
     holdings: Vec<Vec<Holding>>,
     /// Who is found at an address, and at which port.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
+    /// Where Peers and nodes are dialled, with the number of the cluster that this leads to; one that is
+    /// no cluster's where nobody has the key.
+    dialled: BTreeSet<(IpAddr, usize)>,
 }
 
 /// One cluster.
@@ -38,18 +42,20 @@ pub struct Site<'a> {
     pub entry: &'a Entry,
     /// What its nodes say.
     pub snapshot: &'a Snapshot,
+    /// The manifests that it gets.
+    pub files: &'a [File],
     /// What its Kilo makes of its Peers.
     pub model: Model<'a>,
     /// Who has what; of one range the most particular first.
     pub owned: Prefixes<Owner>,
+    /// The ranges that it declares as a whole.
+    for_all: Prefixes<()>,
     /// What nodes are connected to, which they need no tunnel for.
     connected: Prefixes<usize>,
     /// A Peer and the index of a range of it that no kernel routes: where a pass of Kilo's meets it,
     /// it ends, and whatever comes later is missing (`kilo.md` §2.5).
     refused: Option<(usize, usize)>,
-    /// The keys of Peers, in order, and which Peers have them.
-    by_key: (Vec<[u8; 32]>, Vec<usize>),
-    /// Peers that have the key of a node of the cluster.
+    /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<usize>,
     /// Where each node is dialled.
     doors: Vec<(IpAddr, usize, Option<u16>)>,
@@ -101,21 +107,21 @@ impl<'a> Site<'a> {
             topology_label: &entry.topology_label,
         };
         let model = Model::new(target, files);
-        let peers = model.peers.iter().enumerate();
-        let keys = peers.filter_map(|(number, it)| Some((it.share()?.translation.key, number)));
-        let mut by_key: Vec<([u8; 32], usize)> = keys.collect();
-        by_key.sort_unstable();
-        let mut own_keys: Vec<usize> = model.peers_with_own_keys().iter().map(|it| it.0).collect();
-        own_keys.sort_unstable();
+        let own_keys = model.peers_with_own_keys().into_iter();
+        let own_keys = own_keys.map(|it| it.0).collect();
+        let owned = owned(entry, &model);
+        let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
+        let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
         Self {
             cluster: &entry.name,
             entry,
             snapshot,
-            owned: owned(entry, &model),
+            files,
+            for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
+            owned,
             connected: connected(&model),
             doors: doors(snapshot, &model),
             refused: model.refused(),
-            by_key: by_key.into_iter().unzip(),
             own_keys,
             model,
         }
@@ -142,18 +148,19 @@ impl<'a> Site<'a> {
         Some(self.model.own.segments.get(segment)?.leader)
     }
 
-    /// Returns the Peers that have a key, as far as Kilo configures them.
-    pub fn peers_with(&self, key: &[u8; 32]) -> &[usize] {
-        let (keys, peers) = &self.by_key;
-        let start = keys.partition_point(|it| it < key);
-        let same = keys.get(start..).unwrap_or_default().iter();
-        let end = start + same.take_while(|it| *it == key).count();
-        peers.get(start..end).unwrap_or_default()
+    /// Returns whether any Peer has the key of a node of this cluster.
+    pub fn has_own_keys(&self) -> bool {
+        !self.own_keys.is_empty()
     }
 
     /// Returns whether a Peer has the key of a node of this cluster.
     pub fn has_own_key(&self, peer: usize) -> bool {
         self.own_keys.binary_search(&peer).is_ok()
+    }
+
+    /// Returns whether nothing keeps its Kilo from working or its kernels from routing.
+    pub fn is_undisturbed(&self) -> bool {
+        self.refused.is_none() && self.model.upsets.is_empty()
     }
 
     /// Returns a Peer and the index of a range of it at which the kernel refuses a route.
@@ -200,6 +207,11 @@ impl<'a> Site<'a> {
         self.owned.get(slot)?.1.first().copied()
     }
 
+    /// Returns whether an address lies in a range that the cluster declares as a whole, whoever has it.
+    pub fn is_for_all(&self, address: IpAddr) -> bool {
+        self.for_all.holding(address).next().is_some()
+    }
+
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
     /// subnet where there is none (`kilo.md` §6.3).
     pub fn address(&self, node: usize) -> Option<IpAddr> {
@@ -236,25 +248,50 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
-        let holding = |site: &Site, peer: usize| {
-            let key = site.model.key(Tunnel::Peer(peer))?;
-            Some(match keys.get(&key).map_or(&[][..], Vec::as_slice) {
-                [] => Holding::Nobody,
-                [one] => Holding::One(*one),
-                _ => Holding::Many,
-            })
-        };
-        let holdings = sites.iter().map(|site| {
-            let peers = 0..site.model.peers.len();
-            let holdings = peers.map(|peer| holding(site, peer).unwrap_or(Holding::Nobody));
-            holdings.collect()
-        });
-        Self {
-            holdings: holdings.collect(),
+        let mut fabric = Self {
+            holdings: sites.iter().map(|it| holdings(it, &keys)).collect(),
             sites,
             keys,
             doors,
-        }
+            dialled: BTreeSet::new(),
+        };
+        fabric.dialled = fabric.endpoints().collect();
+        fabric
+    }
+
+    /// Returns every different text of manifests.
+    pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
+        let files = self.sites.iter().flat_map(|site| site.files);
+        let contents = files.map(|it| (Arc::as_ptr(&it.content), &it.content));
+        let contents: BTreeMap<_, _> = contents.collect();
+        contents.into_values()
+    }
+
+    /// Returns the addresses at which anybody is dialled, each with the number of the cluster.
+    fn endpoints(&self) -> impl Iterator<Item = (IpAddr, usize)> {
+        let specs = self.contents().flat_map(|it| &it.peers);
+        let specs = specs.filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
+        let of_peers = specs.filter_map(|it| {
+            let site = self.holders(&it.key).first();
+            let site = site.map_or(self.sites.len(), |it| it.site);
+            Some((it.endpoint.as_ref()?, site))
+        });
+        let of_nodes = self.sites.iter().enumerate().flat_map(|(number, site)| {
+            let nodes = site.model.own.nodes.iter();
+            nodes.filter_map(move |it| Some((it.endpoint()?, number)))
+        });
+        let all = of_peers.chain(of_nodes);
+        all.filter_map(|(endpoint, site)| match endpoint.host {
+            Host::Ip(address) => Some((address, site)),
+            Host::Dns(_) => None,
+        })
+    }
+
+    /// Returns the numbers of the clusters that are dialled at addresses of a range.
+    pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = usize> {
+        let (first, last) = (range.first(), range.last());
+        let dialled = self.dialled.range((first, 0)..=(last, usize::MAX));
+        dialled.map(|it| it.1)
     }
 
     /// Returns who has the key of a Peer of a cluster.
@@ -320,6 +357,25 @@ impl<'a> Fabric<'a> {
     }
 }
 
+/// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
+fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Vec<Holding> {
+    let mut holdings = vec![Holding::Nobody; site.model.peers.len()];
+    let mut keys = keys.iter().peekable();
+    for (key, peer) in site.model.by_key() {
+        while keys.next_if(|it| it.0 < key).is_some() {}
+        if let (Some((_, holders)), Some(holding)) =
+            (keys.peek().filter(|it| it.0 == key), holdings.get_mut(peer))
+        {
+            *holding = match holders.as_slice() {
+                [] => Holding::Nobody,
+                [one] => Holding::One(*one),
+                _ => Holding::Many,
+            };
+        }
+    }
+    holdings
+}
+
 /// How a cluster is cut: as its mesh says, else as most of its annotated nodes do, else as Kilo does
 /// by itself.
 fn granularity(entry: &Entry, snapshot: &Snapshot) -> Granularity {
@@ -371,7 +427,7 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
         }
     }
     owned.sort_by_key(|it| it.1);
-    Prefixes::new(owned)
+    Prefixes::new(&owned)
 }
 
 /// Returns whether a range is one out of which nodes get theirs, where nothing says what it is for:
@@ -394,7 +450,7 @@ fn connected(model: &Model) -> Prefixes<usize> {
         let both = node.lan.into_iter().chain(node.kilo.pod_cidr);
         connected.extend(both.map(|range| (range, number)));
     }
-    Prefixes::new(connected)
+    Prefixes::new(&connected)
 }
 
 /// Returns where nodes can be dialled: as they say, and at all their addresses on the port on which

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::model::{Claim, Model, Tunnel};
+use super::peers::Share;
 use super::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family, family};
 
@@ -51,7 +52,7 @@ impl Model<'_> {
         let (local, missing) = (self.local(), self.without_route());
         let mut flaws = Vec::new();
         for (number, peer) in self.peers.iter().enumerate() {
-            for kept in peer.share().into_iter().flat_map(|it| &it.kept) {
+            for kept in peer.share().into_iter().flat_map(Share::kept) {
                 let claim = Claim {
                     tunnel: Tunnel::Peer(number),
                     index: kept.index,
@@ -76,7 +77,7 @@ impl Model<'_> {
     pub fn refused(&self) -> Option<(usize, usize)> {
         let missing = self.without_route();
         self.peers.iter().enumerate().find_map(|(number, peer)| {
-            let mut kept = peer.share()?.kept.iter();
+            let mut kept = peer.share()?.kept();
             let refused = kept.find(|kept| {
                 let interface = kept.allowed.interface;
                 !interface.is_network() || missing(interface.network.family()).is_some()
@@ -105,15 +106,12 @@ impl Model<'_> {
     /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
     /// not, this is so from the day on which it does.
     pub fn peers_with_own_keys(&self) -> Vec<(usize, usize)> {
-        let nodes = self.own.nodes.iter().enumerate();
-        let keys = nodes.filter_map(|(number, node)| Some((node.kilo.key?, number)));
-        let keys: BTreeMap<[u8; 32], usize> = keys.collect();
-        let peers = self.peers.iter().enumerate();
-        let found = peers.filter_map(|(number, peer)| {
-            let node = keys.get(&peer.share()?.translation.key)?;
-            Some((number, *node))
-        });
-        found.collect()
+        let mut found = BTreeMap::new();
+        for (node, own) in self.own.nodes.iter().enumerate() {
+            let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));
+            found.extend(peers.map(|peer| (*peer, node)));
+        }
+        found.into_iter().collect()
     }
 
     /// What the nodes route by themselves, Kilo or not.
@@ -123,7 +121,7 @@ impl Model<'_> {
             local.extend(node.lan.map(|it| (it, Local::Lan(number))));
             local.extend(node.kilo.pod_cidr.map(|it| (it, Local::Pods(number))));
         }
-        Prefixes::new(local)
+        Prefixes::new(&local)
     }
 
     fn segment_with(&self, range: Cidr) -> Option<usize> {

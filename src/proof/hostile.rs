@@ -211,7 +211,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
             .filter_map(|it| it.kilo.key)
             .collect();
         let model = &site.model;
-        let peers = keys.iter().flat_map(|key| site.peers_with(key));
+        let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
         let segments = (0..model.own.segments.len()).map(Tunnel::Segment);
         let has_key = |it: &Tunnel| model.key(*it).is_some_and(|key| keys.contains(&key));
         let segments = segments.filter(has_key);
@@ -378,7 +378,7 @@ impl<'f, 'a> Rights<'f, 'a> {
         let declared = hostile.entry.networks.all().into_iter();
         let others = fabric.sites.iter().enumerate();
         Self {
-            declared: Prefixes::new(declared.map(|it| (it.cidr, ())).collect()),
+            declared: Prefixes::new(&declared.map(|it| (it.cidr, ())).collect::<Vec<_>>()),
             others: others.filter(|it| it.0 != number).collect(),
         }
     }

@@ -29,6 +29,8 @@ pub struct Model<'a> {
     /// What is routed into the tunnels, and through which: what `Topology.Conf` writes, for all
     /// nodes at once. See [`Model::holder`].
     pub tunnels: Prefixes<Claim>,
+    /// The Peers that Kilo configures, by key.
+    by_key: Vec<usize>,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
@@ -100,28 +102,61 @@ impl<'a> Model<'a> {
         let mut own = Own::of(target);
         let Peers {
             all: peers,
+            by_key,
             contests,
         } = Peers::of(files);
         if own.has_location_ranges() {
-            let kept = peers.iter().filter_map(Peer::share).flat_map(|it| &it.kept);
+            let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-            own.filter_location_ranges(&Prefixes::new(ranges.collect()));
+            own.filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
         }
         let upsets = upsets(&own, &peers);
         let mut claims = claims(&own, &peers);
         for (_, claim) in &mut claims {
             claim.is_certain &= upsets.is_empty();
         }
-        let tunnels = Prefixes::new(claims);
-        let shared_keys = shared_keys(&own, &peers);
-        Self {
+        let mut model = Self {
             own,
             peers,
             contests,
             upsets,
-            tunnels,
-            shared_keys,
+            tunnels: Prefixes::new(&claims),
+            by_key,
+            shared_keys: BTreeMap::new(),
+        };
+        model.shared_keys = model.shared_keys();
+        model
+    }
+
+    /// Returns the Peers that have a key, as far as Kilo configures them, by name.
+    pub fn peers_with(&self, key: &[u8; 32]) -> &[usize] {
+        let of = |peer: usize| self.peers.get(peer).and_then(Peer::key);
+        let start = self.by_key.partition_point(|it| of(*it) < Some(key));
+        let behind = self.by_key.get(start..).unwrap_or_default();
+        let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
+        behind.get(..same).unwrap_or_default()
+    }
+
+    /// Returns the Peers that Kilo configures, in the order of their keys.
+    pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], usize)> {
+        let keyed = self.by_key.iter();
+        keyed.filter_map(|&peer| Some((self.peers.get(peer)?.key()?, peer)))
+    }
+
+    /// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
+    /// themselves are [`Contest`]s.
+    fn shared_keys(&self) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
+        let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
+        for number in 0..self.own.segments.len() {
+            if let Some(key) = self.own.leader(number).and_then(|it| it.kilo.key) {
+                keys.entry(key).or_default().push(Tunnel::Segment(number));
+            }
         }
+        for (key, tunnels) in &mut keys {
+            tunnels.extend(self.peers_with(key).iter().copied().map(Tunnel::Peer));
+        }
+        keys.retain(|_, tunnels| 1 < tunnels.len());
+        keys
     }
 
     /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; nobody where only
@@ -268,7 +303,7 @@ impl<'a> Model<'a> {
             segment.allowed_ips.iter().copied().chain(address)
         });
         let peers = self.peers.iter().filter_map(Peer::share);
-        segments.chain(peers.flat_map(|it| it.kept.iter().map(|it| it.allowed)))
+        segments.chain(peers.flat_map(|it| it.kept().map(|it| it.allowed)))
     }
 
     /// Returns the node that speaks for a segment.
@@ -283,7 +318,7 @@ fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
         if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
             upsets.push(Upset::Undecodable(number));
         }
-        let kept = peer.share().into_iter().flat_map(|it| &it.kept);
+        let kept = peer.share().into_iter().flat_map(Share::kept);
         upsets.extend(
             kept.filter(|it| it.allowed.is_mapped)
                 .map(|it| Upset::Mapped {
@@ -298,7 +333,7 @@ fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
 
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
 fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
-    let mut claims = Vec::new();
+    let mut claims = Vec::with_capacity(3 * (own.nodes.len() + peers.len()));
     for (number, segment) in own.segments.iter().enumerate() {
         let is_led = matches!(segment.leader, Leader::Certain(_));
         let claim = |is_certain| Claim {
@@ -321,7 +356,7 @@ fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
         }
     }
     for (number, peer) in peers.iter().enumerate() {
-        for kept in peer.share().into_iter().flat_map(|it| &it.kept) {
+        for kept in peer.share().into_iter().flat_map(Share::kept) {
             let claim = Claim {
                 tunnel: Tunnel::Peer(number),
                 index: kept.index,
@@ -331,27 +366,6 @@ fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
         }
     }
     claims
-}
-
-/// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
-/// themselves are [`Contest`]s.
-fn shared_keys(own: &Own, peers: &[Peer]) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
-    let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
-    for number in 0..own.segments.len() {
-        if let Some(key) = own.leader(number).and_then(|it| it.kilo.key) {
-            keys.entry(key).or_default().push(Tunnel::Segment(number));
-        }
-    }
-    for (number, peer) in peers.iter().enumerate() {
-        let sharing = peer
-            .share()
-            .and_then(|it| keys.get_mut(&it.translation.key));
-        if let Some(sharing) = sharing {
-            sharing.push(Tunnel::Peer(number));
-        }
-    }
-    keys.retain(|_, tunnels| 1 < tunnels.len());
-    keys
 }
 
 #[cfg(test)]

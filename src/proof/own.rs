@@ -182,7 +182,7 @@ impl Own {
             let own = segment.wireguard_ip.computed();
             allowed.extend(own.map(|address| (Cidr::host(address), Some(index))));
         }
-        let allowed = Prefixes::new(allowed);
+        let allowed = Prefixes::new(&allowed);
         for (index, segment) in self.segments.iter_mut().enumerate() {
             segment.location_ranges.retain(|range| {
                 let span = Span::of(range.interface.network);
@@ -354,7 +354,7 @@ impl Later {
             let ranges = segment.location_ranges.iter();
             claims.extend(ranges.map(|it| (it.interface.network, index)));
         }
-        let ranges = Prefixes::new(claims);
+        let ranges = Prefixes::new(&claims);
         let own: Vec<usize> = ranges
             .iter()
             .map(|(_, claims)| claims.iter().copied().max().unwrap_or_default())

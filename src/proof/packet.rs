@@ -471,7 +471,7 @@ impl Fabric<'_> {
             }
             _ => return Err(refused(Unaccepted::NotLeader)),
         }
-        let back = match site.peers_with(&key) {
+        let back = match site.model.peers_with(&key) {
             [] => return Err(refused(Unaccepted::NoPeer)),
             [one] => *one,
             many => {

@@ -4,9 +4,10 @@
 use std::net::IpAddr;
 
 use super::applied::{Applied, File};
+use super::prefixes::Order;
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::{AllowedIp, Fault};
-use crate::net::{Family, Interface};
+use crate::net::Interface;
 use crate::place::Place;
 
 /// All Peers of a cluster.
@@ -14,6 +15,8 @@ use crate::place::Place;
 pub struct Peers<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
     pub all: Vec<Peer<'a>>,
+    /// Those that are one to Kilo, by key; of one key by name.
+    pub by_key: Vec<usize>,
     /// What more than one of them wants to be.
     pub contests: Vec<Contest>,
 }
@@ -47,10 +50,12 @@ pub enum Standing<'a> {
 pub struct Share<'a> {
     /// What it is.
     pub translation: &'a Translation,
-    /// What it keeps of its allowed IPs, in their order.
-    pub kept: Vec<Kept>,
-    /// What went to a Peer whose name is earlier.
+    /// What went to a Peer whose name is earlier, in the order of the spec.
     pub lost: Vec<Lost>,
+    /// The indices of what it keeps only if a contest of another Peer comes out so, in order.
+    doubtful: Vec<usize>,
+    /// Whether it is in no contest itself.
+    is_certain: bool,
 }
 
 /// An allowed IP that a Peer keeps.
@@ -95,9 +100,38 @@ impl<'a> Peers<'a> {
     /// Reads the Peers of a cluster's manifests.
     pub fn of(files: &'a [File]) -> Self {
         let mut all = translated(files);
-        let contests = contests(&mut all);
+        let mut by_key = by_key(&all);
+        let contests = contests(&mut all, &by_key);
         deduplicate(&mut all);
-        Self { all, contests }
+        by_key.retain(|it| all.get(*it).is_some_and(|peer| peer.share().is_some()));
+        Self {
+            all,
+            by_key,
+            contests,
+        }
+    }
+}
+
+impl Share<'_> {
+    /// Returns what it keeps of its allowed IPs, in their order.
+    pub fn kept(&self) -> impl Iterator<Item = Kept> {
+        let allowed = self.translation.allowed_ips.iter().enumerate();
+        let mut lost = self.lost.iter().map(|it| it.index).peekable();
+        let mut doubtful = self.doubtful.iter().copied().peekable();
+        allowed.filter_map(move |(index, &allowed)| {
+            let is_doubtful = doubtful.next_if_eq(&index).is_some();
+            let is_lost = lost.next_if_eq(&index).is_some();
+            (!is_lost).then_some(Kept {
+                index,
+                allowed,
+                is_certain: self.is_certain && !is_doubtful,
+            })
+        })
+    }
+
+    /// Returns how many of its allowed IPs it keeps.
+    pub fn count(&self) -> usize {
+        self.translation.allowed_ips.len() - self.lost.len()
     }
 }
 
@@ -110,12 +144,16 @@ impl<'a> Peer<'a> {
         }
     }
 
-    fn share_mut(&mut self) -> Option<(&mut Share<'a>, bool)> {
+    fn share_mut(&mut self) -> Option<&mut Share<'a>> {
         match &mut self.standing {
-            Standing::Certain(share) => Some((share, true)),
-            Standing::Contested(share, _) => Some((share, false)),
+            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
             Standing::Faulty(_) | Standing::NotReady => None,
         }
+    }
+
+    /// Returns its key, if it has one that an agent can read.
+    pub(super) fn key(&self) -> Option<&'a [u8; 32]> {
+        Some(&self.applied.spec.as_ref().ok()?.key)
     }
 
     /// Returns the place of the object.
@@ -138,8 +176,9 @@ fn translated(files: &[File]) -> Vec<Peer<'_>> {
                 Ok(translation) if !translation.is_ready() => Standing::NotReady,
                 Ok(translation) => Standing::Certain(Share {
                     translation,
-                    kept: Vec::new(),
                     lost: Vec::new(),
+                    doubtful: Vec::new(),
+                    is_certain: true,
                 }),
             },
         })
@@ -148,21 +187,33 @@ fn translated(files: &[File]) -> Vec<Peer<'_>> {
     peers
 }
 
+/// Sorts the Peers that have a key by that. Most keys differ in how they begin.
+fn by_key(peers: &[Peer]) -> Vec<usize> {
+    let keys = peers.iter().enumerate();
+    let keys = keys.filter_map(|(number, peer)| Some((peer.key()?, number)));
+    let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
+    let mut order: Vec<(Option<u64>, usize)> =
+        keys.map(|(key, number)| (begin(key), number)).collect();
+    order.sort_unstable();
+    for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
+        if 1 < alike.len() {
+            alike.sort_by_key(|it| peers.get(it.1).and_then(Peer::key));
+        }
+    }
+    order.into_iter().map(|it| it.1).collect()
+}
+
 /// Finds the Peers of one name and, among those that an agent keeps in its memory, of one key. It keeps
 /// them by key whether they are ready or not, so that one without a range can be in the way of one with
 /// some.
 ///
 /// A Peer in two contests stands in that for the name: it comes first.
-fn contests(peers: &mut [Peer]) -> Vec<Contest> {
+fn contests(peers: &mut [Peer], by_key: &[usize]) -> Vec<Contest> {
     let names: Vec<usize> = (0..peers.len()).collect();
     let runs = runs(&names, |peer| Some(&*peers.get(peer)?.applied.name));
     let mut contests = Vec::new();
     enter(&mut contests, peers, Prize::Name, runs);
-    let key = |peer: usize| Some(peers.get(peer)?.applied.spec.as_ref().ok()?.key);
-    let mut keys = names;
-    keys.retain(|&peer| key(peer).is_some());
-    keys.sort_by_key(|&peer| key(peer));
-    let runs = self::runs(&keys, key);
+    let runs = self::runs(by_key, |peer| peers.get(peer)?.key());
     enter(&mut contests, peers, Prize::Key, runs);
     contests
 }
@@ -195,7 +246,10 @@ fn contest(peers: &mut [Peer], peer: usize, number: usize) {
         return;
     };
     peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
-        Standing::Certain(share) => Standing::Contested(share, number),
+        Standing::Certain(mut share) => {
+            share.is_certain = false;
+            Standing::Contested(share, number)
+        }
         other => other,
     };
 }
@@ -205,21 +259,20 @@ fn contest(peers: &mut [Peer], peer: usize, number: usize) {
 /// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
 /// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
 fn deduplicate(peers: &mut [Peer]) {
-    // An interface, small enough to be sorted quickly, then the Peer and the index.
-    let mut wanted: Vec<(Printed, usize, usize)> = Vec::new();
+    let mut wanted: Vec<(usize, usize)> = Vec::with_capacity(3 * peers.len());
+    let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());
     for (number, peer) in peers.iter().enumerate() {
-        let ranges = peer.share().map(|it| &it.translation.allowed_ips);
-        let ranges = ranges.into_iter().flatten().enumerate();
-        wanted.extend(ranges.map(|(index, range)| (printed(range), number, index)));
+        let allowed = peer.share().map(|it| &it.translation.allowed_ips);
+        for (index, it) in allowed.into_iter().flatten().enumerate() {
+            wanted.push((number, index));
+            let Interface { address, network } = it.interface;
+            ranges.push((address, network.prefix_length()));
+        }
     }
-    wanted.sort_unstable();
-    for run in wanted.chunk_by(|a, b| a.0 == b.0) {
+    for run in Order::of(ranges.into_iter()).repeated() {
         let mut owner: Option<(usize, bool)> = None;
-        for &(_, number, index) in run {
-            let Some((share, is_certain)) = peers.get_mut(number).and_then(Peer::share_mut) else {
-                continue;
-            };
-            let Some(&allowed) = share.translation.allowed_ips.get(index) else {
+        for &(number, index) in run.iter().filter_map(|it| wanted.get(*it)) {
+            let Some(share) = peers.get_mut(number).and_then(Peer::share_mut) else {
                 continue;
             };
             match owner {
@@ -227,30 +280,16 @@ fn deduplicate(peers: &mut [Peer]) {
                     share.lost.push(Lost { index, to });
                 }
                 _ => {
-                    share.kept.push(Kept {
-                        index,
-                        allowed,
-                        is_certain: is_certain && owner.is_none(),
-                    });
-                    owner = Some((number, is_certain));
+                    if owner.is_some() {
+                        share.doubtful.push(index);
+                    }
+                    owner = Some((number, share.is_certain));
                 }
             }
         }
     }
-    for (share, _) in peers.iter_mut().filter_map(Peer::share_mut) {
-        share.kept.sort_unstable_by_key(|it| it.index);
+    for share in peers.iter_mut().filter_map(Peer::share_mut) {
         share.lost.sort_unstable_by_key(|it| it.index);
+        share.doubtful.sort_unstable();
     }
-}
-
-/// A range as it is printed: family, address and length.
-type Printed = (Family, u128, u8);
-
-fn printed(range: &AllowedIp) -> Printed {
-    let Interface { address, network } = range.interface;
-    let number = match address {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()),
-        IpAddr::V6(v6) => v6.to_bits(),
-    };
-    (network.family(), number, network.prefix_length())
 }

@@ -3,12 +3,16 @@
 //! Two ranges are apart or one holds the other. Sorted, what a range holds follows it, and the
 //! boundaries of all of them cut the addresses into pieces in each of which nothing changes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 
 use crate::net::{Cidr, Family, family};
+pub(super) use order::Order;
+
+mod order;
 
 /// Ranges, each with what is claimed of it.
 #[derive(Clone, Debug)]
@@ -21,7 +25,6 @@ pub struct Prefixes<T> {
 #[derive(Clone, Debug)]
 struct Slot {
     cidr: Cidr,
-    span: Span,
     /// The next wider range that holds it.
     parent: Option<usize>,
     claims: Range<usize>,
@@ -156,30 +159,39 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-impl<T> Prefixes<T> {
+impl Slot {
+    fn span(&self) -> Span {
+        Span::of(self.cidr)
+    }
+
+    /// Returns whether it begins before `span`, or holds it from its beginning.
+    fn precedes(&self, span: Span) -> bool {
+        let begins = (self.cidr.family(), number(self.cidr.first()));
+        match begins.cmp(&(span.family, span.first)) {
+            Ordering::Less => true,
+            Ordering::Equal => span.last <= number(self.cidr.last()),
+            Ordering::Greater => false,
+        }
+    }
+}
+
+impl<T: Clone> Prefixes<T> {
     /// Sorts ranges; the claims of one range keep their order.
-    pub fn new(claims: Vec<(Cidr, T)>) -> Self {
-        // What is moved about in sorting is small, and the claims are not among it.
-        let numbered = claims.iter().zip(0usize..);
-        let mut order: Vec<(Family, u128, u8, usize)> = numbered
-            .map(|((cidr, _), number)| {
-                let first = self::number(cidr.first());
-                (cidr.family(), first, cidr.prefix_length(), number)
-            })
-            .collect();
-        order.sort_unstable();
+    pub fn new(claims: &[(Cidr, T)]) -> Self {
+        let ranges = claims
+            .iter()
+            .map(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
         let mut prefixes = Self {
-            slots: Vec::new(),
+            slots: Vec::with_capacity(claims.len()),
             claims: Vec::with_capacity(claims.len()),
         };
-        let mut claims: Vec<Option<(Cidr, T)>> = claims.into_iter().map(Some).collect();
         let mut open: Vec<usize> = Vec::new();
-        for (.., number) in order {
-            let Some((cidr, claim)) = claims.get_mut(number).and_then(Option::take) else {
+        for number in Order::of(ranges).numbers() {
+            let Some((cidr, claim)) = claims.get(number) else {
                 continue;
             };
-            let span = Span::of(cidr);
-            prefixes.claims.push(claim);
+            let (cidr, span) = (*cidr, Span::of(*cidr));
+            prefixes.claims.push(claim.clone());
             let end = prefixes.claims.len();
             if let Some(last) = prefixes.slots.last_mut()
                 && last.cidr == cidr
@@ -192,13 +204,12 @@ impl<T> Prefixes<T> {
                 && !prefixes
                     .slots
                     .get(top)
-                    .is_some_and(|it| it.span.holds(span))
+                    .is_some_and(|it| it.span().holds(span))
             {
                 open.pop();
             }
             prefixes.slots.push(Slot {
                 cidr,
-                span,
                 parent: open.last().copied(),
                 claims: end - 1..end,
             });
@@ -206,7 +217,9 @@ impl<T> Prefixes<T> {
         }
         prefixes
     }
+}
 
+impl<T> Prefixes<T> {
     /// Returns how many different ranges there are.
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -236,18 +249,14 @@ impl<T> Prefixes<T> {
 
     /// Returns the ranges that hold all of `span`, the longest prefix first.
     pub fn around(&self, span: Span) -> impl Iterator<Item = usize> {
-        let behind = self.slots.partition_point(|it| {
-            (it.span.family, it.span.first) < (span.family, span.first)
-                || (it.span.family, it.span.first) == (span.family, span.first)
-                    && span.last <= it.span.last
-        });
+        let behind = self.slots.partition_point(|it| it.precedes(span));
         let mut next = behind.checked_sub(1);
         std::iter::from_fn(move || {
             loop {
                 let slot = next?;
                 let found = self.slots.get(slot)?;
                 next = found.parent;
-                if found.span.holds(span) {
+                if found.span().holds(span) {
                     return Some(slot);
                 }
             }
@@ -256,12 +265,8 @@ impl<T> Prefixes<T> {
 
     /// Returns what there is to `span` with one search.
     pub fn look(&self, span: Span) -> Look {
-        let behind = self.slots.partition_point(|it| {
-            (it.span.family, it.span.first) < (span.family, span.first)
-                || (it.span.family, it.span.first) == (span.family, span.first)
-                    && span.last <= it.span.last
-        });
-        let next = self.slots.get(behind).map(|it| it.span);
+        let behind = self.slots.partition_point(|it| it.precedes(span));
+        let next = self.slots.get(behind).map(Slot::span);
         let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
         let mut look = Look {
             longest: None,
@@ -269,11 +274,12 @@ impl<T> Prefixes<T> {
         };
         let mut slot = behind.checked_sub(1);
         while let Some(found) = slot.and_then(|it| self.slots.get(it)) {
-            if found.span.holds(span) {
+            let around = found.span();
+            if around.holds(span) {
                 look.longest = slot;
                 break;
             }
-            look.is_whole &= found.span.family != span.family || found.span.last < span.first;
+            look.is_whole &= around.family != span.family || around.last < span.first;
             slot = found.parent;
         }
         look
@@ -290,19 +296,17 @@ impl<T> Prefixes<T> {
             .around(one(span.first))
             .chain(self.around(one(span.last)));
         let slots = self.within(span).chain(ends);
-        slots.filter_map(|slot| Some(self.slots.get(slot)?.span))
+        slots.filter_map(|slot| Some(self.slots.get(slot)?.span()))
     }
 
     /// Returns the slots of the ranges that lie in `span`, one equal to it included.
     pub fn within(&self, span: Span) -> Range<usize> {
-        let start = self.slots.partition_point(|it| {
-            (it.span.family, it.span.first) < (span.family, span.first)
-                || (it.span.family, it.span.first) == (span.family, span.first)
-                    && span.last < it.span.last
-        });
-        let end = self
+        let start = self
             .slots
-            .partition_point(|it| (it.span.family, it.span.first) <= (span.family, span.last));
+            .partition_point(|it| it.precedes(span) && it.span() != span);
+        let end = self.slots.partition_point(|it| {
+            (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last)
+        });
         start..end.max(start)
     }
 
@@ -333,9 +337,9 @@ impl<T> Prefixes<T> {
         let mut open: Vec<(u128, usize)> = Vec::new();
         let outside = self
             .around(span)
-            .find(|&slot| self.slots.get(slot).is_some_and(|it| it.span != span));
+            .find(|&slot| self.slots.get(slot).is_some_and(|it| it.span() != span));
         for slot in self.within(span) {
-            let Some(inner) = self.slots.get(slot).map(|it| it.span) else {
+            let Some(inner) = self.slots.get(slot).map(Slot::span) else {
                 continue;
             };
             while let Some(&(last, done)) = open.last()
@@ -395,7 +399,8 @@ mod tests {
     }
 
     fn table(ranges: &[Cidr]) -> Prefixes<usize> {
-        Prefixes::new(ranges.iter().copied().zip(0..).collect())
+        let claims: Vec<(Cidr, usize)> = ranges.iter().copied().zip(0..).collect();
+        Prefixes::new(&claims)
     }
 
     fn longest(ranges: &[Cidr], address: IpAddr) -> Option<Cidr> {

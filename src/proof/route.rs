@@ -233,6 +233,6 @@ impl Model<'_> {
     /// Returns what the Peers keep, in their order.
     fn kept(&self) -> impl Iterator<Item = AllowedIp> {
         let shares = self.peers.iter().filter_map(Peer::share);
-        shares.flat_map(|it| it.kept.iter().map(|it| it.allowed))
+        shares.flat_map(|it| it.kept().map(|it| it.allowed))
     }
 }

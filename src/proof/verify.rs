@@ -6,7 +6,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::fabric::{At, Owner};
 use super::model::Claim;
-use super::reach::Reach;
+use super::reach::{Proven, Reach};
 use super::trace::{Class, Trace};
 use crate::net::Cidr;
 use judge::{Cause, Judge};
@@ -144,8 +144,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
     pub fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
         let fabric = reach.fabric;
-        let dialled = promise::dialled(fabric);
-        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site, &dialled));
+        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site));
         Self {
             reach,
             asked,
@@ -162,6 +161,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             single_points: alone::single_points(fabric, from, &self.links),
             ..Part::default()
         };
+        let mut proven = Proven::default();
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {
             let link = self.links.between(from, to);
             let (Some(sends), Some(receives)) = (self.promises.get(from), self.promises.get(to))
@@ -178,7 +178,14 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
                 tallies: BTreeMap::new(),
             };
-            for verdict in reach.between(from, to) {
+            // What gets through unasked is shown by a packet of its own.
+            let mut anew = Proven::default();
+            let known = if link.is_some() {
+                &mut proven
+            } else {
+                &mut anew
+            };
+            for verdict in reach.between(from, to, known) {
                 judge.count(&verdict, &mut part.failures, &mut part.leaks);
             }
             part.pairings.push(Pairing {

@@ -277,7 +277,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
     };
     let known = goal.and_then(|goal| {
         let key = fabric.node(goal)?.kilo.key?;
-        let peer = site.peers_with(&key).first()?;
+        let peer = site.model.peers_with(&key).first()?;
         Some((site.model.peers.get(*peer)?, goal))
     });
     let told = match known {

@@ -81,7 +81,7 @@ fn peers_are_those_of_the_topology() {
             Some(json!({
                 "name": peer.applied.name,
                 "publicKey": encoded(Some(share.translation.key)),
-                "allowedIPs": printed(share.kept.iter().map(|it| it.allowed)),
+                "allowedIPs": printed(share.kept().map(|it| it.allowed)),
                 "endpoint": endpoint.map_or_else(String::new, ToString::to_string),
             }))
         });
@@ -138,7 +138,7 @@ fn configuration(model: &Model, node: usize, segment: usize) -> Value {
                     ips
                 }
                 Tunnel::Peer(peer) => {
-                    printed(model.share(peer).unwrap().kept.iter().map(|it| it.allowed))
+                    printed(model.share(peer).unwrap().kept().map(|it| it.allowed))
                 }
             };
             json!({

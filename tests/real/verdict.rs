@@ -141,7 +141,7 @@ impl Contended {
             _ => Vec::new(),
         };
         let key = |peer: &usize| site.model.key(Tunnel::Peer(*peer));
-        let is_shared = |key: [u8; 32]| 1 < site.peers_with(&key).len();
+        let is_shared = |key: [u8; 32]| 1 < site.model.peers_with(&key).len();
         if peers.iter().filter_map(key).any(is_shared) {
             Self::Key
         } else {

@@ -272,16 +272,16 @@ fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
 /// Returns how many of a Peer's ranges are nodes' own addresses. A Peer of nothing else would be
 /// none, and keeps one.
 fn addresses(share: &Share, internal: &BTreeSet<IpAddr>) -> usize {
-    let networks = share.kept.iter().map(|it| it.allowed.interface.network);
+    let networks = share.kept().map(|it| it.allowed.interface.network);
     let number = networks
         .filter(|it| it.is_host() && internal.contains(&it.first()))
         .count();
-    number.min(share.kept.len().saturating_sub(1))
+    number.min(share.count().saturating_sub(1))
 }
 
 /// Returns how many ranges of a Peer are too many, as pairs of them make one.
 fn fewer(share: &Share) -> usize {
-    let networks = share.kept.iter().map(|it| it.allowed.interface.network);
+    let networks = share.kept().map(|it| it.allowed.interface.network);
     let mut networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
     networks.sort_by_key(|it| (it.first(), it.prefix_length()));
     let all = networks.len();

@@ -158,7 +158,7 @@ impl Bundle {
             self.objects += usize::from(is_stored);
             return;
         };
-        let kept = share.kept.iter().map(|it| it.allowed);
+        let kept = share.kept().map(|it| it.allowed);
         self.add(kept, share.translation.endpoint.as_ref());
         if share.translation.preshared_key.is_some() {
             self.bytes += "PresharedKey = \n".len() + KEY_BYTES;

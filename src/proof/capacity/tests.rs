@@ -403,7 +403,7 @@ fn a_wave_is_what_differs() {
     let kept = after.peers.iter().filter_map(|it| it.share());
     assert_eq!(
         wave.ranges_after(),
-        kept.map(|it| it.kept.len()).sum::<usize>()
+        kept.map(|it| it.count()).sum::<usize>()
     );
     assert!(Wave::between(&after, &after).is_empty());
 }

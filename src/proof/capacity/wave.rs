@@ -133,5 +133,5 @@ impl Wave {
 }
 
 fn ranges(peer: &Peer) -> usize {
-    peer.share().map_or(0, |it| it.kept.len())
+    peer.share().map_or(0, |it| it.count())
 }

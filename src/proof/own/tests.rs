@@ -97,7 +97,7 @@ proptest! {
         let mut own = Own::of(target);
         let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
         let expected = filtered(&own, &peers);
-        own.filter_location_ranges(&Prefixes::new(peers.iter().map(|it| (*it, ())).collect()));
+        own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
         let found: Vec<Vec<AllowedIp>> = own.segments.into_iter().map(|it| it.location_ranges).collect();
         prop_assert_eq!(found, expected);
     }

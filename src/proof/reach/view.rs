@@ -1,9 +1,13 @@
 //! Views: everything about some addresses of one cluster that the way of a packet from another one to
 //! them, or from them to it, hangs on.
 
-use super::home::{Deliver, Home, Plot};
-use super::known::{Known, Link};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use super::home::{Deliver, Plot};
+use super::known::{Dialled, Known, Link};
 use super::parcel::{Parcel, pieces};
+use super::scene::Scene;
 use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, Site};
 use crate::proof::model::{Holder, Tunnel};
@@ -16,7 +20,7 @@ use crate::proof::trace::Class;
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// By number of the other cluster: what is alike in it.
-    pub(super) others: Vec<Vec<Kin>>,
+    pub(super) others: Vec<Arc<[Kin]>>,
 }
 
 /// Addresses of one cluster that another one sees alike.
@@ -24,14 +28,14 @@ pub struct Seen {
 pub(super) struct Kin {
     pub(super) class: Class,
     /// How each piece of them is seen, in the order of addresses.
-    views: Vec<View>,
+    pub(super) views: Vec<View>,
     /// Whose they are.
     pub(super) parcels: Vec<Parcel>,
 }
 
 /// How a piece of a parcel is seen.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct View {
+pub(super) struct View {
     family: Family,
     select: Select,
     /// The tunnel that packets for it take.
@@ -65,26 +69,31 @@ enum Select {
 
 impl Seen {
     /// Looks at all clusters from one of them.
-    pub(super) fn from(fabric: &Fabric, homes: &[Home], viewer: usize) -> Self {
+    pub(super) fn from(scene: &Scene, viewer: usize) -> Self {
+        let fabric = scene.fabric;
         let Some(site) = fabric.site(viewer) else {
             return Self { others: Vec::new() };
         };
-        let known = Known::all(fabric, viewer);
         let mut eye = Eye {
             fabric,
             site,
-            known: &known,
+            viewer,
+            known: OnceCell::new(),
             unique: 0,
         };
-        let all = fabric.sites.iter().zip(homes).enumerate();
+        let standpoint = scene.standpoint(viewer, site);
+        let all = fabric.sites.iter().zip(&scene.homes).enumerate();
         let others = all.map(|(number, (home, facts))| {
-            let mut kin = Vec::new();
-            if number != viewer {
+            if number == viewer {
+                return Arc::default();
+            }
+            scene.alike(number, &standpoint, || {
+                let mut kin = Vec::new();
                 for plot in &facts.plots {
                     eye.sort((number, home), plot, &mut kin);
                 }
-            }
-            kin
+                kin
+            })
         });
         Self {
             others: others.collect(),
@@ -106,13 +115,41 @@ impl Kin {
     pub(super) fn family(&self) -> Option<Family> {
         Some(self.views.first()?.family)
     }
+
+    /// Returns whether nothing about it is known by a number of the cluster that looks, so that others may
+    /// see the same.
+    pub(super) fn is_portable(&self) -> bool {
+        self.views.iter().all(View::is_portable)
+    }
+
+    /// Returns whether packets go where they should as far as this side is concerned, and nothing about it
+    /// is known by a number of either cluster.
+    pub(super) fn is_plain(&self) -> bool {
+        let mut views = self.views.iter();
+        views.all(|it| {
+            it.is_portable() && it.select == Select::Right && it.deliver == Deliver::Takes
+        })
+    }
+}
+
+impl View {
+    fn is_portable(&self) -> bool {
+        let is_numbered = |link| matches!(link, Link::One(Dialled::Loops(_)));
+        matches!(
+            self.select,
+            Select::NoRoute | Select::Shadow | Select::Right
+        ) && !is_numbered(self.onward)
+            && !is_numbered(self.back)
+            && self.unique.is_none()
+    }
 }
 
 /// Who looks.
 struct Eye<'e, 'a> {
     fabric: &'e Fabric<'a>,
     site: &'e Site<'a>,
-    known: &'e [Known],
+    viewer: usize,
+    known: OnceCell<Vec<Known>>,
     unique: usize,
 }
 
@@ -162,6 +199,12 @@ impl Eye<'_, '_> {
         }
     }
 
+    /// Returns what the cluster knows of each of its Peers.
+    fn known(&self) -> &[Known] {
+        let all = || Known::all(self.fabric, self.viewer);
+        self.known.get_or_init(all)
+    }
+
     fn look(&self, span: Span) -> Looks {
         Looks {
             owned: self.site.owned.look(span),
@@ -187,7 +230,7 @@ impl Eye<'_, '_> {
         let select = match selected {
             Err(select) => select,
             Ok(peer) => {
-                let known = self.known.get(peer).copied();
+                let known = self.known().get(peer).copied();
                 is_uniform &= known.is_none_or(|it| it.is_uniform);
                 match known.map(|it| (it.holding, it.link)) {
                     Some((Holding::One(at), link)) if is_meant((number, home), plot, at) => {
@@ -234,7 +277,9 @@ impl Eye<'_, '_> {
     /// Returns the Peer with the key of whoever leads the segment of a parcel, the tunnel, and whether
     /// all nodes see that alike.
     fn peer_of(&self, leader: Option<At>, plot: &Plot) -> (Option<usize>, Link, bool) {
-        let peers = plot.key.map_or(&[][..], |key| self.site.peers_with(&key));
+        let peers = plot
+            .key
+            .map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
                 let (link, is_uniform) = Link::of(self.fabric, self.site, peer, at);

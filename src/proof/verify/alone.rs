@@ -27,9 +27,10 @@ pub(super) fn single_points(
                 continue;
             };
             // Declared ranges, or parts of them, that it carries for all.
-            let ranges = share.kept.iter().map(|it| it.allowed.interface.network);
+            let ranges = share.kept().map(|it| it.allowed.interface.network);
             let is_shared = |range: &Cidr| {
-                let owner = home.owner(range.first());
+                let is_for_all = home.is_for_all(range.first());
+                let owner = is_for_all.then(|| home.owner(range.first())).flatten();
                 matches!(owner, Some(Owner::Services | Owner::Network))
             };
             let mut ranges = ranges.filter(is_shared).peekable();

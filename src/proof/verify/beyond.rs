@@ -50,11 +50,12 @@ pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<L
         }
         let ranges = declared.entry(at.site).or_insert_with(|| {
             let all = home.entry.networks.all().into_iter();
-            Prefixes::new(all.map(|it| (it.cidr, ())).collect())
+            let all: Vec<_> = all.map(|it| (it.cidr, ())).collect();
+            Prefixes::new(&all)
         });
-        for kept in &share.kept {
+        for kept in share.kept() {
             let range = kept.allowed.interface.network;
-            if ranges.look(Span::of(range)).longest.is_some() {
+            if ranges.around(Span::of(range)).next().is_some() {
                 continue;
             }
             let pieces = ranges.pieces(Span::of(range)).into_iter();

@@ -40,19 +40,17 @@ impl Judge<'_, '_> {
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
         let [sender, receiver] = &self.takes;
-        let promising = |parcels: &[Parcel], promises: &Promises, (number, takes)| {
-            let promised = |parcel: &&Parcel| {
-                is_promise
-                    && promises.include(parcel)
-                    && is_accepted(self.fabric.site(number), parcel, takes)
-            };
-            let promised = parcels.iter().filter(promised);
-            promised.copied().collect::<Vec<Parcel>>()
+        let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes)| {
+            is_promise
+                && promises.include(parcel)
+                && is_accepted(self.fabric.site(number), parcel, takes)
         };
         // Answers need the way back, so each must take what the other has.
-        let senders = promising(&verdict.senders, self.sends, (self.from, receiver));
-        let receivers = promising(&verdict.receivers, self.receives, (self.to, sender));
-        let promised = count(&senders).saturating_mul(count(&receivers));
+        let sends = |it: &&Parcel| is_promised(it, self.sends, (self.from, receiver));
+        let receives = |it: &&Parcel| is_promised(it, self.receives, (self.to, sender));
+        let senders = || verdict.senders.iter().filter(sends);
+        let receivers = || verdict.receivers.iter().filter(receives);
+        let promised = count(senders()).saturating_mul(count(receivers()));
         let others = verdict.pairs().saturating_sub(promised);
         let failing = verdict.failure();
         let tally = self.tallies.entry((verdict.from, verdict.to)).or_default();
@@ -65,7 +63,9 @@ impl Judge<'_, '_> {
         if let Some(failing) = failing
             && 0 < promised
         {
-            self.fail(failing, verdict, (&senders, &receivers), failures);
+            let promised: [Vec<Parcel>; 2] =
+                [senders().copied().collect(), receivers().copied().collect()];
+            self.fail(failing, verdict, &promised, failures);
         }
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
@@ -85,7 +85,7 @@ impl Judge<'_, '_> {
         &self,
         failing: &Trace,
         verdict: &Verdict,
-        (senders, receivers): (&[Parcel], &[Parcel]),
+        [senders, receivers]: &[Vec<Parcel>; 2],
         failures: &mut BTreeMap<Cause, Failure>,
     ) {
         let trace = self.smallest(failing, senders, receivers);
@@ -93,7 +93,7 @@ impl Judge<'_, '_> {
         let owners = receivers.iter().map(|it| (self.to, it.owner));
         let failure = Failure {
             trace,
-            pairs: count(senders).saturating_mul(count(receivers)),
+            pairs: count(senders.iter()).saturating_mul(count(receivers.iter())),
             between: BTreeSet::from([(self.from, self.to)]),
             classes: BTreeSet::from([(verdict.from, verdict.to)]),
             receivers: owners.collect(),
@@ -157,8 +157,8 @@ fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool
     })
 }
 
-fn count(parcels: &[Parcel]) -> u64 {
-    u64::try_from(parcels.len()).unwrap_or(u64::MAX)
+fn count<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> u64 {
+    u64::try_from(parcels.count()).unwrap_or(u64::MAX)
 }
 
 /// Returns what a failure has in common with others.

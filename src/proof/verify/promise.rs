@@ -1,17 +1,15 @@
 //! Promises: what of a cluster a link lets others reach.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use crate::kilo::node::annotation;
 use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
-use crate::proof::model::Tunnel;
 use crate::proof::own::Leader;
 use crate::proof::reach::Parcel;
 use crate::snapshot::{AddressKind, Node};
-use crate::wireguard::{Host, PublicKey};
+use crate::wireguard::PublicKey;
 
 /// What a cluster promises to those that it is linked with, by number of the node.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +23,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn of(fabric: &Fabric, number: usize, dialled: &BTreeSet<IpAddr>) -> Self {
+    pub(super) fn of(fabric: &Fabric, number: usize) -> Self {
         let Some(site) = fabric.site(number) else {
             return Self::default();
         };
@@ -43,7 +41,9 @@ impl Promises {
         for (node, own) in site.model.own.nodes.iter().enumerate() {
             let is_peered = is_peered(fabric, At { site: number, node });
             let pods = own.kilo.pod_cidr;
-            let address = site.address(node).filter(|it| !dialled.contains(it));
+            // No tunnel can lead to where anybody is dialled (`kilo.md` §2.6).
+            let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
+            let address = site.address(node).filter(|it| !is_dialled(it));
             promises.peered.push(is_peered);
             promises
                 .pods
@@ -67,23 +67,6 @@ impl Promises {
     }
 }
 
-/// Returns where anybody is dialled: no tunnel can lead there (`kilo.md` §2.6).
-pub(super) fn dialled(fabric: &Fabric) -> BTreeSet<IpAddr> {
-    let mut dialled = BTreeSet::new();
-    for site in &fabric.sites {
-        let peers = (0..site.model.peers.len()).map(Tunnel::Peer);
-        let peers = peers.filter_map(|it| site.model.endpoint(it));
-        let own = site.model.own.nodes.iter();
-        let own = own.filter_map(|it| it.kilo.endpoint.as_ref());
-        for endpoint in peers.chain(own) {
-            if let Host::Ip(address) = endpoint.host {
-                dialled.insert(address);
-            }
-        }
-    }
-    dialled
-}
-
 /// Returns whether a node takes part in a mesh: somebody has a Peer for its segment, or there is
 /// nothing about it that would keep anybody from having one.
 fn is_peered(fabric: &Fabric, at: At) -> bool {
@@ -105,7 +88,7 @@ fn is_peered(fabric: &Fabric, at: At) -> bool {
         return false;
     };
     let mut sites = fabric.sites.iter();
-    sites.any(|it| !it.peers_with(&key).is_empty())
+    sites.any(|it| !it.model.peers_with(&key).is_empty())
         || speaks(site, leader)
             && fabric.holders(&key).len() == 1
             && PublicKey::try_from(key).is_ok()

@@ -1,0 +1,198 @@
+//! Scenes: what there is to see, the same for all who look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use super::home::Home;
+use super::view::{Kin, Seen};
+use crate::net::Cidr;
+use crate::proof::applied::Content;
+use crate::proof::fabric::{Fabric, Owner, Site};
+use crate::proof::own::WireguardIp;
+use crate::proof::prefixes::{Prefixes, Span};
+
+/// What there is to see, the same for all who look.
+#[derive(Debug)]
+pub struct Scene<'f, 'a> {
+    pub(super) fabric: &'f Fabric<'a>,
+    pub(super) homes: Vec<Home>,
+    /// What all clusters have of their own, each with its number.
+    owned: Prefixes<usize>,
+    /// Every different text of manifests.
+    texts: BTreeMap<Text, About>,
+    /// How a cluster is seen by all that get these texts about it.
+    alike: Mutex<BTreeMap<(usize, Vec<Text>), Arc<[Kin]>>>,
+}
+
+/// A text of manifests, by where it is in memory: what many clusters get is there once.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Text(usize);
+
+/// What a text is about.
+#[derive(Debug)]
+struct About {
+    /// The clusters in whose addresses its ranges lie, or whose keys its Peers have.
+    sites: BTreeSet<usize>,
+    /// Whether anybody is dialled in its ranges.
+    is_dialled: bool,
+}
+
+/// What of its own a cluster has to do with what it sees.
+pub(super) struct Standpoint {
+    /// The texts about each cluster, if these decide how it is seen; by number of the cluster.
+    about: BTreeMap<usize, Vec<Text>>,
+    /// Clusters in whose addresses it has something of its own.
+    entangled: BTreeSet<usize>,
+    /// Whether texts decide at all.
+    is_plain: bool,
+}
+
+impl Text {
+    fn of(content: &Arc<Content>) -> Self {
+        Self(Arc::as_ptr(content).addr())
+    }
+}
+
+impl<'f, 'a> Scene<'f, 'a> {
+    /// Looks at each cluster by itself.
+    pub fn new(fabric: &'f Fabric<'a>) -> Self {
+        let homes = (0..fabric.sites.len()).map(|site| Home::of(fabric, site));
+        let mut scene = Self {
+            homes: homes.collect(),
+            owned: owned(fabric),
+            texts: BTreeMap::new(),
+            alike: Mutex::default(),
+            fabric,
+        };
+        for content in fabric.contents() {
+            let about = scene.about(content);
+            scene.texts.insert(Text::of(content), about);
+        }
+        scene
+    }
+
+    /// Looks at all clusters from one of them; none needs another for that, so that a caller may look
+    /// from several at once.
+    pub fn seen(&self, viewer: usize) -> Seen {
+        Seen::from(self, viewer)
+    }
+
+    fn about(&self, content: &Content) -> About {
+        let specs = content.peers.iter();
+        let specs: Vec<_> = specs.filter_map(|it| it.spec.as_ref().ok()).collect();
+        let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
+        let widest = widest(ranges.map(|it| it.interface.network).collect());
+        let mut sites = self.holding(&widest);
+        let keys = specs.iter().flat_map(|it| self.fabric.holders(&it.key));
+        sites.extend(keys.map(|at| at.site));
+        let mut dialled = widest.iter().flat_map(|it| self.fabric.dialled(*it));
+        About {
+            sites,
+            is_dialled: dialled.next().is_some(),
+        }
+    }
+
+    /// Returns the clusters that have anything of their own in some ranges, or around them.
+    fn holding(&self, widest: &[Cidr]) -> BTreeSet<usize> {
+        let spans = widest.iter().map(|it| Span::of(*it));
+        let slots = spans.flat_map(|it| self.owned.within(it).chain(self.owned.around(it)));
+        let claims = slots.filter_map(|slot| Some(self.owned.get(slot)?.1));
+        claims.flatten().copied().collect()
+    }
+
+    /// Returns where a cluster stands.
+    pub(super) fn standpoint(&self, viewer: usize, site: &Site) -> Standpoint {
+        let own = widest(own(site));
+        let mut dialled = own.iter().flat_map(|it| self.fabric.dialled(*it));
+        let mut standpoint = Standpoint {
+            about: BTreeMap::new(),
+            entangled: self.holding(&own),
+            is_plain: site.model.contests.is_empty()
+                && site.model.upsets.is_empty()
+                && !site.has_own_keys()
+                && dialled.all(|it| it == viewer),
+        };
+        for file in site.files {
+            let text = Text::of(&file.content);
+            let Some(about) = self.texts.get(&text) else {
+                standpoint.is_plain = false;
+                continue;
+            };
+            standpoint.is_plain &= !about.is_dialled;
+            for &it in &about.sites {
+                standpoint.about.entry(it).or_default().push(text);
+            }
+        }
+        standpoint
+    }
+
+    /// Returns how a cluster is seen from somewhere, as somebody saw it who gets the same about it, or
+    /// else looks.
+    ///
+    /// What one cluster sees of another follows from the Peers that it gets about it, unless it has
+    /// something of its own there: ranges, keys, or whatever keeps its Kilo from working.
+    pub(super) fn alike(
+        &self,
+        home: usize,
+        standpoint: &Standpoint,
+        look: impl FnOnce() -> Vec<Kin>,
+    ) -> Arc<[Kin]> {
+        if !standpoint.is_plain || standpoint.entangled.contains(&home) {
+            return look().into();
+        }
+        let texts = standpoint.about.get(&home).cloned().unwrap_or_default();
+        let key = (home, texts);
+        let known = self.alike.lock().ok();
+        if let Some(known) = known.and_then(|known| known.get(&key).cloned()) {
+            return known;
+        }
+        let kin: Arc<[Kin]> = look().into();
+        if kin.iter().all(Kin::is_portable)
+            && let Ok(mut known) = self.alike.lock()
+        {
+            known.insert(key, Arc::clone(&kin));
+        }
+        kin
+    }
+}
+
+/// Returns what all clusters have of their own; ranges out of which nodes get theirs are nobody's.
+fn owned(fabric: &Fabric) -> Prefixes<usize> {
+    let mut owned = Vec::new();
+    for (number, site) in fabric.sites.iter().enumerate() {
+        let ranges = site.owned.iter();
+        let ranges = ranges.filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
+        owned.extend(ranges.map(|(range, _)| (range, number)));
+        let nodes = 0..site.model.own.nodes.len();
+        let hosts = nodes.filter_map(|node| site.address(node));
+        owned.extend(hosts.map(|it| (Cidr::host(it), number)));
+    }
+    Prefixes::new(&owned)
+}
+
+/// Returns everything that a cluster routes by itself.
+fn own(site: &Site) -> Vec<Cidr> {
+    let mut own: Vec<Cidr> = site.owned.iter().map(|it| it.0).collect();
+    own.extend(site.connections().iter().map(|it| it.0));
+    for segment in &site.model.own.segments {
+        let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+        own.extend(ranges.map(|it| it.interface.network));
+        match segment.wireguard_ip {
+            WireguardIp::Certain(address) => own.push(Cidr::host(address)),
+            WireguardIp::Ambiguous {
+                computed,
+                announced,
+            } => own.extend([computed, announced].map(Cidr::host)),
+            WireguardIp::None => {}
+        }
+    }
+    own
+}
+
+/// Returns the ranges that lie in no other.
+fn widest(ranges: Vec<Cidr>) -> Vec<Cidr> {
+    let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
+    let sorted = Prefixes::new(&claims);
+    let slots = (0..sorted.len()).filter(|slot| sorted.parent(*slot).is_none());
+    slots.filter_map(|slot| Some(sorted.get(slot)?.0)).collect()
+}
