@@ -17,3 +17,6 @@ pub mod expectation;
 pub mod hostile;
 pub mod words;
 pub mod capacity;
+
+#[cfg(test)]
+mod lab;

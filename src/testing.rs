@@ -1,15 +1,31 @@
 //! Nodes and whole meshes as text, for tests.
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+
+use proptest::prelude::*;
 
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::mesh;
 use crate::name::ClusterName;
+use crate::net::Cidr;
 use crate::plan::plan;
 use crate::rules;
 use crate::snapshot::{Address, AddressKind, Node, Snapshot};
+
+/// Draws a range among few addresses, so that many hold each other, of both families.
+pub(crate) fn range() -> impl Strategy<Value = Cidr> {
+    (0u32..512, 20u8..=32, any::<bool>()).prop_map(|(bits, length, is_v6)| {
+        let text = if is_v6 {
+            format!("::{bits:x}/{}", length + 96)
+        } else {
+            format!("{}/{length}", Ipv4Addr::from(bits))
+        };
+        text.parse().unwrap()
+    })
+}
 
 /// Returns what the rules tell about meshes and their clusters, each given with its nodes a line
 /// each.

@@ -63,29 +63,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn cidr(bits: u32, length: u8) -> Cidr {
-        format!("{}/{length}", std::net::Ipv4Addr::from(bits))
-            .parse()
-            .unwrap()
-    }
+    use crate::testing::range;
 
     proptest! {
         #[test]
         fn finds_what_asking_every_range_finds(
-            seeds in proptest::collection::vec((0u32..512, 20u8..=32), 0..20),
-            (bits, length) in (0u32..512, 22u8..=32),
+            ranges in proptest::collection::vec(range(), 0..20),
+            asked in range(),
         ) {
-            let ranges: Vec<Cidr> = seeds.iter().map(|&(bits, length)| cidr(bits, length)).collect();
             let cover: Cover<usize> = ranges.iter().enumerate().map(|(i, it)| (*it, i)).collect();
-            let address = IpAddr::from(std::net::Ipv4Addr::from(bits));
+            let (address, range) = (asked.first(), asked);
             let found = cover.holder(address);
             prop_assert_eq!(found.is_some(), ranges.iter().any(|it| it.holds(address)));
             prop_assert!(found.is_none_or(|(it, &i)| it.holds(address) && ranges[i] == it));
-            let range = cidr(bits, length);
             let met = cover.meeting(range);
             prop_assert_eq!(met.is_some(), ranges.iter().any(|it| it.overlaps(range)));
             prop_assert!(met.is_none_or(|(it, &i)| it.overlaps(range) && ranges[i] == it));
+            let common = cover.common(range);
+            prop_assert_eq!(common.is_empty(), met.is_none());
+            for part in common {
+                prop_assert!(range.contains(part) && ranges.iter().any(|it| it.contains(part)));
+                prop_assert!(part == range || ranges.contains(&part));
+            }
         }
     }
 }

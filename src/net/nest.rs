@@ -73,23 +73,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn cidr(bits: u32, length: u8) -> Cidr {
-        format!("{}/{length}", std::net::Ipv4Addr::from(bits))
-            .parse()
-            .unwrap()
-    }
+    use crate::testing::range;
 
     proptest! {
         #[test]
         fn finds_what_asking_every_range_finds(
-            seeds in proptest::collection::vec((0u32..512, 20u8..=32), 0..20),
-            (bits, length) in (0u32..512, 22u8..=32),
+            ranges in proptest::collection::vec(range(), 0..20),
+            asked in range(),
         ) {
-            let ranges: Vec<Cidr> = seeds.iter().map(|&(bits, length)| cidr(bits, length)).collect();
             let nest: Nest<usize> = ranges.iter().enumerate().map(|(i, it)| (*it, i)).collect();
-            let address = IpAddr::from(std::net::Ipv4Addr::from(bits));
-            let range = cidr(bits, length);
+            let (address, range) = (asked.first(), asked);
             let all = |is_meant: &dyn Fn(Cidr) -> bool| -> BTreeSet<usize> {
                 let meant = ranges.iter().enumerate().filter(|(_, it)| is_meant(**it));
                 meant.map(|(i, _)| i).collect()

@@ -4,15 +4,17 @@
 //! boundaries of all of them cut the addresses into pieces in each of which nothing changes.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
-use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use crate::net::{Cidr, Family, family};
+use crate::net::{Cidr, Family};
+use span::number;
+
 pub(super) use order::Order;
+pub use span::Span;
 
 mod order;
+mod span;
 
 /// Ranges, each with what is claimed of it.
 #[derive(Clone, Debug)]
@@ -28,17 +30,6 @@ struct Slot {
     /// The next wider range that holds it.
     parent: Option<usize>,
     claims: Range<usize>,
-}
-
-/// Addresses of one family, both ends included.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Span {
-    /// Which kind.
-    pub family: Family,
-    /// The first, as a number.
-    pub first: u128,
-    /// The last, as a number.
-    pub last: u128,
 }
 
 /// Addresses whose longest prefix is one and the same.
@@ -57,106 +48,6 @@ pub struct Look {
     pub longest: Option<usize>,
     /// Whether it says the same of each: nothing begins or ends among them.
     pub is_whole: bool,
-}
-
-impl Span {
-    /// Returns the addresses of a range.
-    pub fn of(cidr: Cidr) -> Self {
-        Self {
-            family: cidr.family(),
-            first: number(cidr.first()),
-            last: number(cidr.last()),
-        }
-    }
-
-    /// Returns a single address.
-    pub fn host(address: IpAddr) -> Self {
-        let number = number(address);
-        Self {
-            family: family(address),
-            first: number,
-            last: number,
-        }
-    }
-
-    /// Returns whether all of `inner` is in this.
-    pub fn holds(self, inner: Self) -> bool {
-        self.family == inner.family && self.first <= inner.first && inner.last <= self.last
-    }
-
-    /// Returns the addresses that are in both.
-    pub fn common(self, other: Self) -> Option<Self> {
-        let common = Self {
-            family: self.family,
-            first: self.first.max(other.first),
-            last: self.last.min(other.last),
-        };
-        (self.family == other.family && common.first <= common.last).then_some(common)
-    }
-
-    /// Cuts it wherever one of some ranges begins or ends.
-    pub fn cut(self, ranges: impl Iterator<Item = Self>) -> Vec<Self> {
-        let mut starts = BTreeSet::from([self.first]);
-        for inner in ranges {
-            starts.insert(inner.first.max(self.first));
-            if inner.last < self.last && self.first <= inner.last {
-                starts.insert(inner.last + 1);
-            }
-        }
-        let starts: Vec<u128> = starts.into_iter().collect();
-        let ends = starts.iter().skip(1).map(|it| it - 1).chain([self.last]);
-        let both = starts.iter().zip(ends);
-        both.map(|(&first, last)| Self {
-            first,
-            last,
-            ..self
-        })
-        .collect()
-    }
-
-    /// Returns whether a prefix says all of it.
-    fn is_range(self) -> bool {
-        let others = self.last - self.first;
-        others & others.wrapping_add(1) == 0 && self.first & others == 0
-    }
-
-    /// Returns the first address.
-    pub fn first_address(self) -> IpAddr {
-        match (self.family, u32::try_from(self.first)) {
-            (Family::V4, Ok(bits)) => IpAddr::from(bits.to_be_bytes()),
-            _ => IpAddr::from(self.first.to_be_bytes()),
-        }
-    }
-}
-
-/// As a range where a prefix says it, else from the first to the last.
-impl fmt::Display for Span {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let first = self.first_address();
-        let bits: u32 = match self.family {
-            Family::V4 => 32,
-            Family::V6 => 128,
-        };
-        let others = self.last - self.first;
-        if others == 0 {
-            write!(formatter, "{first}")
-        } else if self.is_range() {
-            write!(formatter, "{first}/{}", bits - others.count_ones())
-        } else {
-            let last = Self {
-                first: self.last,
-                ..*self
-            };
-            write!(formatter, "{first}-{}", last.first_address())
-        }
-    }
-}
-
-fn number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()),
-        IpAddr::V6(v6) => v6.to_bits(),
-    }
 }
 
 impl Slot {
@@ -387,107 +278,4 @@ impl Cut {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn cidr(text: &str) -> Cidr {
-        text.parse().unwrap()
-    }
-
-    fn table(ranges: &[Cidr]) -> Prefixes<usize> {
-        let claims: Vec<(Cidr, usize)> = ranges.iter().copied().zip(0..).collect();
-        Prefixes::new(&claims)
-    }
-
-    fn longest(ranges: &[Cidr], address: IpAddr) -> Option<Cidr> {
-        let holding = ranges.iter().filter(|it| it.holds(address));
-        holding.max_by_key(|it| it.prefix_length()).copied()
-    }
-
-    #[test]
-    fn the_ends_of_all_addresses_are_addresses() {
-        let all = table(&[
-            cidr("::/0"),
-            cidr("ffff::/16"),
-            cidr("0.0.0.0/0"),
-            cidr("::/128"),
-        ]);
-        let pieces = |text| all.pieces(Span::of(cidr(text)));
-        assert_eq!(pieces("::/0").len(), 3);
-        assert_eq!(pieces("::/0").last().unwrap().span.last, u128::MAX);
-        assert_eq!(pieces("255.0.0.0/8").len(), 1);
-        assert_eq!(all.exactly(cidr("::/128")), Some(2));
-        assert_eq!(all.exactly(cidr("::/127")), None);
-        assert_eq!(all.parent(2), Some(1));
-    }
-
-    #[test]
-    fn a_span_is_shown_as_short_as_it_can_be() {
-        let span = |family, first, last| {
-            let span = Span {
-                family,
-                first,
-                last,
-            };
-            span.to_string()
-        };
-        assert_eq!(span(Family::V4, 256, 511), "0.0.1.0/24");
-        assert_eq!(span(Family::V4, 257, 511), "0.0.1.1-0.0.1.255");
-        assert_eq!(span(Family::V4, 9, 9), "0.0.0.9");
-        assert_eq!(span(Family::V6, 0, u128::MAX), "::/0");
-        assert_eq!(Span::of(cidr("0.0.0.0/0")).to_string(), "0.0.0.0/0");
-    }
-
-    fn ranges() -> impl Strategy<Value = Vec<Cidr>> {
-        let range = (0u32..256, 24u8..=32, any::<bool>()).prop_map(|(bits, length, six)| {
-            if six {
-                cidr(&format!("::{bits:x}/{}", length + 96))
-            } else {
-                cidr(&format!("{}/{length}", Ipv4Addr::from(bits)))
-            }
-        });
-        prop::collection::vec(range, 0..30)
-    }
-
-    proptest! {
-        #[test]
-        fn agrees_with_looking_at_every_range(ranges in ranges(), asked in ranges(), bits in 0u32..300) {
-            let prefixes = table(&ranges);
-            for address in [IpAddr::from(Ipv4Addr::from(bits)), IpAddr::from(u128::from(bits).to_be_bytes())] {
-                let found = prefixes.holding(address).next().and_then(|it| prefixes.get(it));
-                prop_assert_eq!(found.map(|it| it.0), longest(&ranges, address));
-            }
-            for asked in asked {
-                let span = Span::of(asked);
-                prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
-                prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
-                prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));
-                let inner = prefixes.within(span).filter_map(|it| prefixes.get(it));
-                let inner: usize = inner.map(|it| it.1.len()).sum();
-                prop_assert_eq!(inner, ranges.iter().filter(|it| asked.contains(**it)).count());
-                let around = prefixes.around(span).filter_map(|it| prefixes.get(it));
-                let around: usize = around.map(|it| it.1.len()).sum();
-                prop_assert_eq!(around, ranges.iter().filter(|it| it.contains(asked)).count());
-                let mut next = span.first;
-                let pieces = prefixes.pieces(span);
-                prop_assert!(!prefixes.look(span).is_whole || pieces.len() == 1);
-                for piece in pieces {
-                    prop_assert!(prefixes.look(piece.span).is_whole);
-                    prop_assert_eq!(piece.span.first, next);
-                    next = piece.span.last + 1;
-                    for number in [piece.span.first, piece.span.last] {
-                        let mut at = piece.span;
-                        at.first = number;
-                        let found = piece.slot.and_then(|it| prefixes.get(it)).map(|it| it.0);
-                        prop_assert_eq!(found, longest(&ranges, at.first_address()));
-                    }
-                }
-                prop_assert_eq!(next, span.last + 1);
-            }
-        }
-    }
-}
+mod tests;

@@ -16,8 +16,8 @@ use super::prefixes::Span;
 use super::trace::{Class, Trace};
 use view::{Kin, View};
 
-pub(super) use parcel::pieces;
 pub use parcel::{Parcel, parcels};
+pub(super) use parcel::{of_nodes, pieces};
 pub use scene::Scene;
 pub use view::Seen;
 

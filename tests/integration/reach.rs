@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -178,16 +179,33 @@ fn input(world: &World) -> Input {
             spoil(&mut peers[target], peer, fault);
         }
     }
-    let files = names.iter().zip(peers).map(|(name, peers)| {
-        let text = json!({ "kind": "List", "items": peers }).to_string();
-        let file = File::read(&format!("{name}.json").into(), &text.into());
-        (name.parse().unwrap(), vec![file])
+    let texts: Vec<Vec<(Arc<str>, Arc<str>)>> = peers.iter().map(|it| files(it)).collect();
+    let mut read = File::read_all(&texts.concat()).into_iter();
+    let files = names.iter().zip(&texts).map(|(name, texts)| {
+        let files = read.by_ref().take(texts.len());
+        (name.parse().unwrap(), files.collect())
     });
     Input {
         meshes,
         files: files.collect(),
         snapshots,
     }
+}
+
+/// Writes the Peers of a cluster, those of each source into a file: what others get too has the same
+/// text there.
+fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
+    let mut by_source: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for peer in peers {
+        let name = peer["metadata"]["name"].as_str().unwrap();
+        let source = name.split("--").nth(1).unwrap_or(name);
+        by_source.entry(source).or_default().push(peer);
+    }
+    let files = by_source.into_iter().map(|(source, peers)| {
+        let text = json!({ "kind": "List", "items": peers }).to_string();
+        (format!("{source}.json").into(), text.into())
+    });
+    files.collect()
 }
 
 fn fabric(input: &Input) -> Fabric<'_> {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::mesh::Entry;
@@ -20,8 +21,10 @@ use rayon::prelude::*;
 
 use crate::evidence::Evidence;
 use crate::files::manifests;
+use crate::output::Talk;
 use crate::rendered::MANIFEST_LIMIT;
-use crate::{disk, input};
+use crate::settings::Options;
+use crate::{Outcome, disk, evidence, input};
 
 /// How much of a problem is told, in characters.
 const TOLD: usize = 400;
@@ -52,6 +55,13 @@ pub(crate) struct Applied {
     pub(crate) findings: Vec<Finding>,
 }
 
+/// What a proof is made from, before any Peer.
+pub(crate) struct Gathered {
+    pub(crate) evidence: Evidence,
+    /// What is so wrong in it that no proof may go without telling.
+    pub(crate) grave: Vec<Finding>,
+}
+
 /// A manifest in the tree.
 struct Found {
     cluster: usize,
@@ -75,6 +85,30 @@ fn dump(text: &str) -> Result<Dump, String> {
         }),
         _ => Err("it is not `CLUSTER=FILE`".to_owned()),
     }
+}
+
+/// Gathers what a proof is made from; without a mesh it tells why there is none, and that is the end.
+///
+/// # Errors
+/// There is no mesh, and nothing wrong either.
+pub(crate) fn gather(
+    options: &Options,
+    talk: &mut Talk,
+) -> anyhow::Result<ControlFlow<Outcome, Gathered>> {
+    let evidence = match evidence::gather(options) {
+        Ok(evidence) => evidence,
+        Err(unreadable) => return Ok(ControlFlow::Break(talk.unreadable(unreadable))),
+    };
+    let grave = |it: &&Finding| it.severity == Severity::Error;
+    let grave: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
+    if evidence.is_unparsable || evidence.meshes.is_empty() {
+        talk.findings(&evidence.files, &grave);
+        if grave.is_empty() {
+            bail!("there is no mesh; `clustermesh validate` says more");
+        }
+        return Ok(ControlFlow::Break(Outcome::Unreadable));
+    }
+    Ok(ControlFlow::Continue(Gathered { evidence, grave }))
 }
 
 /// Reads the Peers of every cluster that a mesh names.

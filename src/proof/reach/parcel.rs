@@ -15,21 +15,7 @@ pub struct Parcel {
 /// Returns everything in a cluster that is sent to: what each node that Kilo counts has, and what is
 /// declared for the whole.
 pub fn parcels(site: &Site) -> Vec<Parcel> {
-    let mut parcels = Vec::new();
-    for (number, node) in site.model.own.nodes.iter().enumerate() {
-        if node.segment.is_none() {
-            continue;
-        }
-        let pods = node.kilo.pod_cidr.map(|range| Parcel {
-            owner: Owner::Pods(number),
-            span: Span::of(range),
-        });
-        let own = site.address(number).map(|address| Parcel {
-            owner: Owner::Node(number),
-            span: Span::host(address),
-        });
-        parcels.extend(pods.into_iter().chain(own));
-    }
+    let mut parcels = of_nodes(site, true);
     for slot in 0..site.owned.len() {
         let Some((range, [owner, ..])) = site.owned.get(slot) else {
             continue;
@@ -43,6 +29,26 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
                 span: piece.span,
             }));
         }
+    }
+    parcels
+}
+
+/// Returns what each node of a cluster has, of those that Kilo counts or of those that it does not.
+pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
+    let mut parcels = Vec::new();
+    for (number, node) in site.model.own.nodes.iter().enumerate() {
+        if node.segment.is_some() != is_counted {
+            continue;
+        }
+        let pods = node.kilo.pod_cidr.map(|range| Parcel {
+            owner: Owner::Pods(number),
+            span: Span::of(range),
+        });
+        let own = site.address(number).map(|address| Parcel {
+            owner: Owner::Node(number),
+            span: Span::host(address),
+        });
+        parcels.extend(pods.into_iter().chain(own));
     }
     parcels
 }

@@ -53,12 +53,24 @@ pub fn tellings(fabric: &Fabric, hostile: &Hostile) -> Vec<Telling> {
             Breach::Impersonation(exposure, hold) => (
                 Kind::Impersonation,
                 exposure.site,
-                impersonation(fabric, hostile, (exposure, hold), &holds(group)),
+                taken(
+                    fabric,
+                    hostile,
+                    Kind::Impersonation,
+                    (exposure, hold),
+                    &holds(group),
+                ),
             ),
             Breach::Capture(exposure, hold) => (
                 Kind::Capture,
                 exposure.site,
-                capture(fabric, hostile, (exposure, hold), &holds(group)),
+                taken(
+                    fabric,
+                    hostile,
+                    Kind::Capture,
+                    (exposure, hold),
+                    &holds(group),
+                ),
             ),
             Breach::Passage(exposure, onward) => (
                 Kind::BrokenIsolation,
@@ -121,38 +133,29 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Told {
         ))
 }
 
-fn impersonation(
+/// Tells what a far end takes from others: their place as a sender, or as a receiver.
+fn taken(
     fabric: &Fabric,
     hostile: &Hostile,
+    kind: Kind,
     (exposure, hold): (&Exposure, &Hold),
     holds: &[&Hold],
 ) -> Told {
     let other = cluster(fabric, hostile.site);
     let by = far_end(fabric, exposure.site, hold.claim.tunnel);
     let verb = if hold.is_certain { "is" } else { "may be" };
-    Told::new(format!(
-        "{other} {verb} taken for others: by {by} its packets are believed to come from {}",
-        shown(fabric, holds)
-    ))
-    .at(place(fabric, exposure.site, hold.claim), "believes it")
-    .help(help(fabric, hostile, (exposure, hold)))
-}
-
-fn capture(
-    fabric: &Fabric,
-    hostile: &Hostile,
-    (exposure, hold): (&Exposure, &Hold),
-    holds: &[&Hold],
-) -> Told {
-    let other = cluster(fabric, hostile.site);
-    let by = far_end(fabric, exposure.site, hold.claim.tunnel);
-    let verb = if hold.is_certain { "is" } else { "may be" };
-    Told::new(format!(
-        "{other} {verb} sent what is meant for others: by {by}, packets to {}",
-        shown(fabric, holds)
-    ))
-    .at(place(fabric, exposure.site, hold.claim), "sends it there")
-    .help(help(fabric, hostile, (exposure, hold)))
+    let ranges = shown(fabric, holds);
+    let (message, label) = if kind == Kind::Capture {
+        let sent = format!("sent what is meant for others: by {by}, packets to {ranges}");
+        (sent, "sends it there")
+    } else {
+        let believed = "its packets are believed to come from";
+        let taken = format!("taken for others: by {by} {believed} {ranges}");
+        (taken, "believes it")
+    };
+    Told::new(format!("{other} {verb} {message}"))
+        .at(place(fabric, exposure.site, hold.claim), label)
+        .help(help(fabric, hostile, (exposure, hold)))
 }
 
 fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {

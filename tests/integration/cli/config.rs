@@ -393,7 +393,8 @@ fn names_the_files_of_a_folder() {
 #[test]
 fn needs_no_mesh() {
     let run = run_with(&Folder::empty(), &[], &["config"]);
-    insta::assert_snapshot!(run.stdout, @"
+    let others = run.stdout.lines().filter(|it| !it.starts_with("limits."));
+    insta::assert_snapshot!(others.collect::<Vec<_>>().join("\n"), @"
     SETTING                                              VALUE                                            ORIGIN
     config                                               (none)                                           default
     meshes                                               (none)                                           default
@@ -401,37 +402,6 @@ fn needs_no_mesh() {
     rendered                                             rendered                                         default
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
-    limits.nodes                                         500                                              default
-    limits.lostNodes                                     2                                                default
-    limits.lostPercent                                   25                                               default
-    limits.gonePercent                                   50                                               default
-    limits.staleAfterSeconds                             300                                              default
-    limits.lostPeers                                     2                                                default
-    limits.lostPeersPercent                              25                                               default
-    limits.peerBytes                                     262144                                           default
-    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
-    limits.capacity.ranges                               (none)                                           default
-    limits.capacity.rules                                (none)                                           default
-    limits.capacity.applySeconds                         notice 1, warning 5, error 30                    default
-    limits.capacity.restartSeconds                       (none)                                           default
-    limits.capacity.routes                               (none)                                           default
-    limits.capacity.configurationBytes                   warning 1000000                                  default
-    limits.capacity.tunnelsPerNode                       (none)                                           default
-    limits.capacity.tunnels                              (none)                                           default
-    limits.capacity.dnsEndpoints                         warning 0                                        default
-    limits.capacity.storedBytes                          (none)                                           default
-    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
-    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
-    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
-    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
-    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
-    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
-    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
-    limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
-    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
-    limits.capacity.costs.storedBytesPerPeer             1100                                             default
-    limits.capacity.costs.applicationBytesPerPeer        394                                              default
-    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
     ");
     insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
 }

@@ -1,22 +1,22 @@
 //! `clustermesh trace`
 
 use std::io::Write;
+use std::ops::ControlFlow;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::fabric::{Fabric, Site};
 use clustermesh::proof::trace::{self, End, NoEnd};
-use clustermesh::rules::Finding;
 
 use crate::evidence::Evidence;
-use crate::fabric::Dumps;
+use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, TraceFormat, Traced};
 use crate::settings::Options;
-use crate::{Outcome, evidence, fabric};
+use crate::{Outcome, fabric};
 
 /// Follow a packet from cluster to cluster, and its answer
 ///
@@ -84,21 +84,15 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let mut evidence = match evidence::gather(options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    let Gathered {
+        mut evidence,
+        grave,
+    } = match fabric::gather(options, talk)? {
+        ControlFlow::Continue(gathered) => gathered,
+        ControlFlow::Break(outcome) => return Ok(outcome),
     };
-    let grave = |it: &&Finding| it.severity == Severity::Error;
-    let told: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
-    if evidence.is_unparsable || evidence.meshes.is_empty() {
-        talk.findings(&evidence.files, &told);
-        if told.is_empty() {
-            bail!("there is no mesh; `clustermesh validate` says more");
-        }
-        return Ok(Outcome::Unreadable);
-    }
     let applied = fabric::read(&mut evidence, &args.dumps)?;
-    talk.findings(&evidence.files, &told);
+    talk.findings(&evidence.files, &grave);
     talk.findings(&evidence.files, &applied.findings);
     let fabric = applied.fabric(&evidence);
     let class = args.class.map(trace::Class::from);

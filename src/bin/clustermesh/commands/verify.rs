@@ -1,21 +1,22 @@
 //! `clustermesh verify`
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::expectation::check;
+use clustermesh::proof::fabric::Fabric;
 use clustermesh::proof::reach::{Reach, Scene, Seen};
 use clustermesh::proof::verify::{Asked, Part, Verification, Verifier};
-use clustermesh::rules::{Finding, Purpose, reach as words, verified};
+use clustermesh::rules::{Purpose, reach as words, verified};
 use rayon::prelude::*;
 
-use crate::fabric::Dumps;
+use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, Verified, VerifyFormat};
 use crate::settings::Options;
-use crate::{Outcome, clock, evidence, fabric};
+use crate::{Outcome, clock, fabric};
 
 mod expectations;
 mod hostile;
@@ -66,19 +67,13 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let mut evidence = match evidence::gather(options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    let Gathered {
+        mut evidence,
+        grave,
+    } = match fabric::gather(options, talk)? {
+        ControlFlow::Continue(gathered) => gathered,
+        ControlFlow::Break(outcome) => return Ok(outcome),
     };
-    let grave = |it: &&Finding| it.severity == Severity::Error;
-    let told: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
-    if evidence.is_unparsable || evidence.meshes.is_empty() {
-        talk.findings(&evidence.files, &told);
-        if told.is_empty() {
-            bail!("there is no mesh; `clustermesh validate` says more");
-        }
-        return Ok(Outcome::Unreadable);
-    }
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = match expectations::read(&mut evidence, given) {
         Ok(read) => read,
@@ -86,12 +81,7 @@ pub(crate) fn run(
     };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     let fabric = applied.fabric(&evidence);
-    let scene = Scene::new(&fabric);
-    let seen: Vec<Seen> = (0..fabric.sites.len())
-        .into_par_iter()
-        .map(|site| scene.seen(site))
-        .collect();
-    let reach = Reach::assemble(&fabric, seen);
+    let reach = reach(&fabric);
     let asked = Asked {
         meshes: &evidence.meshes,
         accepted: &evidence.settings.config.content.accepted,
@@ -99,7 +89,7 @@ pub(crate) fn run(
     let verification = verify(&reach, asked);
     let checks = check(&reach, &expectations);
     let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
-    let mut findings = told;
+    let mut findings = grave;
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
     findings.extend(verified::findings(&fabric, &verification));
@@ -116,16 +106,7 @@ pub(crate) fn run(
         hostiles: &hostiles,
         findings: &findings,
     };
-    let text = verified.text(args.output)?;
-    if args.output == VerifyFormat::Human {
-        talk.result(result, &text)?;
-        talk.counts(&findings);
-    } else {
-        crate::print(result, &text)?;
-    }
-    if args.output == VerifyFormat::Github {
-        talk.summarize(&verified.report());
-    }
+    tell(args.output, &verified, talk, result)?;
     let limit = if args.strict {
         Severity::Warning
     } else {
@@ -139,6 +120,16 @@ pub(crate) fn run(
     })
 }
 
+/// Looks at all clusters, from several of them at once.
+fn reach<'f, 'a>(fabric: &'f Fabric<'a>) -> Reach<'f, 'a> {
+    let scene = Scene::new(fabric);
+    let seen: Vec<Seen> = (0..fabric.sites.len())
+        .into_par_iter()
+        .map(|site| scene.seen(site))
+        .collect();
+    Reach::assemble(fabric, seen)
+}
+
 /// Verifies from several clusters at once.
 fn verify(reach: &Reach, asked: Asked) -> Verification {
     let verifier = Verifier::new(reach, asked);
@@ -147,4 +138,24 @@ fn verify(reach: &Reach, asked: Asked) -> Verification {
         .map(|site| verifier.from(site))
         .collect();
     verifier.join(parts)
+}
+
+/// Prints what came of it.
+fn tell(
+    format: VerifyFormat,
+    verified: &Verified,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<()> {
+    let text = verified.text(format)?;
+    if format == VerifyFormat::Human {
+        talk.result(result, &text)?;
+        talk.counts(verified.findings);
+    } else {
+        crate::print(result, &text)?;
+    }
+    if format == VerifyFormat::Github {
+        talk.summarize(&verified.report());
+    }
+    Ok(())
 }

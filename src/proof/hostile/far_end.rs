@@ -1,0 +1,193 @@
+//! Far ends: the Peers of a cluster that a hostile one holds the keys of, and what they hold there.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use crate::net::Cidr;
+use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::model::{Claim, Holder, Tunnel};
+use crate::proof::own::Leader;
+use crate::proof::packet::{Doubt, Ending, keeps, stays};
+use crate::proof::prefixes::Span;
+use crate::proof::reach::pieces;
+
+/// What a far end has, before anybody asks whose it is.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    pub(super) span: Span,
+    pub(super) claim: Claim,
+    pub(super) is_certain: bool,
+}
+
+/// The far ends of a cluster's tunnels that another one has the keys of.
+pub(super) struct FarEnds<'f, 'a> {
+    pub(super) site: &'f Site<'a>,
+    pub(super) ends: BTreeSet<Tunnel>,
+}
+
+impl<'f, 'a> FarEnds<'f, 'a> {
+    /// Finds those that have a key of `other`'s nodes. Somebody may claim a key that is not its own:
+    /// then it is one of theirs all the same, for nobody can tell.
+    pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: usize) -> Self {
+        let nodes = fabric.site(other).map(|it| it.model.own.nodes.as_slice());
+        let keys: BTreeSet<[u8; 32]> = nodes
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|it| it.kilo.key)
+            .collect();
+        let model = &site.model;
+        let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
+        let segments = (0..model.own.segments.len()).map(Tunnel::Segment);
+        let has_key = |it: &Tunnel| model.key(*it).is_some_and(|key| keys.contains(&key));
+        let segments = segments.filter(has_key);
+        let ends = peers.copied().map(Tunnel::Peer).chain(segments).collect();
+        Self { site, ends }
+    }
+
+    fn has(&self, claim: &Claim) -> bool {
+        self.ends.contains(&claim.tunnel)
+    }
+
+    /// Returns the widest ranges that they lay claim to, in the order of addresses.
+    pub(super) fn claimed(&self) -> Vec<Cidr> {
+        let tunnels = &self.site.model.tunnels;
+        let mut widest: Vec<Cidr> = Vec::new();
+        if self.ends.is_empty() {
+            return widest;
+        }
+        for (range, claims) in tunnels.iter() {
+            let is_inside = widest.last().is_some_and(|it| it.contains(range));
+            if !is_inside && claims.iter().any(|it| self.has(it)) {
+                widest.push(range);
+            }
+        }
+        widest
+    }
+
+    /// Returns the addresses that any node's WireGuard gives to them.
+    pub(super) fn holds(&self) -> Vec<Held> {
+        let tunnels = &self.site.model.tunnels;
+        let claimed = self.claimed().into_iter();
+        let pieces = claimed.flat_map(|range| tunnels.pieces(Span::of(range)));
+        let held = pieces.filter_map(|piece| {
+            let slot = piece.slot?;
+            let segments = 0..self.site.model.own.segments.len();
+            let alone = if self.is_alike(slot) { 1 } else { segments.end };
+            let found = segments
+                .take(alone)
+                .filter_map(|segment| self.holder(segment, slot));
+            let (claim, is_certain) = surest(found)?;
+            Some(Held {
+                span: piece.span,
+                claim,
+                is_certain,
+            })
+        });
+        held.collect()
+    }
+
+    /// Returns whether all nodes have the same at a range and at the wider ones, which count where nobody
+    /// may be there: the claims are Peers' whose keys are none of the cluster's own.
+    fn is_alike(&self, slot: usize) -> bool {
+        let tunnels = &self.site.model.tunnels;
+        let mut around = iter::successors(Some(slot), |it| tunnels.parent(*it));
+        around.all(|slot| {
+            let mut claims = tunnels.get(slot).map_or(&[][..], |it| it.1).iter();
+            claims.all(|claim| match claim.tunnel {
+                Tunnel::Peer(peer) => !self.site.has_own_key(peer),
+                Tunnel::Segment(_) => false,
+            })
+        })
+    }
+
+    /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
+    /// the longest range, and whether that is certain.
+    pub(super) fn holder(&self, segment: usize, slot: usize) -> Option<(Claim, bool)> {
+        let model = &self.site.model;
+        let (mut next, mut is_certain) = (Some(slot), true);
+        while let Some(slot) = next {
+            match model.holder(segment, slot) {
+                Some(Holder::Certain(claim)) => {
+                    return self.has(&claim).then_some((claim, is_certain));
+                }
+                Some(Holder::Ambiguous(claims)) => {
+                    if let Some(claim) = claims.into_iter().find(|it| self.has(it)) {
+                        return Some((claim, false));
+                    }
+                    // Where none of these is there, the next wider range counts.
+                    is_certain = false;
+                }
+                None => {}
+            }
+            next = model.tunnels.parent(slot);
+        }
+        None
+    }
+
+    /// Returns what of the addresses that they have is sent to them: what a node has itself, or beside
+    /// itself, it keeps.
+    pub(super) fn attracted(&self, number: usize, holds: &[Held]) -> Vec<Held> {
+        let mut attracted = Vec::new();
+        let own = &self.site.model.own.nodes;
+        for hold in holds {
+            for span in pieces(self.site, self.site, hold.span) {
+                let slot = self.site.model.tunnels.around(span).next();
+                let is_alike =
+                    slot.is_some_and(|it| self.is_alike(it)) && !self.site.is_connected(span);
+                let ready = (0..own.len()).filter(|it| self.site.segment(*it).is_some());
+                let nodes = ready.take(if is_alike { 1 } else { own.len() });
+                let sent = nodes.filter_map(|node| {
+                    let at = At { site: number, node };
+                    self.sent(at, span)
+                });
+                if let Some((claim, is_certain)) = surest(sent) {
+                    attracted.push(Held {
+                        span,
+                        claim,
+                        is_certain,
+                    });
+                }
+            }
+        }
+        attracted
+    }
+
+    /// Returns by which of their claims a node sends packets for some addresses to them.
+    pub(super) fn sent(&self, from: At, span: Span) -> Option<(Claim, bool)> {
+        let address = span.first_address();
+        let segment = self.site.segment(from.node)?;
+        let leader = self.site.leader(segment)?;
+        let sender = At {
+            node: leader.node(),
+            ..from
+        };
+        stays(self.site, from, address).ok()?;
+        stays(self.site, sender, address).ok()?;
+        match keeps(self.site, sender, segment, address) {
+            Ok(()) => {}
+            Err(Ending::Ambiguous {
+                doubt: Doubt::Range { claims, .. },
+                ..
+            }) => {
+                // The segment itself is among them, and may have a key that somebody else has too.
+                let is_sent =
+                    |it: &Claim| self.has(it) && self.site.model.is_configured(segment, it.tunnel);
+                return Some((claims.into_iter().find(is_sent)?, false));
+            }
+            Err(_) => return None,
+        }
+        let slot = self.site.model.tunnels.around(span).next()?;
+        let (claim, is_certain) = self.holder(segment, slot)?;
+        let is_led = matches!(leader, Leader::Certain(_));
+        Some((claim, is_certain && is_led && self.site.refused().is_none()))
+    }
+}
+
+/// Returns the first that is certain, or else the first.
+fn surest(mut found: impl Iterator<Item = (Claim, bool)>) -> Option<(Claim, bool)> {
+    let first = found.next()?;
+    if first.1 {
+        return Some(first);
+    }
+    Some(found.find(|it| it.1).unwrap_or(first))
+}

@@ -1,0 +1,85 @@
+//! Rights: what of the addresses that a hostile cluster holds it declares itself.
+
+use super::far_end::Held;
+use super::{Hold, Whose};
+use crate::proof::fabric::{Fabric, Owner, Site};
+use crate::proof::prefixes::{Prefixes, Span};
+
+/// Who should have which addresses.
+pub(super) struct Rights<'f, 'a> {
+    declared: Prefixes<()>,
+    others: Vec<(usize, &'f Site<'a>)>,
+}
+
+impl<'f, 'a> Rights<'f, 'a> {
+    pub(super) fn new(fabric: &'f Fabric<'a>, number: usize, hostile: &Site) -> Self {
+        let declared = hostile.entry.networks.all().into_iter();
+        let others = fabric.sites.iter().enumerate();
+        Self {
+            declared: Prefixes::new(&declared.map(|it| (it.cidr, ())).collect::<Vec<_>>()),
+            others: others.filter(|it| it.0 != number).collect(),
+        }
+    }
+
+    /// Splits addresses by those whose they should be.
+    pub(super) fn split(&self, held: Vec<Held>) -> Vec<Hold> {
+        let mut holds: Vec<Hold> = Vec::new();
+        for Held {
+            span,
+            claim,
+            is_certain,
+        } in held
+        {
+            for (span, whose) in self.whose(span) {
+                let next = Hold {
+                    span,
+                    claim,
+                    is_certain,
+                    whose,
+                };
+                match holds.last_mut() {
+                    Some(last) if last.is_continued_by(&next) => last.span.last = next.span.last,
+                    _ => holds.push(next),
+                }
+            }
+        }
+        holds
+    }
+
+    fn whose(&self, span: Span) -> Vec<(Span, Whose)> {
+        if self.declared.around(span).next().is_some() {
+            return vec![(span, Whose::Declared)];
+        }
+        let declared = self.declared.across(span);
+        let owned = self.others.iter().flat_map(|it| it.1.owned.across(span));
+        let pieces = span.cut(declared.chain(owned)).into_iter();
+        let whose = pieces.map(|span| (span, self.whose_piece(span)));
+        whose.collect()
+    }
+
+    fn whose_piece(&self, span: Span) -> Whose {
+        if self.declared.around(span).next().is_some() {
+            return Whose::Declared;
+        }
+        let others = self.others.iter();
+        let owners = others.filter_map(|(number, site)| {
+            let slot = site.owned.around(span).next()?;
+            Some((*number, *site.owned.get(slot)?.1.first()?))
+        });
+        let owners: Vec<(usize, Owner)> = owners.collect();
+        if owners.is_empty() {
+            Whose::Nobody
+        } else {
+            Whose::Others(owners)
+        }
+    }
+}
+
+impl Hold {
+    fn is_continued_by(&self, next: &Self) -> bool {
+        self.span.family == next.span.family
+            && self.span.last.checked_add(1) == Some(next.span.first)
+            && (self.claim, self.is_certain) == (next.claim, next.is_certain)
+            && self.whose == next.whose
+    }
+}

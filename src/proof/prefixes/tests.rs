@@ -1,0 +1,96 @@
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::range;
+
+fn cidr(text: &str) -> Cidr {
+    text.parse().unwrap()
+}
+
+fn table(ranges: &[Cidr]) -> Prefixes<usize> {
+    let claims: Vec<(Cidr, usize)> = ranges.iter().copied().zip(0..).collect();
+    Prefixes::new(&claims)
+}
+
+fn longest(ranges: &[Cidr], address: IpAddr) -> Option<Cidr> {
+    let holding = ranges.iter().filter(|it| it.holds(address));
+    holding.max_by_key(|it| it.prefix_length()).copied()
+}
+
+#[test]
+fn the_ends_of_all_addresses_are_addresses() {
+    let all = table(&[
+        cidr("::/0"),
+        cidr("ffff::/16"),
+        cidr("0.0.0.0/0"),
+        cidr("::/128"),
+    ]);
+    let pieces = |text| all.pieces(Span::of(cidr(text)));
+    assert_eq!(pieces("::/0").len(), 3);
+    assert_eq!(pieces("::/0").last().unwrap().span.last, u128::MAX);
+    assert_eq!(pieces("255.0.0.0/8").len(), 1);
+    assert_eq!(all.exactly(cidr("::/128")), Some(2));
+    assert_eq!(all.exactly(cidr("::/127")), None);
+    assert_eq!(all.parent(2), Some(1));
+}
+
+#[test]
+fn a_span_is_shown_as_short_as_it_can_be() {
+    let span = |family, first, last| {
+        let span = Span {
+            family,
+            first,
+            last,
+        };
+        span.to_string()
+    };
+    assert_eq!(span(Family::V4, 256, 511), "0.0.1.0/24");
+    assert_eq!(span(Family::V4, 257, 511), "0.0.1.1-0.0.1.255");
+    assert_eq!(span(Family::V4, 9, 9), "0.0.0.9");
+    assert_eq!(span(Family::V6, 0, u128::MAX), "::/0");
+    assert_eq!(Span::of(cidr("0.0.0.0/0")).to_string(), "0.0.0.0/0");
+}
+
+fn ranges() -> impl Strategy<Value = Vec<Cidr>> {
+    prop::collection::vec(range(), 0..30)
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_looking_at_every_range(ranges in ranges(), asked in ranges(), bits in 0u32..600) {
+        let prefixes = table(&ranges);
+        for address in [IpAddr::from(Ipv4Addr::from(bits)), IpAddr::from(u128::from(bits).to_be_bytes())] {
+            let found = prefixes.holding(address).next().and_then(|it| prefixes.get(it));
+            prop_assert_eq!(found.map(|it| it.0), longest(&ranges, address));
+        }
+        for asked in asked {
+            let span = Span::of(asked);
+            prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
+            prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
+            prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));
+            let inner = prefixes.within(span).filter_map(|it| prefixes.get(it));
+            let inner: usize = inner.map(|it| it.1.len()).sum();
+            prop_assert_eq!(inner, ranges.iter().filter(|it| asked.contains(**it)).count());
+            let around = prefixes.around(span).filter_map(|it| prefixes.get(it));
+            let around: usize = around.map(|it| it.1.len()).sum();
+            prop_assert_eq!(around, ranges.iter().filter(|it| it.contains(asked)).count());
+            let mut next = span.first;
+            let pieces = prefixes.pieces(span);
+            prop_assert!(!prefixes.look(span).is_whole || pieces.len() == 1);
+            for piece in pieces {
+                prop_assert!(prefixes.look(piece.span).is_whole);
+                prop_assert_eq!(piece.span.first, next);
+                next = piece.span.last + 1;
+                for number in [piece.span.first, piece.span.last] {
+                    let mut at = piece.span;
+                    at.first = number;
+                    let found = piece.slot.and_then(|it| prefixes.get(it)).map(|it| it.0);
+                    prop_assert_eq!(found, longest(&ranges, at.first_address()));
+                }
+            }
+            prop_assert_eq!(next, span.last + 1);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Endings in words: what keeps a packet from getting there, and what to do.
+
+use super::{Told, called, peer, peer_of, place, speaker, tunnel, upset};
+use crate::net::Cidr;
+use crate::proof::fabric::{At, Fabric, Owner};
+use crate::proof::model::{Claim, Tunnel};
+use crate::proof::own::OwnNode;
+use crate::proof::packet::{Doubt, Ending, Goal, Packet, Unaccepted};
+use crate::proof::peers::Peer;
+
+/// Returns how a way ends, and what to do about it.
+pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Told {
+    match ending {
+        Ending::Delivered => Told::new("delivered"),
+        Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
+        Ending::NoRoute { at } => no_route(fabric, packet, *at),
+        Ending::StolenBy {
+            at,
+            claim,
+            range,
+            thief,
+        } => stolen_by(fabric, packet, (*at, *claim, *range), *thief),
+        Ending::UnknownKey { at, claim, range } => {
+            unknown_key(fabric, packet, (*at, *claim, *range))
+        }
+        Ending::NotAccepted { by, why } => not_accepted(fabric, packet, *by, *why),
+        Ending::NoInitiator {
+            from,
+            peer,
+            to,
+            back,
+        } => no_initiator(fabric, (*from, *peer), (*to, *back)),
+        Ending::Loops {
+            at,
+            peer,
+            range,
+            claim,
+        } => loops(fabric, (*at, *peer), (*claim, *range)),
+        Ending::SourceRejected { by, owner, peer } => {
+            source_rejected(fabric, packet, *by, (*owner, *peer))
+        }
+        Ending::Ambiguous { at, doubt } => ambiguous(fabric, *at, doubt),
+        Ending::NotReady { node } => not_ready(fabric, *node),
+    }
+}
+
+fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Told {
+    let (here, to) = (called(fabric, at), packet.destination);
+    let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
+    let owner = fabric.site(at.site).and_then(|it| it.owner(to));
+    let message = match (range, owner) {
+        (Some(range), _) => {
+            format!("{here} has {to} beside itself, in {range}, and sends it nowhere")
+        }
+        (None, Some(Owner::Services)) => {
+            format!("{to} is among the services of {cluster} itself, and does not leave {here}")
+        }
+        (None, _) => format!("{to} belongs to a node of {cluster} itself, and does not leave it"),
+    };
+    let entry = fabric.site(at.site).map(|it| it.entry.place.clone());
+    let is_service = owner == Some(Owner::Services);
+    let entry = entry.map(|it| {
+        if is_service {
+            it.key("serviceCIDR")
+        } else {
+            it
+        }
+    });
+    Told::new(message).at(entry, "has the address itself").help(
+        "no two clusters that see each other can use the same addresses: give one of them others",
+    )
+}
+
+fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
+    let (here, to) = (called(fabric, at), packet.destination);
+    let Some(site) = fabric.site(at.site) else {
+        return Told::new(format!("{here} has no Peer that takes {to}"));
+    };
+    let cluster = site.cluster;
+    if site.model.peers.is_empty() {
+        return Told::new(format!("{cluster} has no Peers at all")).help(format!(
+            "`clustermesh render` writes them, and `{cluster}` must apply its folder"
+        ));
+    }
+    let goal = match packet.to {
+        Goal::Node(node) => speaker(fabric, node),
+        Goal::Services(_) | Goal::Network(_) => None,
+    };
+    let known = goal.and_then(|goal| {
+        let key = fabric.node(goal)?.kilo.key?;
+        let peer = site.model.peers_with(&key).first()?;
+        Some((site.model.peers.get(*peer)?, goal))
+    });
+    let told = match known {
+        Some((peer, goal)) => Told::new(format!(
+            "no Peer of {cluster} takes {to}: the Peer {} of {} does not have it",
+            peer.applied.name,
+            called(fabric, goal)
+        ))
+        .at(
+            Some(
+                peer.file
+                    .place(&peer.applied.spot)
+                    .key("spec")
+                    .key("allowedIPs"),
+            ),
+            "does not have it",
+        ),
+        None => Told::new(format!("no Peer of {cluster} takes {to}")),
+    };
+    let home = fabric.site(packet.to.site());
+    if let Some(home) = home
+        && let Some(Owner::Node(_)) = home.owner(to)
+    {
+        return told.help(format!(
+            "a node's internal address is offered to others only where it is declared: in \
+             `additionalCIDRs` of {}",
+            home.cluster
+        ));
+    }
+    told.help(
+        "`clustermesh validate` says which nodes and ranges are left out, and why; then render, and \
+         let the cluster apply it",
+    )
+}
+
+/// A range where it is decided on: the node, the claim, the range.
+type Decision = (At, Claim, Cidr);
+
+fn stolen_by(
+    fabric: &Fabric,
+    packet: &Packet,
+    (at, claim, range): Decision,
+    thief: Option<At>,
+) -> Told {
+    let to = packet.destination;
+    let whom = match thief {
+        Some(thief) => format!(", the key of {}", called(fabric, thief)),
+        None => String::new(),
+    };
+    let meant = match packet.to {
+        Goal::Node(node) => called(fabric, node),
+        Goal::Services(site) | Goal::Network(site) => {
+            let site = fabric.site(site);
+            site.map_or_else(String::new, |it| it.cluster.to_string())
+        }
+    };
+    Told::new(format!(
+        "{} sends {to} by {range} to {}{whom}, and not to {meant}",
+        called(fabric, at),
+        tunnel(fabric, at, claim.tunnel)
+    ))
+    .at(place(fabric, at, claim), "takes it")
+    .help(
+        "take this range out of what declares it, and render again; `clustermesh validate` says who \
+         claims what",
+    )
+}
+
+fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Told {
+    let told = Told::new(format!(
+        "{} sends {} by {range} to {}, whose key no node has",
+        called(fabric, at),
+        packet.destination,
+        tunnel(fabric, at, claim.tunnel)
+    ));
+    let key = peer(fabric, at.site, claim.tunnel);
+    let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
+    told.at(key, "nobody's key")
+        .help("the node has another key by now, or is gone: take a new snapshot and render")
+}
+
+fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Told {
+    let here = called(fabric, by);
+    let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
+    let cluster = fabric.site(by.site).map_or("", |it| it.cluster.as_str());
+    match why {
+        Unaccepted::NoPeer => Told::new(format!(
+            "{here} does not know {sender}: no Peer of {cluster} has its key"
+        ))
+        .help(format!(
+            "render, and let `{cluster}` apply it; `clustermesh validate` says whether {sender} is \
+             left out"
+        )),
+        Unaccepted::NotLeader => {
+            let leader = speaker(fabric, by).filter(|it| *it != by);
+            let leader = leader.map(|it| format!("; {} is", called(fabric, it)));
+            Told::new(format!(
+                "{here} does not listen: it does not lead its location{}",
+                leader.unwrap_or_default()
+            ))
+            .help("the leader has changed since the snapshot: take a new one and render")
+        }
+        Unaccepted::PresharedKey { peer } => {
+            let place = fabric.site(by.site).and_then(|it| it.model.peers.get(peer));
+            let place = place.map(|it| it.place().key("spec").key("presharedKey"));
+            Told::new(format!(
+                "{here} and {sender} have different pre-shared keys for each other"
+            ))
+            .at(place, "not that of the other side")
+            .help("give both Peers the same `presharedKey`, or none")
+        }
+    }
+}
+
+fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Told {
+    let side = |at: At, peer: usize, other: At| {
+        let endpoint = fabric.site(at.site)?.model.endpoint(Tunnel::Peer(peer));
+        let name = peer_of(fabric, at.site, peer);
+        Some(match endpoint {
+            None => format!("the Peer {name} has no endpoint"),
+            Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
+        })
+    };
+    let there = side(from, peer, to).unwrap_or_default();
+    let quiet = fabric.dials(to, back, from).unwrap_or(false);
+    let (here, other) = (called(fabric, from), called(fabric, to));
+    let message = if quiet {
+        format!(
+            "{here} cannot dial {other} ({there}), which can, but sends nothing unasked: it has no \
+             annotation `kilo.squat.ai/persistent-keepalive`"
+        )
+    } else {
+        let again = side(to, back, from).unwrap_or_default();
+        format!("neither of {here} and {other} can dial the other: {there}, and {again}")
+    };
+    let endpoint = |at: At, peer: usize| {
+        let peer = fabric.site(at.site)?.model.peers.get(peer)?;
+        Some(peer.place().key("spec").key("endpoint"))
+    };
+    Told::new(message)
+        .at(endpoint(from, peer), "one side")
+        .at(endpoint(to, back), "the other side")
+        .help(format!(
+            "give one of them an endpoint that the other can dial, or annotate {other} with \
+             `kilo.squat.ai/persistent-keepalive: \"25\"` where it can dial"
+        ))
+}
+
+fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Told {
+    let site = fabric.site(at.site);
+    let tunnel_of = Tunnel::Peer(peer);
+    let key = site.and_then(|it| it.model.key(tunnel_of));
+    let holder = key.and_then(|key| fabric.holders(&key).first().copied());
+    let endpoint = site.and_then(|it| it.model.endpoint(tunnel_of));
+    let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
+    let its = site.and_then(|it| it.model.peers.get(peer));
+    let its = its.map(|it| it.place().key("spec").key("endpoint"));
+    let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
+    let carried = match (endpoint, holder) {
+        (None, Some(holder)) => {
+            let caller = fabric.node(holder).and_then(OwnNode::endpoint);
+            let caller = caller.map_or_else(String::new, ToString::to_string);
+            format!(
+                "{here} would answer {} at {caller}, since the Peer {name} does not tell where to \
+                 find it, and that",
+                called(fabric, holder)
+            )
+        }
+        (endpoint, _) => {
+            let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
+            format!("{here} would carry it to {endpoint}, the endpoint of the Peer {name}, which")
+        }
+    };
+    Told::new(format!(
+        "{carried} is in {range} of {}: into the tunnel again",
+        tunnel(fabric, at, claim.tunnel)
+    ))
+    .at(place(fabric, at, claim), "holds the endpoint")
+    .at(its, "the endpoint")
+    .help("take the range that holds the endpoint out of what declares it, and render again")
+}
+
+fn source_rejected(
+    fabric: &Fabric,
+    packet: &Packet,
+    by: At,
+    (owner, back): (Option<(Claim, Cidr)>, Option<usize>),
+) -> Told {
+    let (here, source) = (called(fabric, by), packet.source);
+    let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
+    let peer = back.and_then(|it| fabric.site(by.site)?.model.peers.get(it));
+    let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
+    let name = peer.map_or("", |it| it.applied.name.as_str());
+    let told = match (owner, peer) {
+        (Some((claim, range)), _) => Told::new(format!(
+            "{here} drops it: there, the source {source} belongs by {range} to {}, and not to {sender}",
+            tunnel(fabric, by, claim.tunnel)
+        ))
+        .at(place(fabric, by, claim), "has the source")
+        .at(list, "the Peer of the sender"),
+        (None, Some(_)) => Told::new(format!(
+            "{here} drops it: the Peer {name} of {sender} does not have the source {source}"
+        ))
+        .at(list, "does not have it"),
+        (None, None) => Told::new(format!(
+            "{here} drops it: it gets it from another node of its cluster, which has no right to \
+             the source {source}"
+        )),
+    };
+    let is_node = fabric
+        .site(packet.from.site)
+        .and_then(|it| it.owner(source));
+    match is_node {
+        Some(Owner::Node(_)) => told.help(
+            "what a node itself sends has its internal address: declare it for its cluster, in \
+             `additionalCIDRs`, and render again",
+        ),
+        _ => told.help(
+            "render, and let the cluster apply it; `clustermesh validate` says what is left out",
+        ),
+    }
+}
+
+fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
+    let here = called(fabric, at);
+    let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
+    match doubt {
+        Doubt::Range { claims, range } => {
+            let names: Vec<String> = claims
+                .iter()
+                .map(|it| tunnel(fabric, at, it.tunnel))
+                .collect();
+            let message = match upset(fabric, at) {
+                Some(upset) => format!("nothing of {here} is certain: {upset}"),
+                None if names.len() == 1 => format!(
+                    "{range} on {here} has {} or nobody: it depends on what was applied last",
+                    names.join("")
+                ),
+                None => format!(
+                    "{range} on {here} has one of {}: it depends on what was applied last",
+                    names.join(" and ")
+                ),
+            };
+            let told = Told::new(message);
+            let told = claims.iter().fold(told, |told, claim| {
+                told.at(place(fabric, at, *claim), "claims it")
+            });
+            told.help("only one of them may have the range, the key and the name")
+        }
+        Doubt::Key { holders } => {
+            let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+            Told::new(format!(
+                "{here} sends it to a key that {} have: it gets to whoever called last",
+                names.join(" and ")
+            ))
+            .help("give each node a key of its own: delete Kilo's key file on one of them")
+        }
+        Doubt::Peers { peers } => {
+            let all = |peer: &usize| fabric.site(at.site)?.model.peers.get(*peer);
+            let found: Vec<&Peer> = peers.iter().filter_map(all).collect();
+            let names: Vec<&str> = found.iter().map(|it| it.applied.name.as_str()).collect();
+            let message = match upset(fabric, at) {
+                Some(upset) => format!("nothing of {here} is certain: {upset}"),
+                None if names.len() == 1 => format!(
+                    "the Peer {} of {cluster} shares its key or its name with something else: it \
+                     depends on what was applied last whether it is there",
+                    names.join("")
+                ),
+                None => format!(
+                    "the Peers {} of {cluster} have one key: the last that was applied is there, \
+                     the others are not",
+                    names.join(" and ")
+                ),
+            };
+            let told = found.iter().fold(Told::new(message), |told, peer| {
+                told.at(Some(peer.place()), "one of them")
+            });
+            told.help("delete all but one of them")
+        }
+        Doubt::Refused { peer, index } => {
+            let peer = fabric
+                .site(at.site)
+                .and_then(|it| it.model.peers.get(*peer));
+            let place = peer.map(|it| it.file.allowed_ip(it.applied, *index));
+            let range = peer.and_then(Peer::share);
+            let range = range.and_then(|it| it.translation.allowed_ips.get(*index));
+            Told::new(format!(
+                "no kernel takes the route {} of the Peer {}: Kilo's pass ends there, and which \
+                 other routes {here} has by then is chance",
+                range.map_or_else(String::new, ToString::to_string),
+                peer.map_or("", |it| it.applied.name.as_str())
+            ))
+            .at(place, "no kernel takes it")
+            .help(
+                "write ranges without host bits, and only of the family of the nodes' internal \
+                 addresses",
+            )
+        }
+        Doubt::Leader => Told::new(format!(
+            "it is not certain that {here} leads its location, and only the leader has tunnels"
+        ))
+        .help("take a new snapshot when the election is over"),
+    }
+}
+
+fn not_ready(fabric: &Fabric, at: At) -> Told {
+    let mut lacks = Vec::new();
+    if let Some(node) = fabric.node(at) {
+        let kilo = &node.kilo;
+        lacks.extend(kilo.stale.then_some("its agent stopped checking in"));
+        lacks.extend(kilo.key.is_none().then_some("it has no key"));
+        lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
+        lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
+    }
+    Told::new(format!(
+        "Kilo does not count {}: {}",
+        called(fabric, at),
+        lacks.join(", ")
+    ))
+    .help("see why Kilo's agent does not run there, or take a new snapshot")
+}

@@ -1,0 +1,125 @@
+//! Steps: what happens to a packet, in words, and what they take for granted.
+
+use super::{Told, called, peer_of};
+use crate::proof::fabric::{At, Fabric, Owner};
+use crate::proof::packet::{Goal, Packet, Step};
+use crate::wireguard::{Endpoint, Host};
+
+/// Returns what happens in a step.
+pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> Told {
+    match step {
+        Step::Handed { to } => Told::new(format!(
+            "{} hands it to {}, the leader of its location",
+            called(fabric, packet.from),
+            called(fabric, *to)
+        )),
+        Step::Selected {
+            by,
+            range,
+            peer,
+            place,
+            receiver,
+        } => Told::new(format!(
+            "{} routes {} by {range} to the Peer {}, the key of {}",
+            called(fabric, *by),
+            packet.destination,
+            peer_of(fabric, by.site, *peer),
+            called(fabric, *receiver)
+        ))
+        .at(place.clone(), "by this range"),
+        Step::Dialled { by, endpoint, .. } => Told::new(match endpoint {
+            Some(endpoint) => format!("{} dials {endpoint}", called(fabric, *by)),
+            None => "through the tunnel that is open".to_owned(),
+        }),
+        Step::Accepted { by, range, place } => Told::new(format!(
+            "{} takes {} from that key: it is in {range}",
+            called(fabric, *by),
+            packet.source
+        ))
+        .at(place.clone(), "by this range"),
+        Step::Arrived { at } => Told::new(arrived(fabric, packet, *at)),
+    }
+}
+
+fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
+    let (here, to) = (called(fabric, at), packet.destination);
+    match packet.to {
+        Goal::Services(_) => format!("{here} puts a backend in the place of the service {to}"),
+        Goal::Network(_) => format!("{here} sends it on to {to}, out of its cluster"),
+        Goal::Node(node) => {
+            let owner = fabric.site(node.site).and_then(|it| it.owner(to));
+            let whom = match owner {
+                Some(Owner::Pods(_)) => format!("the pod {to}"),
+                _ => to.to_string(),
+            };
+            if node == at {
+                format!("{here} delivers it to {whom}")
+            } else {
+                format!(
+                    "{here} passes it on to {}, which delivers it to {whom}",
+                    called(fabric, node)
+                )
+            }
+        }
+    }
+}
+
+/// Returns what must be so for a step to be as it says, though nothing that was read tells.
+pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
+    let mut premises = Vec::new();
+    match step {
+        Step::Dialled {
+            by,
+            endpoint,
+            flaps,
+        } => {
+            premises.extend(
+                endpoint
+                    .as_ref()
+                    .and_then(|it| of_endpoint(fabric, *by, it)),
+            );
+            if *flaps {
+                premises.push(
+                    "Kilo opens the tunnel anew with every pass, of which there are two a minute: \
+                     one side is not found where its Peer says, and that Peer has no \
+                     `persistentKeepalive`"
+                        .to_owned(),
+                );
+            }
+        }
+        Step::Arrived { at } => {
+            let here = called(fabric, *at);
+            match packet.to {
+                Goal::Services(_) => premises.push(format!(
+                    "{here} is the only way in to the services of its cluster, and its proxy must \
+                     masquerade callers from outside, or answers of backends on other nodes do not \
+                     come back through it"
+                )),
+                Goal::Network(_) => premises.push(format!(
+                    "{here} must have a route to {}, which no file tells",
+                    packet.destination
+                )),
+                Goal::Node(_) => {}
+            }
+        }
+        Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
+    }
+    premises
+}
+
+fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
+    match &endpoint.host {
+        Host::Dns(name) => {
+            let cluster = fabric.site(by.site)?.cluster;
+            Some(format!(
+                "`{name}` must resolve on every node of {cluster}: while it does not, Kilo does \
+                 nothing there"
+            ))
+        }
+        Host::Ip(address) if !fabric.has_door(*address) => Some(format!(
+            "{address} is no address of any node: it must be something in front of the other side, \
+             such as a load balancer or NAT"
+        )),
+        Host::Ip(_) => None,
+    }
+}
