@@ -19,4 +19,4 @@ pub mod words;
 pub mod capacity;
 
 #[cfg(test)]
-mod lab;
+mod tests;

@@ -15,6 +15,7 @@ pub(super) use follow::{keeps, stays};
 
 mod ending;
 mod follow;
+mod tunnel;
 
 /// A packet at its beginning.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::document::Source;
 use crate::expectations;
-use crate::proof::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
+use crate::proof::tests::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
 use crate::proof::words::Told;
 use crate::proof::words::expectation as words;
 

@@ -329,8 +329,8 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
     let list = serde_json::json!({ "kind": "List", "items": [foreign, laptop, gone] });
     folder.write("east.json", list.to_string());
     let (code, with) = object(&folder, &["east", "--peers", "east=east.json"]);
-    assert_eq!(code, 0);
     // Four of the mesh, and the laptop; the name of the other is none.
+    assert_eq!(code, 0);
     assert_eq!(count(&with, 0, "peers"), 5);
     let (_, without) = object(&folder, &["east"]);
     assert_eq!(count(&with, 0, "ranges"), count(&without, 0, "ranges") + 2);
@@ -341,6 +341,19 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
     let run = folder.run(&["plan", "--peers", "eats=east.json"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"error: --peers: no mesh has a cluster `eats`; did you mean `east`?");
+}
+
+#[test]
+fn peers_that_cannot_be_read_are_told() {
+    let folder = Folder::rendered();
+    folder.write("east.yaml", "[".repeat(100_000));
+    let run = folder.run(&["plan", "east", "--peers", "east=east.yaml"]);
+    assert_eq!(run.code, 0);
+    let told =
+        "warning[unreadable-manifest]: east: `east.yaml` cannot be read: not YAML: recursion";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let strict = folder.run(&["plan", "east", "--strict", "--peers", "east=east.yaml"]);
+    assert_eq!(strict.code, 1);
 }
 
 #[test]

@@ -9,13 +9,14 @@ use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity};
 
 use crate::fabric::Dumps;
 use crate::judgement::Judgement;
 use crate::output::Talk;
 use crate::settings::Options;
-use crate::{Outcome, evidence, judgement};
+use crate::{Outcome, clock, evidence, judgement};
 
 mod cost;
 mod json;
@@ -118,6 +119,10 @@ pub(crate) fn run(
         return Ok(evidence.failure());
     };
     check_targets(args, plan)?;
+    // What cannot be read of a dump is not counted either.
+    let unread = dumps.iter().flat_map(|(it, files)| manifests(it, files));
+    let levels = &evidence.settings.config.levels;
+    let unread = levels.apply(unread.collect(), clock::today(), Purpose::Validate);
     let sources = (&evidence.settings, &dumps);
     let costs = Ledger::new((fleet, plan), rendered, sources).costs();
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
@@ -137,6 +142,7 @@ pub(crate) fn run(
         Format::Human => talk.result(result, &shown::details(&costs))?,
         Format::Json => crate::print(result, &json::text(&costs)?)?,
     }
+    talk.findings(&evidence.files, &unread);
     remind(talk, findings);
     let limit = match args.fail_on {
         FailOn::Error if args.strict => Severity::Warning,
@@ -144,7 +150,8 @@ pub(crate) fn run(
         FailOn::Warning => Severity::Warning,
         FailOn::Notice => Severity::Notice,
     };
-    let is_grave = told.iter().any(|it| limit <= it.severity);
+    let mut graded = told.into_iter().chain(&unread);
+    let is_grave = graded.any(|it| limit <= it.severity);
     // No rule speaks of these.
     let is_noted = limit == Severity::Notice && costs.iter().any(|it| it.grade().is_some());
     Ok(if is_grave || is_noted {

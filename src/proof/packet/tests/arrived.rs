@@ -1,6 +1,6 @@
 //! Packets that arrive, there and back.
 
-use crate::proof::lab::lab;
+use crate::proof::tests::lab::lab;
 use crate::proof::trace::Class;
 
 #[test]

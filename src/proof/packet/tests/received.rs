@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::proof::fabric::{Fabric, Site};
-use crate::proof::lab::{EAST_NODES, EAST_OF_WEST, WEST_OF_EAST, lab};
+use crate::proof::tests::lab::{EAST_NODES, EAST_OF_WEST, WEST_OF_EAST, lab};
 use crate::proof::trace::Class;
 
 #[test]

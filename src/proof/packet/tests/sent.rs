@@ -1,6 +1,6 @@
 //! What is decided where a packet is sent.
 
-use crate::proof::lab::{EAST, EAST_NODES, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab};
+use crate::proof::tests::lab::{EAST, EAST_NODES, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab};
 
 #[test]
 fn nothing_takes_it() {

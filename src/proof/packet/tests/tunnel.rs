@@ -1,6 +1,6 @@
 //! What becomes of a packet between two ends of a tunnel.
 
-use crate::proof::lab::{EAST_NODES, EAST_OF_WEST, Lab, WEST_NODES, WEST_OF_EAST, lab};
+use crate::proof::tests::lab::{EAST_NODES, EAST_OF_WEST, Lab, WEST_NODES, WEST_OF_EAST, lab};
 
 #[test]
 fn the_other_side_does_not_know_the_sender() {

@@ -4,34 +4,34 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::applied::File;
-use super::fabric::{Fabric, Site};
-use super::trace::Class;
-use super::words;
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::plan::plan;
+use crate::proof::applied::File;
+use crate::proof::fabric::{Fabric, Site};
+use crate::proof::trace::Class;
+use crate::proof::words;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 
 /// Clusters with what is rendered for them, for somebody to spoil.
-pub(super) struct Lab {
-    pub(super) meshes: Vec<Mesh>,
-    pub(super) snapshots: BTreeMap<ClusterName, SnapshotFile>,
-    pub(super) files: BTreeMap<String, String>,
+pub(in crate::proof) struct Lab {
+    pub(in crate::proof) meshes: Vec<Mesh>,
+    pub(in crate::proof) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    pub(in crate::proof) files: BTreeMap<String, String>,
 }
 
 impl Lab {
     /// Renders clusters, each given with the fields of its entry and its nodes a line each.
-    pub(super) fn of(clusters: &[(&str, &str, &str)]) -> Self {
+    pub(in crate::proof) fn of(clusters: &[(&str, &str, &str)]) -> Self {
         Self::linked("{ mode: FullMesh }", clusters)
     }
 
     /// The same, with a topology.
-    pub(super) fn linked(topology: &str, clusters: &[(&str, &str, &str)]) -> Self {
+    pub(in crate::proof) fn linked(topology: &str, clusters: &[(&str, &str, &str)]) -> Self {
         let fields: Vec<String> = clusters
             .iter()
             .map(|(name, fields, _)| format!("name: {name}, {fields}"))
@@ -59,7 +59,7 @@ impl Lab {
     }
 
     /// Writes something else into a file.
-    pub(super) fn edit(mut self, path: &str, from: &str, to: &str) -> Self {
+    pub(in crate::proof) fn edit(mut self, path: &str, from: &str, to: &str) -> Self {
         let text = self.files.get_mut(path).unwrap();
         assert!(text.contains(from), "no {from} in {text}");
         *text = text.replace(from, to);
@@ -67,7 +67,7 @@ impl Lab {
     }
 
     /// Writes a Peer of somebody's into the folder of a cluster.
-    pub(super) fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
+    pub(in crate::proof) fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
         let text = format!(
             "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\nspec: {{ {spec} }}\n"
         );
@@ -76,7 +76,7 @@ impl Lab {
     }
 
     /// Takes another snapshot than the one that was rendered from.
-    pub(super) fn later(mut self, cluster: &str, nodes: &str) -> Self {
+    pub(in crate::proof) fn later(mut self, cluster: &str, nodes: &str) -> Self {
         let name: ClusterName = cluster.parse().unwrap();
         let file = self.snapshots.get_mut(&name).unwrap();
         file.snapshot = snapshot(&name, nodes);
@@ -84,7 +84,7 @@ impl Lab {
     }
 
     /// Shows what every cluster's Kilo makes of it.
-    pub(super) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
+    pub(in crate::proof) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
         let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
         for (path, text) in &self.files {
             let (cluster, _) = path.split_once('/').unwrap();
@@ -101,16 +101,20 @@ impl Lab {
     }
 
     /// Tells the way from one end to another, and back.
-    pub(super) fn trace(&self, from: &str, to: &str) -> String {
+    pub(in crate::proof) fn trace(&self, from: &str, to: &str) -> String {
         self.trace_of(from, to, None)
     }
 
-    pub(super) fn trace_of(&self, from: &str, to: &str, class: Option<Class>) -> String {
+    pub(in crate::proof) fn trace_of(&self, from: &str, to: &str, class: Option<Class>) -> String {
         self.show(|fabric, _| traced(fabric, (from, to), class))
     }
 }
 
-pub(super) fn traced(fabric: &Fabric, (from, to): (&str, &str), class: Option<Class>) -> String {
+pub(in crate::proof) fn traced(
+    fabric: &Fabric,
+    (from, to): (&str, &str),
+    class: Option<Class>,
+) -> String {
     let (from, to) = (
         fabric.end(from, class).unwrap(),
         fabric.end(to, class).unwrap(),
@@ -146,26 +150,26 @@ fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
     Snapshot::new(cluster.clone(), nodes).unwrap()
 }
 
-pub(super) const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
+pub(in crate::proof) const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
                     serviceCIDR: 10.11.0.0/16, additionalCIDRs: [192.168.1.0/24]";
 
-pub(super) const WEST: &str =
+pub(in crate::proof) const WEST: &str =
     "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.102.0.0/24, granularity: Location";
 
-pub(super) const EAST_NODES: &str = "
+pub(in crate::proof) const EAST_NODES: &str = "
 n1 pod=10.1.1.0/24 external=198.18.0.11 endpoint=198.18.0.11:51820 internal-ip=192.168.1.1/24 key=A wg=10.101.0.1/24 granularity=full
 n2 pod=10.1.2.0/24 external=198.18.0.12 endpoint=198.18.0.12:51820 internal-ip=192.168.1.2/24 key=B wg=10.101.0.2/24 granularity=full
 ";
 
-pub(super) const WEST_NODES: &str = "
+pub(in crate::proof) const WEST_NODES: &str = "
 m1 pod=10.2.1.0/24 external=198.18.0.21 endpoint=198.18.0.21:51820 internal-ip=192.168.2.1/24 key=C wg=10.102.0.1/24 location=here granularity=location
 m2 pod=10.2.2.0/24 internal-ip=192.168.2.2/24 endpoint=192.168.2.2:51820 key=JCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQ= location=here granularity=location
 ";
 
 /// `east`, in which every node has its own tunnels, and `west`, whose `m1` has those of `m2`.
-pub(super) fn lab() -> Lab {
+pub(in crate::proof) fn lab() -> Lab {
     Lab::of(&[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES)])
 }
 
-pub(super) const WEST_OF_EAST: &str = "west/m--east.yaml";
-pub(super) const EAST_OF_WEST: &str = "east/m--west.yaml";
+pub(in crate::proof) const WEST_OF_EAST: &str = "west/m--east.yaml";
+pub(in crate::proof) const EAST_OF_WEST: &str = "east/m--west.yaml";

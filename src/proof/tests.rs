@@ -1,0 +1,3 @@
+//! What the tests of the proof share.
+
+pub(super) mod lab;
