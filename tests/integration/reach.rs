@@ -418,7 +418,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     let mut proven = Proven::default();
     for from in 0..fabric.sites.len() {
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {
-            let mut proved = Endings::new();
+            let mut said = Endings::new();
             for verdict in reach.between(from, to, &mut proven) {
                 for sender in &*verdict.senders {
                     for receiver in &*verdict.receivers {
@@ -434,7 +434,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                             // Like others between which every packet arrived.
                             endings.insert("delivered");
                         }
-                        let before = proved.insert(key, endings);
+                        let before = said.insert(key, endings);
                         prop_assert!(before.is_none(), "twice: {:?}", key);
                     }
                 }
@@ -457,10 +457,10 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                     }
                 }
             }
-            let differing = |it: &&Owners| proved.get(*it) != every.get(*it);
-            let owners = proved.keys().chain(every.keys()).find(differing);
+            let differing = |it: &&Owners| said.get(*it) != every.get(*it);
+            let owners = said.keys().chain(every.keys()).find(differing);
             prop_assert_eq!(
-                owners.map(|it| (from, to, it, proved.get(it))),
+                owners.map(|it| (from, to, it, said.get(it))),
                 owners.map(|it| (from, to, it, every.get(it)))
             );
         }

@@ -6,7 +6,7 @@ use super::load::Nodes;
 use super::time::Applies;
 use crate::config::capacity::Costs;
 use crate::proof::model::Model;
-use crate::proof::peers::Peer;
+use crate::proof::peers::{Peer, Share};
 
 /// What changes at once. Whoever applies it applies what is new and changed first, and removes at
 /// the end what is gone.
@@ -133,5 +133,5 @@ impl Wave {
 }
 
 fn ranges(peer: &Peer) -> usize {
-    peer.share().map_or(0, |it| it.count())
+    peer.share().map_or(0, Share::count)
 }

@@ -21,8 +21,11 @@ pub struct Scene<'f, 'a> {
     /// Every different text of manifests.
     texts: BTreeMap<Text, About>,
     /// How a cluster is seen by all that get these texts about it.
-    alike: Mutex<BTreeMap<(usize, Vec<Text>), Arc<[Kin]>>>,
+    alike: Mutex<BTreeMap<Aspect, Arc<[Kin]>>>,
 }
+
+/// The number of a cluster, and the texts about it that somebody gets.
+type Aspect = (usize, Vec<Text>);
 
 /// A text of manifests, by where it is in memory: what many clusters get is there once.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -39,17 +39,17 @@ impl Judge<'_, '_> {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
-        let [sender, receiver] = &self.takes;
+        let [near, far] = &self.takes;
         let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes)| {
             is_promise
                 && promises.include(parcel)
                 && is_accepted(self.fabric.site(number), parcel, takes)
         };
         // Answers need the way back, so each must take what the other has.
-        let sends = |it: &&Parcel| is_promised(it, self.sends, (self.from, receiver));
-        let receives = |it: &&Parcel| is_promised(it, self.receives, (self.to, sender));
-        let senders = || verdict.senders.iter().filter(sends);
-        let receivers = || verdict.receivers.iter().filter(receives);
+        let is_sent = |it: &&Parcel| is_promised(it, self.sends, (self.from, far));
+        let is_taken = |it: &&Parcel| is_promised(it, self.receives, (self.to, near));
+        let senders = || verdict.senders.iter().filter(is_sent);
+        let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
         let others = verdict.pairs().saturating_sub(promised);
         let failing = verdict.failure();

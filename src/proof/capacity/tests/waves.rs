@@ -1,6 +1,7 @@
 //! What a change adds at once.
 
 use super::*;
+use crate::proof::peers::Share;
 
 #[test]
 fn a_wave_is_what_differs() {
@@ -33,10 +34,7 @@ fn a_wave_is_what_differs() {
     };
     assert_eq!(wave, expected);
     let kept = after.peers.iter().filter_map(|it| it.share());
-    assert_eq!(
-        wave.ranges_after(),
-        kept.map(|it| it.count()).sum::<usize>()
-    );
+    assert_eq!(wave.ranges_after(), kept.map(Share::count).sum::<usize>());
     assert!(Wave::between(&after, &after).is_empty());
 }
 
