@@ -1,7 +1,6 @@
 //! The proof of whole classes against following every packet, on random meshes with faults.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -39,20 +38,31 @@ struct World {
 struct Cluster {
     granularity: &'static str,
     is_flat: bool,
+    /// Services that somebody declares after the render: perhaps where others have their pods.
+    services: Option<(usize, u8)>,
     nodes: Vec<Spec>,
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
 struct Spec {
     location: &'static str,
     /// The last part of its internal address; all clusters share one network.
     host: u8,
-    has_lan: bool,
+    lan: Lan,
     has_endpoint: bool,
     calls: bool,
     stale: bool,
     key: u8,
+}
+
+/// The network in which a node's internal address is.
+#[derive(Clone, Copy, Debug)]
+enum Lan {
+    None,
+    /// The one of all clusters, by its length.
+    Shared(u8),
+    /// The same as its pods'.
+    Pods,
 }
 
 /// What is done to a Peer.
@@ -81,26 +91,42 @@ fn cluster_name(i: usize) -> String {
 }
 
 fn mesh(world: &World) -> String {
-    let mut yaml = format!(
-        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  topology: {}\n  clusters:\n",
-        world.topology
-    );
-    for (i, cluster) in world.clusters.iter().enumerate() {
-        let granularity = cluster.granularity;
-        let ranges = if cluster.is_flat {
-            format!("allowedNetworks: [10.{i}.0.0/16, 100.64.{i}.0/24, 172.20.{i}.0/24]")
-        } else {
-            let hosts = format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i);
-            format!(
-                "podCIDRs: [10.{i}.0.0/16], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: 172.20.{i}.0/24, additionalCIDRs: [{hosts}]"
-            )
-        };
-        let _ = writeln!(
-            yaml,
-            "  - {{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}"
-        );
-    }
-    yaml
+    let clusters = world.clusters.iter().enumerate();
+    let entries = clusters.map(|(i, cluster)| entry(i, cluster, &format!("172.20.{i}.0/24")));
+    mesh_of(world.topology, &entries.collect::<Vec<_>>())
+}
+
+fn mesh_of(topology: &str, entries: &[String]) -> String {
+    let entries = entries.join("\n  - ");
+    format!(
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  topology: {topology}\n  clusters:\n  - {entries}\n"
+    )
+}
+
+fn entry(i: usize, cluster: &Cluster, services: &str) -> String {
+    let granularity = cluster.granularity;
+    let ranges = if cluster.is_flat {
+        format!("allowedNetworks: [10.{i}.0.0/16, 100.64.{i}.0/24, 172.20.{i}.0/24]")
+    } else {
+        let hosts = format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i);
+        format!(
+            "podCIDRs: [10.{i}.0.0/16], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: {services}, additionalCIDRs: [{hosts}]"
+        )
+    };
+    format!("{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}")
+}
+
+/// What somebody declares after the render: services where another cluster has its pods.
+fn overlapping(world: &World) -> Vec<Mesh> {
+    let clusters = world.clusters.iter().enumerate();
+    let moved = clusters.filter_map(|(i, cluster)| {
+        let (other, position) = cluster.services?;
+        let services = format!("10.{}.{position}.0/24", (i + 1 + other) % 3);
+        let other = "{ name: other, allowedNetworks: [172.31.0.0/16] }".to_owned();
+        let entries = [entry(i, cluster, &services), other];
+        Some(meshes(&mesh_of("{ mode: FullMesh }", &entries)).remove(0))
+    });
+    moved.collect()
 }
 
 fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> Node {
@@ -120,8 +146,15 @@ fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> 
             format!("100.64.{i}.{}/24", position_in_location + 1),
         ),
     ]);
-    if spec.has_lan {
-        annotations.insert("internal-ip".to_owned(), format!("{internal}/24"));
+    match spec.lan {
+        Lan::None => {}
+        Lan::Shared(length) => {
+            annotations.insert("internal-ip".to_owned(), format!("{internal}/{length}"));
+        }
+        Lan::Pods => {
+            let inside = format!("10.{i}.{position}.1/24");
+            annotations.insert("internal-ip".to_owned(), inside);
+        }
     }
     if spec.has_endpoint {
         annotations.insert("force-endpoint".to_owned(), format!("{endpoint}:51820"));
@@ -149,6 +182,7 @@ fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> 
 /// The input of a proof.
 struct Input {
     meshes: Vec<Mesh>,
+    overlapping: Vec<Mesh>,
     snapshots: Snapshots,
     files: BTreeMap<ClusterName, Vec<File>>,
 }
@@ -187,6 +221,7 @@ fn input(world: &World) -> Input {
     });
     Input {
         meshes,
+        overlapping: overlapping(world),
         files: files.collect(),
         snapshots,
     }
@@ -210,6 +245,8 @@ fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
 
 fn fabric(input: &Input) -> Fabric<'_> {
     let sites = input.meshes[0].entries.iter().map(|entry| {
+        let mut moved = input.overlapping.iter().flat_map(|it| &it.entries);
+        let entry = moved.find(|it| it.name == entry.name).unwrap_or(entry);
         let snapshot = &input.snapshots[&entry.name].snapshot;
         Site::new(entry, snapshot, &input.files[&entry.name])
     });
@@ -257,23 +294,32 @@ fn spec() -> impl Strategy<Value = Spec> {
     (
         select(vec!["x", "y"]),
         0..15u8,
-        prop::bool::weighted(0.8),
+        lan(),
         prop::bool::weighted(0.8),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.05),
         0..6u8,
     )
         .prop_map(
-            |(location, host, has_lan, has_endpoint, calls, stale, key)| Spec {
+            |(location, host, lan, has_endpoint, calls, stale, key)| Spec {
                 location,
                 host,
-                has_lan,
+                lan,
                 has_endpoint,
                 calls,
                 stale,
                 key,
             },
         )
+}
+
+fn lan() -> impl Strategy<Value = Lan> {
+    prop_oneof![
+        3 => Just(Lan::None),
+        8 => Just(Lan::Shared(24)),
+        4 => (25..=32u8).prop_map(Lan::Shared),
+        1 => Just(Lan::Pods),
+    ]
 }
 
 fn range() -> impl Strategy<Value = String> {
@@ -317,11 +363,13 @@ fn world() -> impl Strategy<Value = World> {
     let cluster = (
         select(vec!["Full", "Full", "Location", "Cross"]),
         prop::bool::weighted(0.2),
+        prop::option::weighted(0.2, (0..2usize, 0..4u8)),
         prop::collection::vec(spec(), 1..4),
     );
-    let cluster = cluster.prop_map(|(granularity, is_flat, nodes)| Cluster {
+    let cluster = cluster.prop_map(|(granularity, is_flat, services, nodes)| Cluster {
         granularity,
         is_flat,
+        services,
         nodes,
     });
     let topology = select(vec![
@@ -473,7 +521,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
     let spec = |has_endpoint, key| Spec {
         location: "x",
         host: 0,
-        has_lan: false,
+        lan: Lan::None,
         has_endpoint,
         calls: false,
         stale: false,
@@ -482,6 +530,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
     let cluster = |nodes| Cluster {
         granularity: "Full",
         is_flat: false,
+        services: None,
         nodes,
     };
     // The second cluster has no Peer for either node of the first one, but one for the third's.

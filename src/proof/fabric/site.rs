@@ -264,7 +264,8 @@ fn is_pool(range: Cidr, model: &Model) -> bool {
 fn connected(model: &Model) -> Prefixes<usize> {
     let mut connected = Vec::new();
     for (number, node) in model.own.nodes.iter().enumerate() {
-        let both = node.lan.into_iter().chain(node.kilo.pod_cidr);
+        let pods = node.kilo.pod_cidr.filter(|it| Some(*it) != node.lan);
+        let both = node.lan.into_iter().chain(pods);
         connected.extend(both.map(|range| (range, number)));
     }
     Prefixes::new(&connected)

@@ -78,20 +78,25 @@ impl Deliver {
     pub(super) fn of(home: &Site, segment: Option<usize>, parcel: Parcel, span: Span) -> Self {
         let tunnels = &home.model.tunnels;
         let slot = tunnels.around(span).next();
-        let Some((slot, (_, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
+        let Some((slot, (range, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
             return Self::Takes;
         };
-        let is_own = |it: Tunnel| segment.is_some_and(|segment| it == Tunnel::Segment(segment));
         if parcel.owner.class() == Some(Class::Service) {
             return Self::Takes;
         }
+        let address = span.first_address();
+        let leader = segment.and_then(|it| home.leader(it)).map(Leader::node);
+        let beside = leader.and_then(|it| home.connection(it, address));
+        if leader.is_some_and(|it| home.has_address(it, address))
+            || beside.is_some_and(|it| range.prefix_length() < it.prefix_length())
+        {
+            return Self::Takes;
+        }
+        let is_own = |it: Tunnel| segment.is_some_and(|segment| it == Tunnel::Segment(segment));
         if !claims.iter().all(|it| is_own(it.tunnel)) {
             return Self::Sends(slot);
         }
-        let leader = segment.and_then(|it| home.leader(it));
-        let address = span.first_address();
-        let is_beside = leader.is_some_and(|it| home.connection(it.node(), address).is_some());
-        if home.refused().is_some() && !is_beside {
+        if home.refused().is_some() && beside.is_none() {
             return Self::Passes;
         }
         Self::Takes

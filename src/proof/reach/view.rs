@@ -43,7 +43,7 @@ pub(super) struct View {
     /// The tunnel with whoever speaks for it, in which its packets come.
     back: Link,
     /// Whether what comes in that tunnel is taken for its own.
-    is_believed: bool,
+    belief: Belief,
     deliver: Deliver,
     /// Whether whoever speaks for it calls others unasked.
     calls: bool,
@@ -51,6 +51,15 @@ pub(super) struct View {
     is_led: bool,
     /// A number of its own where nodes of the cluster that looks see it differently.
     unique: Option<usize>,
+}
+
+/// Whether the cluster that looks takes some addresses for those of whoever speaks for them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Belief {
+    No,
+    /// It is not certain who has the range there.
+    Doubt,
+    Yes,
 }
 
 /// Where the cluster that looks would send a packet.
@@ -219,7 +228,10 @@ impl Eye<'_, '_> {
         plot: &Plot,
         (span, looks): (Span, Looks),
     ) -> View {
-        let (selected, mut is_uniform) = self.select(span, looks);
+        let (held, mut is_uniform) = self.held(looks);
+        let (stays, is_same) = self.stays(span, looks);
+        is_uniform &= is_same;
+        let selected = if stays { Err(Select::Shadow) } else { held };
         let mut onward = Link::None;
         // Who speaks for the addresses, as far as the cluster that looks is concerned.
         let mut speaker = plot.leader.map(|it| At {
@@ -244,12 +256,17 @@ impl Eye<'_, '_> {
             }
         };
         let is_alone = matches!(onward, Link::One(_) | Link::Silent);
-        let (back, is_believed) = if is_alone && (leader.is_none() || leader == speaker) {
-            (onward, true)
+        let (back, belief) = if is_alone && (leader.is_none() || leader == speaker) {
+            (onward, Belief::Yes)
         } else {
             let (peer, link, is_same) = self.peer_of(leader, plot);
             is_uniform &= is_same;
-            (link, peer.is_some_and(|peer| selected == Ok(peer)))
+            let belief = match held {
+                Ok(holder) if peer == Some(holder) => Belief::Yes,
+                Err(Select::Contested(_)) => Belief::Doubt,
+                _ => Belief::No,
+            };
+            (link, belief)
         };
         let segment = || speaker.and_then(|it| home.segment(it.node));
         let leads = || segment().and_then(|it| home.leader(it));
@@ -262,7 +279,7 @@ impl Eye<'_, '_> {
             select,
             onward,
             back,
-            is_believed,
+            belief,
             deliver: plot.deliver.unwrap_or_else(|| {
                 Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span)
             }),
@@ -301,38 +318,38 @@ impl Eye<'_, '_> {
         }
     }
 
-    /// Returns the Peer that a packet to these addresses would be given to, and whether that is so on
-    /// all nodes.
-    fn select(&self, span: Span, looks: Looks) -> (Result<usize, Select>, bool) {
+    /// Returns whether a packet to these addresses never leaves the cluster that looks, since it has them
+    /// itself, and whether that is the same on all nodes.
+    fn stays(&self, span: Span, looks: Looks) -> (bool, bool) {
         let owner = looks.owned.longest.and_then(|it| self.site.owned.get(it));
         let owner = owner.and_then(|(_, owners)| owners.first());
         if owner == Some(&Owner::Services) {
-            return (Err(Select::Shadow), true);
+            return (true, true);
         }
         // No other node has what is a node's own.
         let is_somebody = matches!(owner, Some(Owner::Node(_) | Owner::Tunnel(_)));
-        let is_same = match self.connected(looks.connected) {
-            _ if is_somebody => false,
-            Connected::All(node) if stays_at(self.site, node, span) => {
-                return (Err(Select::Shadow), true);
-            }
-            Connected::Nobody | Connected::All(_) => true,
-            Connected::Some => false,
-        };
+        match self.connected(looks.connected) {
+            _ if is_somebody => (false, false),
+            Connected::All(node) => (stays_at(self.site, node, span), true),
+            Connected::Nobody => (false, true),
+            Connected::Some => (false, false),
+        }
+    }
+
+    /// Returns the Peer that has these addresses in WireGuard, which packets for them are given to and
+    /// from which packets with them are taken, and whether that is so on all nodes.
+    fn held(&self, looks: Looks) -> (Result<usize, Select>, bool) {
         let tunnels = &self.site.model.tunnels;
-        let Some((slot, (_, claims))) = looks
-            .tunnels
-            .longest
-            .and_then(|slot| Some((slot, tunnels.get(slot)?)))
+        let slot = looks.tunnels.longest;
+        let Some((slot, (_, claims))) = slot.and_then(|slot| Some((slot, tunnels.get(slot)?)))
         else {
-            return (Err(Select::NoRoute), is_same);
+            return (Err(Select::NoRoute), true);
         };
-        let is_same = is_same
-            && claims.iter().all(|claim| match claim.tunnel {
-                Tunnel::Peer(peer) => !self.site.has_own_key(peer),
-                Tunnel::Segment(_) => false,
-            });
-        let selected = match self.site.model.holder(0, slot) {
+        let is_same = claims.iter().all(|claim| match claim.tunnel {
+            Tunnel::Peer(peer) => !self.site.has_own_key(peer),
+            Tunnel::Segment(_) => false,
+        });
+        let held = match self.site.model.holder(0, slot) {
             Some(Holder::Certain(claim)) => match claim.tunnel {
                 Tunnel::Peer(peer) => Ok(peer),
                 Tunnel::Segment(_) => Err(Select::Shadow),
@@ -340,7 +357,7 @@ impl Eye<'_, '_> {
             Some(Holder::Ambiguous(_)) => Err(Select::Contested(slot)),
             None => Err(Select::NoRoute),
         };
-        (selected, is_same)
+        (held, is_same)
     }
 }
 

@@ -241,6 +241,8 @@ const STOLEN: &str = "10.77.0.0/16";
 /// Gives every node a key of its own.
 fn apart(mut world: World) -> World {
     for (i, cluster) in world.clusters.iter_mut().enumerate() {
+        // What is rendered was declared so.
+        cluster.services = None;
         for (position, node) in cluster.nodes.iter_mut().enumerate() {
             node.key = u8::try_from(16 * i + position).unwrap();
         }
