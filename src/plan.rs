@@ -116,8 +116,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
             let found = verdict.cuts.into_iter().chain(draft.cuts.iter().cloned());
             let found: Vec<_> = found.collect();
             if draft.block.is_none() {
-                let is_cut = found.iter().any(|it| it.is_of_claims());
-                let missing = Missed::of(&seen, source, is_cut);
+                let missing = Missed::of(&seen, source, &found);
                 missed.extend(missing.map(|it| (name.clone(), it)));
             }
             cuts.extend(found.into_iter().map(|what| Cut {

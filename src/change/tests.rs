@@ -138,6 +138,7 @@ fn missed(nodes: usize, range: &str, is_claimed: bool) -> Plan {
         nodes,
         ranges: vec![range.parse().unwrap()],
         is_claimed,
+        ..Missed::default()
     };
     plan.targets[0]
         .missed

@@ -151,6 +151,53 @@ fn makes_no_target_without_peers() {
     );
 }
 
+/// Renders a mesh of which `west` takes only some ranges, and then another one, which takes from it what
+/// it had of `east`.
+fn takes_away(accepted: &str, east: [&str; 2]) {
+    let folder = Folder::mesh();
+    let mut labelled = [node(1, 1), node(1, 2)];
+    for (node, pool) in labelled.iter_mut().zip(["a", "b"]) {
+        node["labels"] = json!({ "pool": pool });
+    }
+    folder.keep("east", &labelled);
+    let wireguard = "      wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit(
+        "mesh.yaml",
+        wireguard,
+        &format!("{wireguard}      {}\n", east[0]),
+    );
+    let last = "      wireguardCIDR: 10.103.0.0/24\n";
+    folder.edit(
+        "mesh.yaml",
+        last,
+        &format!("{last}      acceptedNetworks: [{accepted}]\n"),
+    );
+    allowed(&folder, &[]);
+    assert!(folder.path("rendered/west/prod--east.yaml").exists());
+    folder.edit("mesh.yaml", east[0], east[1]);
+    let told = refusal(&folder, &[]);
+    let vanished = "error[lost-source]: east: its only Peer would vanish from west";
+    assert!(told.contains(vanished), "{told}");
+    assert!(told.contains("error[empty-target]: west:"), "{told}");
+}
+
+#[test]
+fn tells_what_people_take_away_from_what_nodes_do() {
+    // What is declared is no longer wholly accepted.
+    let services = ["serviceCIDR: 172.20.0.0/16", "serviceCIDR: 172.20.0.0/15"];
+    takes_away("172.20.0.0/16", services);
+    // The nodes have endpoints, and nobody asks for them any more.
+    let behind_nat = "serviceCIDR: 172.20.0.0/16\n      persistentKeepalive: 25";
+    let unasked = format!("{behind_nat}\n      endpointFrom: [Annotation]");
+    takes_away("172.20.0.0/16", [behind_nat, &unasked]);
+    // The node whose pods are accepted is no longer selected.
+    let selected = [
+        "nodeSelector: { matchLabels: { pool: a } }",
+        "nodeSelector: { matchLabels: { pool: b } }",
+    ];
+    takes_away("10.1.1.0/24", selected);
+}
+
 #[test]
 fn asks_only_once_for_a_target_without_peers() {
     let folder = Folder::rendered();
