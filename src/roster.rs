@@ -20,10 +20,12 @@ mod check;
 mod claims;
 mod contradiction;
 mod home;
+mod people;
 mod reason;
 mod survey;
 
 pub use home::Home;
+pub use people::ByPeople;
 pub use reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
 
 /// One cluster in one mesh, as its snapshot bears out what the mesh says.

@@ -31,8 +31,8 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let mut finding = failure(trace.verdict(), from, words::verdict(fabric, trace))?;
     let to = cluster(fabric, packet.to.site())?;
     let pairs = match failed.pairs {
-        1 => "1 promised pair".to_owned(),
-        pairs => format!("{pairs} promised pairs"),
+        1 => "1 promised pair fails".to_owned(),
+        pairs => format!("{pairs} promised pairs fail"),
     };
     let between: Vec<String> = failed
         .between
@@ -51,7 +51,7 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         .filter_map(|&(site, owner)| whose(fabric, site, owner))
         .collect();
     finding.message = format!(
-        "{} → {} ({from} → {to}): {}; {pairs} fail like this ({}; to {})",
+        "{} → {} ({from} → {to}): {}; {pairs} like this ({}; to {})",
         packet.source,
         packet.destination,
         finding.message,

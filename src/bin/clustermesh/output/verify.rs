@@ -212,7 +212,8 @@ impl Verified<'_> {
         }
         let apart = self.verification.apart.len();
         if 0 < apart {
-            let _ = write!(text, "; {} promise nothing", plural(apart, "node"));
+            let verb = if apart == 1 { "promises" } else { "promise" };
+            let _ = write!(text, "; {} {verb} nothing", plural(apart, "node"));
         }
         if !self.checks.is_empty() {
             let held = self.checks.iter().filter(|it| it.holds()).count();

@@ -1,0 +1,71 @@
+//! What people leave out of a cluster, and not its nodes: by a selector, or since they do not ask for the
+//! endpoints that nodes have.
+
+use std::net::IpAddr;
+
+use super::{Reason, Roster};
+use crate::kilo::node::{KiloNode, annotation, endpoint};
+use crate::mesh::Entry;
+use crate::net::{Cidr, Interface};
+use crate::snapshot::{AddressKind, Node, Snapshot};
+use crate::wireguard::Host;
+
+/// What people leave out of a cluster.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ByPeople {
+    /// How many nodes.
+    pub nodes: usize,
+    /// What these say that they have.
+    pub claims: Vec<Cidr>,
+    /// Whether anybody speaks without an endpoint who has one that nobody asks for.
+    pub is_unasked: bool,
+}
+
+impl ByPeople {
+    /// Finds it in a roster, given what that was made of.
+    pub fn of(entry: &Entry, snapshot: &Snapshot, roster: &Roster) -> Self {
+        let node = |name: &str| snapshot.nodes.iter().find(|it| it.name == name);
+        let mut by_people = Self::default();
+        for left_out in &roster.left_out {
+            let Some(node) = node(&left_out.node) else {
+                continue;
+            };
+            let is_by_people = match left_out.reason {
+                Reason::NotSelected => true,
+                Reason::NoEndpoint(_) => is_dialable(node),
+                _ => false,
+            };
+            if is_by_people {
+                by_people.nodes += 1;
+                by_people.claims.extend(claims(entry, node));
+            }
+        }
+        let silent = roster.speakers.iter().filter(|it| it.endpoint.is_none());
+        let mut silent = silent.filter_map(|it| node(it.leader.as_str()));
+        by_people.is_unasked = silent.any(is_dialable);
+        by_people
+    }
+}
+
+/// Returns whether a node says where it can be dialled, whoever asks: in an annotation that a person
+/// writes, or by an external address.
+fn is_dialable(node: &Node) -> bool {
+    let keys = [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
+    let mut written = keys.iter().filter_map(|key| node.annotations.get(*key));
+    let is_address = |it: &String| endpoint(it).is_ok_and(|it| matches!(it.host, Host::Ip(_)));
+    let mut external = node.addresses.iter();
+    written.any(is_address)
+        || external
+            .any(|it| it.kind == AddressKind::ExternalIP && it.address.parse::<IpAddr>().is_ok())
+}
+
+/// Returns what a node says that it has.
+fn claims(entry: &Entry, node: &Node) -> Vec<Cidr> {
+    let kilo = KiloNode::read(node, &entry.topology_label);
+    let wireguard = node.annotations.get(annotation::WIREGUARD_IP);
+    let wireguard = wireguard.and_then(|it| it.parse::<Interface>().ok());
+    let addresses = kilo.internal_address().into_iter();
+    let addresses = addresses.chain(wireguard.map(|it| it.address));
+    let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
+    pods.chain(addresses.map(Cidr::host)).collect()
+}
