@@ -78,7 +78,7 @@ pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e
         return Vec::new();
     }
     let sites = &reach.fabric.sites;
-    let stock: Vec<Stock> = sites.iter().map(Stock::of).collect();
+    let stock: Vec<Stock> = sites.iter().map(|it| Stock::of(it)).collect();
     expectations
         .iter()
         .map(|it| check_one(reach, &stock, it))

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
 use super::own::OwnNode;
+use super::peers::Won;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -18,7 +19,18 @@ mod site;
 #[derive(Clone, Debug)]
 pub struct Fabric<'a> {
     /// By name of the cluster.
-    pub sites: Vec<Site<'a>>,
+    pub sites: Vec<Arc<Site<'a>>>,
+    index: Arc<Index>,
+    /// Clusters whose contests come out one way or another, by number.
+    tried: Tried<'a>,
+}
+
+/// Clusters by their numbers and by what is taken as won.
+type Tried<'a> = Arc<Mutex<BTreeMap<(usize, Vec<Won>), Arc<Site<'a>>>>>;
+
+/// Who has what, in all clusters.
+#[derive(Debug, Default)]
+struct Index {
     /// Who has a key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// Who has the keys of Peers: by number of the cluster and of the Peer.
@@ -67,14 +79,42 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
-        let mut fabric = Self {
+        let index = Index {
             holdings: sites.iter().map(|it| holdings(it, &keys)).collect(),
-            sites,
             keys,
             doors,
             dialled: BTreeSet::new(),
         };
-        fabric.dialled = fabric.endpoints().collect();
+        let mut fabric = Self {
+            sites: sites.into_iter().map(Arc::new).collect(),
+            index: Arc::new(index),
+            tried: Tried::default(),
+        };
+        let dialled = fabric.endpoints().collect();
+        if let Some(index) = Arc::get_mut(&mut fabric.index) {
+            index.dialled = dialled;
+        }
+        fabric
+    }
+
+    /// Returns the same where a contest of a cluster is won.
+    #[must_use]
+    pub fn after(&self, number: usize, won: Won) -> Self {
+        let mut fabric = self.clone();
+        let Some(site) = fabric.sites.get_mut(number) else {
+            return fabric;
+        };
+        let mut key = (number, site.won.clone());
+        key.1.push(won);
+        let known = self.tried.lock().ok();
+        let known = known.and_then(|known| known.get(&key).cloned());
+        *site = known.unwrap_or_else(|| {
+            let tried = Arc::new(site.after(won));
+            if let Ok(mut known) = self.tried.lock() {
+                known.insert(key, Arc::clone(&tried));
+            }
+            tried
+        });
         fabric
     }
 
@@ -109,19 +149,19 @@ impl<'a> Fabric<'a> {
     /// Returns the numbers of the clusters that are dialled at addresses of a range.
     pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = usize> {
         let (first, last) = (range.first(), range.last());
-        let dialled = self.dialled.range((first, 0)..=(last, usize::MAX));
+        let dialled = self.index.dialled.range((first, 0)..=(last, usize::MAX));
         dialled.map(|it| it.1)
     }
 
     /// Returns who has the key of a Peer of a cluster.
     pub fn holding(&self, site: usize, peer: usize) -> Holding {
-        let holding = self.holdings.get(site).and_then(|it| it.get(peer));
+        let holding = self.index.holdings.get(site).and_then(|it| it.get(peer));
         holding.copied().unwrap_or(Holding::Nobody)
     }
 
     /// Returns a cluster.
     pub fn site(&self, site: usize) -> Option<&Site<'a>> {
-        self.sites.get(site)
+        self.sites.get(site).map(|it| &**it)
     }
 
     /// Returns the number of a cluster.
@@ -146,7 +186,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns the nodes of all clusters that have a key.
     pub fn holders(&self, key: &[u8; 32]) -> &[At] {
-        self.keys.get(key).map_or(&[], Vec::as_slice)
+        self.index.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// Returns whether whoever calls `endpoint` gets to a node, as far as one can tell: an address that
@@ -155,7 +195,7 @@ impl<'a> Fabric<'a> {
         let Host::Ip(address) = endpoint.host else {
             return true;
         };
-        let Some(found) = self.doors.get(&address) else {
+        let Some(found) = self.index.doors.get(&address) else {
             return true;
         };
         let port = endpoint.port.get();
@@ -165,7 +205,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns whether any node is known to be dialled at an address.
     pub fn has_door(&self, address: IpAddr) -> bool {
-        self.doors.contains_key(&address)
+        self.index.doors.contains_key(&address)
     }
 
     /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.

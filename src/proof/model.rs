@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use super::applied::File;
 use super::own::{Leader, Own, OwnNode, Target, WireguardIp};
-use super::peers::{Contest, Peer, Peers, Share, Standing};
+use super::peers::{Contest, Peer, Peers, Share, Standing, Won};
 use super::prefixes::Prefixes;
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::net::Cidr;
@@ -99,12 +99,17 @@ pub enum Dial<'a> {
 impl<'a> Model<'a> {
     /// Builds what the Kilo of `target` builds from the Peers of these files.
     pub fn new(target: Target, files: &'a [File]) -> Self {
+        Self::decided(target, files, &[])
+    }
+
+    /// Builds the same where some contests are won.
+    pub fn decided(target: Target, files: &'a [File], won: &[Won]) -> Self {
         let mut own = Own::of(target);
         let Peers {
             all: peers,
             by_key,
             contests,
-        } = Peers::of(files);
+        } = Peers::decided(files, won);
         if own.has_location_ranges() {
             let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));

@@ -87,6 +87,15 @@ pub struct Contest {
     pub peers: Vec<usize>,
 }
 
+/// How a contest comes out.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Won {
+    /// The number of the contest.
+    pub contest: usize,
+    /// The Peer that is there.
+    pub by: usize,
+}
+
 /// What only one Peer can have.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Prize {
@@ -99,9 +108,19 @@ pub enum Prize {
 impl<'a> Peers<'a> {
     /// Reads the Peers of a cluster's manifests.
     pub fn of(files: &'a [File]) -> Self {
+        Self::decided(files, &[])
+    }
+
+    /// Reads them, and takes some contests as won.
+    pub fn decided(files: &'a [File], won: &[Won]) -> Self {
         let mut all = translated(files);
         let mut by_key = by_key(&all);
         let contests = contests(&mut all, &by_key);
+        for won in won {
+            for &peer in contests.get(won.contest).map_or(&[][..], |it| &it.peers) {
+                decide(&mut all, peer, *won);
+            }
+        }
         deduplicate(&mut all);
         by_key.retain(|it| all.get(*it).is_some_and(|peer| peer.share().is_some()));
         Self {
@@ -109,6 +128,19 @@ impl<'a> Peers<'a> {
             by_key,
             contests,
         }
+    }
+}
+
+impl Contest {
+    /// Returns whether any of the Peers may win it and be there alone: they want one key, and none of them
+    /// wants the name of another one.
+    pub fn is_open(&self, number: usize, all: &[Peer]) -> bool {
+        let is_in_no_other = |peer: &usize| match all.get(*peer).map(|it| &it.standing) {
+            Some(Standing::Contested(_, contest)) => *contest == number,
+            Some(Standing::NotReady) => true,
+            Some(Standing::Certain(_) | Standing::Faulty(_)) | None => false,
+        };
+        self.over == Prize::Key && self.peers.iter().all(is_in_no_other)
     }
 }
 
@@ -239,6 +271,23 @@ fn enter(contests: &mut Vec<Contest>, peers: &mut [Peer], over: Prize, runs: Vec
             contests.push(Contest { over, peers: run });
         }
     }
+}
+
+/// Takes a Peer as the winner of a contest, or as not there.
+fn decide(peers: &mut [Peer], number: usize, won: Won) {
+    let Some(peer) = peers.get_mut(number) else {
+        return;
+    };
+    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
+        Standing::Contested(mut share, contest) if contest == won.contest => {
+            if number != won.by {
+                return;
+            }
+            share.is_certain = true;
+            Standing::Certain(share)
+        }
+        other => other,
+    };
 }
 
 fn contest(peers: &mut [Peer], peer: usize, number: usize) {

@@ -10,6 +10,8 @@ use super::prefixes::Span;
 use crate::diagnostic::Quoted;
 use crate::net::Cidr;
 
+mod contest;
+
 /// One end of a trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct End {
@@ -295,8 +297,14 @@ impl Fabric<'_> {
         }))
     }
 
-    /// Follows a packet and its answer.
+    /// Follows a packet and its answer. What hangs on how a contest comes out is tried with every
+    /// outcome: if it arrives with all of them, nothing hangs on it.
     pub fn exchange(&self, packet: Packet) -> Trace {
+        let trace = self.exchange_as_it_is(packet);
+        self.whatever_wins(&trace).unwrap_or(trace)
+    }
+
+    fn exchange_as_it_is(&self, packet: Packet) -> Trace {
         let there = self.way(&packet);
         let back = there.arrival().map(|arrival| {
             let answer = packet.answer(arrival);

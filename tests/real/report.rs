@@ -37,8 +37,6 @@ struct Tally {
     meshes: BTreeSet<u64>,
     all: usize,
     agreed: usize,
-    /// Those that got through in both orders although the library says that it depends on them.
-    spared: usize,
     /// Those that the faults of their mesh do something to.
     spoilt: usize,
 }
@@ -83,7 +81,6 @@ impl Report {
                 tally.meshes.insert(trial.seed);
                 tally.all += 1;
                 tally.agreed += usize::from(outcome.agrees());
-                tally.spared += usize::from(trial.is_spared(outcome));
                 tally.spoilt += usize::from(outcome.is_spoilt);
             }
             self.packets += outcome.fates.len() + outcome.later.len();
@@ -130,9 +127,6 @@ impl fmt::Display for Tally {
         )?;
         if self.spoilt != 0 {
             write!(f, ", {} spoilt", self.spoilt)?;
-        }
-        if self.spared != 0 {
-            write!(f, ", {} get through in both orders", self.spared)?;
         }
         Ok(())
     }

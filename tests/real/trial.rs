@@ -13,7 +13,7 @@ use crate::pair::{Class, Pair, pairs};
 use crate::probe::{Fate, Stations};
 use crate::random::Random;
 use crate::socket;
-use crate::verdict::{Contended, Expected, Verdict, Verdicts, Whole, verdicts};
+use crate::verdict::{Expected, Verdict, Verdicts, Whole, verdicts};
 use crate::world::{Manifests, World};
 
 /// How long an answer is waited for that should not come.
@@ -104,23 +104,7 @@ impl Trial {
     /// Returns the pairs that went otherwise than the library said.
     pub(crate) fn differences(&self) -> Vec<&Outcome> {
         let outcomes = self.outcomes.iter();
-        let differing = outcomes.filter(|it| !it.agrees() && !self.is_spared(it));
-        differing.collect()
-    }
-
-    /// Returns whether a pair got through in both orders although the library says that it depends on
-    /// them, as others do that fail in one of them.
-    ///
-    /// Of several Peers with one key, each may have the source: one by the node's own address, another
-    /// by the range that the anchor has for all. The library does not look into that; what is in doubt,
-    /// and breaks others, is no way to rely on.
-    pub(crate) fn is_spared(&self, outcome: &Outcome) -> bool {
-        let doubt = outcome.verdict.doubt;
-        let is_key = doubt.is_some_and(|(_, contended)| contended == Contended::Key);
-        let mut others = self.outcomes.iter();
-        is_key
-            && outcome.gets_through()
-            && others.any(|it| it.verdict.doubt == doubt && it.agrees())
+        outcomes.filter(|it| !it.agrees()).collect()
     }
 
     /// Returns what `verify` says of the mesh as a whole and packets do not bear out.

@@ -9,8 +9,7 @@ use clustermesh::mesh;
 use clustermesh::net::Cidr;
 use clustermesh::proof::applied::File;
 use clustermesh::proof::fabric::{Fabric, Site};
-use clustermesh::proof::model::{Claim, Tunnel};
-use clustermesh::proof::packet::{Doubt, Ending};
+use clustermesh::proof::packet::Ending;
 use clustermesh::proof::prefixes::Span;
 use clustermesh::proof::reach::{Parcel, Reach};
 use clustermesh::proof::trace::{End, Trace};
@@ -39,8 +38,6 @@ pub(crate) struct Verdict {
     pub(crate) arrives: Expected,
     /// Whether the answer gets back.
     pub(crate) is_answered: Expected,
-    /// In which cluster something depends on order or time, and what.
-    pub(crate) doubt: Option<(usize, Contended)>,
 }
 
 /// Whether something comes true.
@@ -54,15 +51,6 @@ pub(crate) enum Expected {
     Unsaid,
 }
 
-/// What there is more than one claim to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Contended {
-    /// The key of several Peers, each of which may be the one that is there; or a range of one of them.
-    Key,
-    /// Anything else.
-    Other,
-}
-
 /// What the library says about a mesh as a whole.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Whole {
@@ -73,7 +61,7 @@ pub(crate) struct Whole {
 }
 
 impl Verdict {
-    fn new(fabric: &Fabric, trace: &Trace) -> Self {
+    fn new(trace: &Trace) -> Self {
         let expected = |ending: &Ending| match ending {
             Ending::Delivered => Expected::Always,
             Ending::Ambiguous { .. } => Expected::Sometimes,
@@ -89,13 +77,6 @@ impl Verdict {
             ending: format!("{:#?}", trace.ending()),
             arrives,
             is_answered: expected(trace.ending()),
-            doubt: match trace.ending() {
-                Ending::Ambiguous { at, doubt } => {
-                    let site = &fabric.sites[at.site];
-                    Some((at.site, Contended::of(site, doubt)))
-                }
-                _ => None,
-            },
         }
     }
 
@@ -123,30 +104,6 @@ impl Verdict {
         !fates.is_empty()
             && agrees(self.arrives, |it| it.arrived)
             && agrees(self.is_answered, |it| it.answered)
-    }
-}
-
-impl Contended {
-    fn of(site: &Site, doubt: &Doubt) -> Self {
-        let peers = match doubt {
-            Doubt::Peers { peers } => peers.clone(),
-            Doubt::Range { claims, .. } => {
-                let peer = |claim: &Claim| match claim.tunnel {
-                    Tunnel::Peer(peer) => Some(peer),
-                    Tunnel::Segment(_) => None,
-                };
-                let peers: Option<Vec<usize>> = claims.iter().map(peer).collect();
-                peers.unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
-        let key = |peer: &usize| site.model.key(Tunnel::Peer(*peer));
-        let is_shared = |key: [u8; 32]| 1 < site.model.peers_with(&key).len();
-        if peers.iter().filter_map(key).any(is_shared) {
-            Self::Key
-        } else {
-            Self::Other
-        }
     }
 }
 
@@ -207,7 +164,7 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let mut found = classes.iter().flat_map(|it| &it.traces);
     // A range out of which nothing is declared is no class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
-        return Ok(Verdict::new(fabric, &trace));
+        return Ok(Verdict::new(&trace));
     }
     Err(format!(
         "{pair}: {} alone, but among all packets {classes:#?}",

@@ -11,6 +11,7 @@ use crate::net::Cidr;
 use crate::proof::applied::File;
 use crate::proof::model::Model;
 use crate::proof::own::{Leader, OwnNode, Target, WireguardIp};
+use crate::proof::peers::Won;
 use crate::proof::prefixes::{Prefixes, Span};
 use crate::snapshot::Snapshot;
 use crate::wireguard::Host;
@@ -26,6 +27,8 @@ pub struct Site<'a> {
     pub snapshot: &'a Snapshot,
     /// The manifests that it gets.
     pub files: &'a [File],
+    /// The contests that are taken as won, in that order; none but where all of them are tried.
+    pub won: Vec<Won>,
     /// What its Kilo makes of its Peers.
     pub model: Model<'a>,
     /// Who has what; of one range the most particular first.
@@ -63,12 +66,24 @@ pub enum Owner {
 impl<'a> Site<'a> {
     /// Builds a cluster from what a mesh says of it, its nodes and its manifests.
     pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
+        Self::decided(entry, snapshot, files, Vec::new())
+    }
+
+    /// Builds the same where a contest of it is won.
+    #[must_use]
+    pub fn after(&self, won: Won) -> Self {
+        let mut all = self.won.clone();
+        all.push(won);
+        Self::decided(self.entry, self.snapshot, self.files, all)
+    }
+
+    fn decided(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File], won: Vec<Won>) -> Self {
         let target = Target {
             snapshot,
             granularity: granularity(entry, snapshot),
             topology_label: &entry.topology_label,
         };
-        let model = Model::new(target, files);
+        let model = Model::decided(target, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
         let owned = owned(entry, &model);
@@ -79,6 +94,7 @@ impl<'a> Site<'a> {
             entry,
             snapshot,
             files,
+            won,
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
             owned,
             connected: connected(&model),

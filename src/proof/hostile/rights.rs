@@ -17,7 +17,10 @@ impl<'f, 'a> Rights<'f, 'a> {
         let others = fabric.sites.iter().enumerate();
         Self {
             declared: Prefixes::new(&declared.map(|it| (it.cidr, ())).collect::<Vec<_>>()),
-            others: others.filter(|it| it.0 != number).collect(),
+            others: others
+                .filter(|it| it.0 != number)
+                .map(|(number, site)| (number, &**site))
+                .collect(),
         }
     }
 

@@ -20,8 +20,8 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Link {
     None,
-    /// It depends on order or time which Peer it is.
-    Doubt,
+    /// It depends on order or time which Peer it is: the number of the contest, where it is one.
+    Doubt(Option<usize>),
     /// Not the leader of its segment.
     Silent,
     One(Dialled),
@@ -77,6 +77,10 @@ impl Link {
         let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
         let standing = site.model.peers.get(peer).map(|it| &it.standing);
+        let contest = match standing {
+            Some(Standing::Contested(_, contest)) => Some(*contest),
+            _ => None,
+        };
         let is_certain = matches!(standing, Some(Standing::Certain(_)));
         let leads = fabric.site(at.site).is_some_and(|home| {
             let leader = home.segment(at.node).and_then(|it| home.leader(it));
@@ -84,7 +88,7 @@ impl Link {
         });
         // Another one with its key would contest it.
         let link = if !is_certain {
-            Self::Doubt
+            Self::Doubt(contest)
         } else if leads {
             let dial = match endpoint {
                 Some(endpoint) if !is_in_range => Dial::Address(endpoint),

@@ -49,6 +49,8 @@ pub(super) struct View {
     calls: bool,
     /// Whether it is certain who does.
     is_led: bool,
+    /// Its segment, where anything hangs on how a contest comes out.
+    segment: Option<usize>,
     /// A number of its own where nodes of the cluster that looks see it differently.
     unique: Option<usize>,
 }
@@ -57,8 +59,8 @@ pub(super) struct View {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Belief {
     No,
-    /// It is not certain who has the range there.
-    Doubt,
+    /// It is not certain who has this range there.
+    Doubt(usize),
     Yes,
 }
 
@@ -143,12 +145,13 @@ impl Kin {
 
 impl View {
     fn is_portable(&self) -> bool {
-        let is_numbered = |link| matches!(link, Link::One(Dialled::Loops(_)));
+        let is_numbered = |link| matches!(link, Link::One(Dialled::Loops(_)) | Link::Doubt(_));
         matches!(
             self.select,
             Select::NoRoute | Select::Shadow | Select::Right
         ) && !is_numbered(self.onward)
             && !is_numbered(self.back)
+            && !matches!(self.belief, Belief::Doubt(_))
             && self.unique.is_none()
     }
 }
@@ -229,6 +232,9 @@ impl Eye<'_, '_> {
         (span, looks): (Span, Looks),
     ) -> View {
         let (held, mut is_uniform) = self.held(looks);
+        if matches!(held, Err(Select::Contested(_))) {
+            is_uniform &= self.are_uniform(span);
+        }
         let (stays, is_same) = self.stays(span, looks);
         is_uniform &= is_same;
         let selected = if stays { Err(Select::Shadow) } else { held };
@@ -263,7 +269,7 @@ impl Eye<'_, '_> {
             is_uniform &= is_same;
             let belief = match held {
                 Ok(holder) if peer == Some(holder) => Belief::Yes,
-                Err(Select::Contested(_)) => Belief::Doubt,
+                Err(Select::Contested(slot)) => Belief::Doubt(slot),
                 _ => Belief::No,
             };
             (link, belief)
@@ -274,15 +280,21 @@ impl Eye<'_, '_> {
             self.unique += 1;
             self.unique
         });
+        let deliver = plot
+            .deliver
+            .unwrap_or_else(|| Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span));
+        let is_doubtful = matches!(select, Select::Contested(_))
+            || [onward, back].iter().any(|it| matches!(it, Link::Doubt(_)))
+            || matches!(belief, Belief::Doubt(_))
+            || matches!(deliver, Deliver::Sends(_));
         View {
             family: span.family,
             select,
             onward,
             back,
             belief,
-            deliver: plot.deliver.unwrap_or_else(|| {
-                Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span)
-            }),
+            deliver,
+            segment: plot.segment.filter(|_| is_doubtful),
             calls: speaker
                 .and_then(|it| home.node(it.node))
                 .is_some_and(|it| 0 < it.keepalive),
@@ -299,11 +311,24 @@ impl Eye<'_, '_> {
             .map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
-                let (link, is_uniform) = Link::of(self.fabric, self.site, peer, at);
-                (Some(peer), link, is_uniform)
+                let of = |peer| Link::of(self.fabric, self.site, peer, at);
+                let are_uniform = peers.iter().all(|peer| of(*peer).1);
+                (Some(peer), of(peer).0, are_uniform)
             }
             _ => (None, Link::None, true),
         }
+    }
+
+    /// Returns whether all nodes say the same of every Peer that may have these addresses, however
+    /// contests come out.
+    fn are_uniform(&self, span: Span) -> bool {
+        let tunnels = &self.site.model.tunnels;
+        let slots = tunnels.around(span).filter_map(|slot| tunnels.get(slot));
+        let mut claims = slots.flat_map(|it| it.1);
+        claims.all(|claim| match claim.tunnel {
+            Tunnel::Peer(peer) => self.known().get(peer).is_none_or(|it| it.is_uniform),
+            Tunnel::Segment(_) => false,
+        })
     }
 
     /// Returns which nodes have these addresses beside them.

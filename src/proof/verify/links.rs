@@ -52,7 +52,7 @@ impl<'a> Links<'a> {
             let others = fabric.sites.iter();
             others.map(|other| link(asked.meshes, one, other)).collect()
         };
-        Self(fabric.sites.iter().map(row).collect())
+        Self(fabric.sites.iter().map(|it| row(it)).collect())
     }
 
     pub(super) fn between(&self, one: usize, other: usize) -> Option<&'a Mesh> {

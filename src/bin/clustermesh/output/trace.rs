@@ -32,9 +32,9 @@ pub(crate) enum TraceFormat {
 }
 
 /// A trace, and what it points into.
-pub(crate) struct Traced<'a> {
+pub(crate) struct Traced<'a, 'f> {
     /// The clusters.
-    pub(crate) fabric: &'a Fabric<'a>,
+    pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
     pub(crate) files: &'a Files,
     /// Where it comes from and where it goes.
@@ -55,7 +55,7 @@ struct Leg<'a> {
     steps: Vec<(&'a Step, Told, Vec<String>)>,
 }
 
-impl Traced<'_> {
+impl Traced<'_, '_> {
     /// Returns the trace as text; in colours only for a person.
     pub(crate) fn text(&self, format: TraceFormat) -> anyhow::Result<String> {
         Ok(match format {

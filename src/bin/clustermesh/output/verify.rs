@@ -56,9 +56,9 @@ pub(crate) enum VerifyFormat {
 }
 
 /// A verification, and what it points into.
-pub(crate) struct Verified<'a> {
+pub(crate) struct Verified<'a, 'f> {
     /// The clusters.
-    pub(crate) fabric: &'a Fabric<'a>,
+    pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
     pub(crate) files: &'a Files,
     /// What came of it.
@@ -71,7 +71,7 @@ pub(crate) struct Verified<'a> {
     pub(crate) findings: &'a [Finding],
 }
 
-impl Verified<'_> {
+impl Verified<'_, '_> {
     /// Returns it as text; in colours only for a person.
     pub(crate) fn text(&self, format: VerifyFormat) -> anyhow::Result<String> {
         let format = match format {

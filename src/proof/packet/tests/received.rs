@@ -84,6 +84,28 @@ fn two_peers_of_one_key_are_one_or_the_other() {
 }
 
 #[test]
+fn what_arrives_whichever_of_two_peers_is_there_arrives() {
+    let again = |ranges: &str, endpoint: &str| {
+        let key = crate::testing::key("A");
+        let endpoint = format!("endpoint: {{ dnsOrIP: {{ ip: {endpoint} }}, port: 51820 }}");
+        let spec = format!("allowedIPs: [{ranges}], publicKey: {key}, {endpoint}");
+        let told = lab()
+            .add("west", "again", &spec)
+            .trace("west/m1", "east/n1");
+        let mut lines = told.lines().rev();
+        let verdict = lines.find(|it| !it.starts_with(' ')).unwrap();
+        verdict.split(':').next().unwrap().to_owned()
+    };
+    assert_eq!(again("10.1.0.0/16", "198.18.0.11"), "delivered");
+    assert_eq!(again("10.1.1.0/25", "198.18.0.11"), "delivered");
+    // An address that no node has may be in front of one.
+    assert_eq!(again("10.1.0.0/16", "198.18.0.99"), "delivered");
+    // The destination is not in that range, or somebody else is dialled.
+    assert_eq!(again("10.1.1.128/25", "198.18.0.11"), "ambiguous");
+    assert_eq!(again("10.1.0.0/16", "198.18.0.12"), "ambiguous");
+}
+
+#[test]
 fn a_key_of_two_nodes_is_found_at_either() {
     let cloned = EAST_NODES.replace("key=B", "key=A");
     insta::assert_snapshot!(lab().later("east", &cloned).trace("west/m1", "east/n1"), @"

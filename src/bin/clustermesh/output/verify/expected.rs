@@ -15,7 +15,7 @@ const FOLLOWED: usize = 5;
 /// How much of a name is told, in characters.
 const NAMED: usize = 300;
 
-impl Verified<'_> {
+impl<'f> Verified<'_, 'f> {
     /// Follows the packets that break expectations, step by step.
     pub(super) fn counterexamples(&self) -> String {
         let broken = self.checks.iter();
@@ -40,7 +40,7 @@ impl Verified<'_> {
     }
 
     /// Returns the way of a packet with all that is needed to tell it.
-    pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v>> {
+    pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v, 'f>> {
         let end = |site: usize, address| {
             let owner = self.fabric.site(site)?.owner(address)?;
             Some(End {

@@ -16,7 +16,7 @@ const NAMED: usize = 4;
 /// How many clusters are shown one by one.
 const SHOWN: usize = 20;
 
-impl Verified<'_> {
+impl Verified<'_, '_> {
     /// Tells what each could do, by the cluster to which.
     pub(super) fn hostilities(&self) -> String {
         let mut text = String::new();

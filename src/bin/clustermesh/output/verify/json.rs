@@ -243,7 +243,7 @@ fn class(class: Class) -> WrittenClass {
     }
 }
 
-impl Verified<'_> {
+impl Verified<'_, '_> {
     fn cluster(&self, site: usize) -> String {
         let site = self.fabric.site(site);
         site.map_or_else(String::new, |it| it.cluster.to_string())
