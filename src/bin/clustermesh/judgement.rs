@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::evidence::Evidence;
 use crate::rendered::{self, Rendered};
+use crate::settings::Settings;
 use crate::{clock, input};
 
 /// What the rules say.
@@ -93,29 +94,23 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
     let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
     let is_whole = evidence.is_whole && missing.is_empty();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
-    let mut told = rules::findings(&fleet, plan.as_ref());
+    let settings = &evidence.settings;
+    // Neither needs the other.
+    let (mut told, of_files) = rayon::join(
+        || rules::findings(&fleet, plan.as_ref()),
+        || {
+            let plan = plan.as_ref();
+            plan.map(|plan| files((&fleet, plan), settings, fate))
+                .transpose()
+        },
+    );
     let mut rendered = None;
-    if let Some(plan) = &plan {
-        let texts = rendered::texts(plan);
-        let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-        let limits = &evidence.settings.config.content.limits;
-        told.extend(rules::gitops::planned(plan, &bytes, limits));
-        let loads = rules::capacity::loads(&fleet, plan, &bytes);
-        told.extend(rules::capacity::planned(plan, &loads, &limits.capacity));
-        if let Some(fate) = fate {
-            let compared = rendered::compare(plan, &texts, &evidence.settings)?;
-            told.extend(rules::rendered::findings(&compared.changes, &fleet));
-            let standing = rules::gitops::standing(&compared.standing, plan, fate);
-            told.extend(standing);
-            told.extend(rules::capacity::waves(
-                plan,
-                &loads,
-                &compared.standing,
-                &limits.capacity,
-            ));
-            rendered::show(&compared.standing, &evidence.files, &evidence.settings);
-            rendered = Some(compared);
+    if let Some((of_files, compared)) = of_files? {
+        told.extend(of_files);
+        if let Some(compared) = &compared {
+            rendered::show(&compared.standing, &evidence.files, settings);
         }
+        rendered = compared;
     } else if fate.is_some() {
         // Nothing is replaced then.
         let standing = rendered::alone(&evidence.settings)?;
@@ -133,4 +128,28 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         planned: plan.map(|plan| (fleet, plan)),
         rendered,
     })
+}
+
+/// Finds what there is to tell about the files of a plan, and how the rendered tree differs from them.
+fn files(
+    (fleet, plan): (&Fleet, &Plan),
+    settings: &Settings,
+    fate: Option<Fate>,
+) -> anyhow::Result<(Vec<Finding>, Option<Rendered>)> {
+    let texts = rendered::texts(plan);
+    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+    let limits = &settings.config.content.limits;
+    let mut told = rules::gitops::planned(plan, &bytes, limits);
+    let loads = rules::capacity::loads(fleet, plan, &bytes);
+    told.extend(rules::capacity::planned(plan, &loads, &limits.capacity));
+    let Some(fate) = fate else {
+        return Ok((told, None));
+    };
+    let compared = rendered::compare(plan, &texts, settings)?;
+    let standing = &compared.standing;
+    told.extend(rules::rendered::findings(&compared.changes, fleet));
+    told.extend(rules::gitops::standing(standing, plan, fate));
+    let capacity = &limits.capacity;
+    told.extend(rules::capacity::waves(plan, &loads, standing, capacity));
+    Ok((told, Some(compared)))
 }
