@@ -11,7 +11,7 @@ use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::{Endpoint, EndpointError, Host, KeyError, PublicKey};
 
 /// The annotations that people and the operator write an endpoint into, first to last.
-const ENDPOINT_ANNOTATIONS: [&str; 2] =
+pub(super) const ENDPOINT_ANNOTATIONS: [&str; 2] =
     [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
 
 /// A node that can lead a segment.

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use super::check::ENDPOINT_ANNOTATIONS;
 use super::{Reason, Roster};
 use crate::kilo::node::{KiloNode, annotation, endpoint};
 use crate::mesh::Entry;
@@ -50,8 +51,8 @@ impl ByPeople {
 /// Returns whether a node says where it can be dialled, whoever asks: in an annotation that a person
 /// writes, or by an external address.
 fn is_dialable(node: &Node) -> bool {
-    let keys = [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
-    let mut written = keys.iter().filter_map(|key| node.annotations.get(*key));
+    let keys = ENDPOINT_ANNOTATIONS.iter();
+    let mut written = keys.filter_map(|key| node.annotations.get(*key));
     let is_address = |it: &String| endpoint(it).is_ok_and(|it| matches!(it.host, Host::Ip(_)));
     let mut external = node.addresses.iter();
     written.any(is_address)

@@ -49,7 +49,8 @@ pub(super) struct View {
     calls: bool,
     /// Whether it is certain who does.
     is_led: bool,
-    /// Its segment, where anything hangs on how a contest comes out.
+    /// Its segment, where addresses of several segments in one range may fare differently: how a contest
+    /// comes out, or who else claims the range at home, is not the same to each.
     segment: Option<usize>,
     /// A number of its own where nodes of the cluster that looks see it differently.
     unique: Option<usize>,
