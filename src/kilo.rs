@@ -1,6 +1,10 @@
-//! Kilo, as it behaves: what its agent reads from nodes, how it forms segments, what a Peer is.
+//! Kilo, as it behaves: what its agent reads from nodes, how it forms segments, what a Peer is; and
+//! what a cluster is that Kilo runs in.
 
 pub mod carry_over;
 pub mod node;
+pub mod reason;
+pub mod check;
 pub mod segment;
+pub mod cluster;
 pub mod peer;

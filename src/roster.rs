@@ -4,29 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::granularity::Granularity;
-use crate::kilo::node::KiloNode;
-use crate::kilo::segment;
-use crate::mesh::{Entry, Networks, Range};
+use crate::kilo::cluster::Cluster;
+use crate::mesh::Entry;
 use crate::name::{MeshName, NodeName};
 use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::snapshot::Snapshot;
 use crate::wireguard::{Endpoint, PublicKey};
 
-use self::check::NodeChecks;
-use self::survey::{Candidate, Draft, Survey};
+use self::survey::{Draft, Survey};
 
-mod check;
 mod claims;
 mod contradiction;
 mod home;
 mod people;
-mod reason;
 mod survey;
 
+pub use crate::kilo::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
 pub use home::Home;
 pub use people::ByPeople;
-pub use reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
 
 /// One cluster in one mesh, as its snapshot bears out what the mesh says.
 #[derive(Clone, Debug)]
@@ -140,25 +136,9 @@ pub enum Declared {
 
 /// Reads `snapshot`, whose file is `source`, as `entry` of `mesh` wants it read.
 pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<str>) -> Roster {
-    let candidates: Vec<Candidate> = snapshot
-        .nodes
-        .iter()
-        .map(|node| Candidate {
-            node,
-            kilo: KiloNode::read(node, &entry.topology_label),
-            source,
-            checked: NodeChecks::of(entry, node),
-        })
-        .collect();
-    let voted = contradiction::vote(&candidates);
-    let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
-    let readings: Vec<(&str, &KiloNode)> = candidates
-        .iter()
-        .map(|it| (it.node.name.as_str(), &it.kilo))
-        .collect();
-    let segments = segment::segments(&readings, granularity);
-
-    let mut survey = Survey::new(entry, &candidates);
+    let cluster = Cluster::new(entry, snapshot);
+    let segments = &cluster.segments;
+    let mut survey = Survey::new(&cluster, source);
     survey.leave_out_unready(&segments.unready);
     let drafts: Vec<Draft> = segments
         .formed
@@ -169,38 +149,7 @@ pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);
     let speakers = claims::speakers(drafts, &mut survey);
-    survey.finish(granularity, voted, speakers)
-}
-
-/// Returns the ranges that belong to the cluster and not to a node.
-///
-/// A flat list does not say which these are: an entry counts as the nodes' if more than half of the
-/// segments have an address in it. (The operator asks for any, so that one node can withdraw a
-/// range: its weakness 15.)
-fn shared(networks: &Networks, speakers: &[Speaker]) -> Vec<Cidr> {
-    let cidrs = |ranges: &[Range]| ranges.iter().map(|range| range.cidr).collect::<Vec<_>>();
-    match networks {
-        Networks::Typed {
-            services,
-            additional,
-            ..
-        } => services
-            .iter()
-            .chain(additional)
-            .map(|range| range.cidr)
-            .collect(),
-        Networks::Flat { allowed } => cidrs(allowed)
-            .into_iter()
-            .filter(|range| {
-                let has_address = |speaker: &&Speaker| {
-                    let mut claims = speaker.claims.iter().chain(&speaker.lost);
-                    claims.any(|claim| range.contains(*claim))
-                };
-                let inside = speakers.iter().filter(has_address);
-                2 * inside.count() <= speakers.len()
-            })
-            .collect(),
-    }
+    survey.finish(speakers)
 }
 
 #[cfg(test)]

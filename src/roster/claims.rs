@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::Speaker;
-use super::check;
-use super::reason::{RangeReason, Reason};
 use super::survey::{Draft, Survey};
+use super::{RangeReason, Reason};
+use crate::kilo::check;
 use crate::mesh::{Entry, Networks};
 use crate::name::{MeshName, PeerName};
 use crate::net::Cidr;
@@ -120,7 +120,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
             }
             draft.lose_second_addresses(survey);
             Some(Speaker {
-                place: survey.candidates.get(draft.leader)?.place(),
+                place: survey.place(survey.candidates.get(draft.leader)?.node),
                 nodes: draft.members.len().max(1),
                 leader: draft.name,
                 key: draft.key,

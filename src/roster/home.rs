@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::survey::{Candidate, Survey};
-use super::{Reason, check};
+use super::Reason;
+use super::survey::Survey;
+use crate::kilo::check;
+use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::InternalIp;
 use crate::net::{Cidr, Family};
 use crate::wireguard::Endpoint;
@@ -38,7 +40,7 @@ fn is_believable(lan: &Cidr) -> bool {
 impl Survey<'_> {
     /// Returns the homes of all nodes that stand, once it is known who is left out.
     pub(super) fn homes(&self) -> Vec<Home> {
-        let stands = |index: usize, candidate: &Candidate| match self.left_out.get(&index) {
+        let stands = |index: usize, candidate: &ClusterNode| match self.left_out.get(&index) {
             None => true,
             Some(Reason::NotSelected) => {
                 candidate.checked.is_sound() && candidate.checked.pods.is_ok()
@@ -55,12 +57,12 @@ impl Survey<'_> {
 
 fn home(
     node: usize,
-    Candidate {
+    ClusterNode {
         node: read,
         kilo,
         checked,
         ..
-    }: &Candidate,
+    }: &ClusterNode,
 ) -> Home {
     let of_kilo = kilo.endpoint.iter().filter_map(Endpoint::address);
     let mut endpoints: Vec<IpAddr> = of_kilo.collect();

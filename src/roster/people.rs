@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use super::check::ENDPOINT_ANNOTATIONS;
 use super::{Reason, Roster};
+use crate::kilo::check::ENDPOINT_ANNOTATIONS;
 use crate::kilo::node::{KiloNode, annotation, endpoint};
 use crate::mesh::Entry;
 use crate::net::{Cidr, Interface};

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::check::{self, NodeChecks};
 use super::contradiction;
-use super::reason::{Origin, RangeReason, Reason};
-use super::{Dissenter, LeftOut, LostRange, Roster, Speaker, shared};
-use crate::granularity::Granularity;
-use crate::kilo::node::KiloNode;
+use super::{Dissenter, LeftOut, LostRange, Origin, RangeReason, Reason, Roster, Speaker};
+use crate::kilo::check;
+use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::segment::Segment;
 use crate::mesh::Entry;
 use crate::name::NodeName;
@@ -17,22 +15,6 @@ use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::{Endpoint, PublicKey};
-
-/// A node, read twice: as the snapshot has it, and as Kilo reads it.
-pub(super) struct Candidate<'a> {
-    pub(super) node: &'a Node,
-    pub(super) kilo: KiloNode,
-    pub(super) source: &'a Arc<str>,
-    /// What the node checks make of it.
-    pub(super) checked: NodeChecks,
-}
-
-impl Candidate<'_> {
-    /// Returns where the snapshot has it.
-    pub(super) fn place(&self) -> Place {
-        Snapshot::place(self.source, self.node.position)
-    }
-}
 
 /// A segment on its way to becoming a speaker.
 pub(super) struct Draft<'a> {
@@ -49,8 +31,11 @@ pub(super) struct Draft<'a> {
 
 /// What has been found out about a cluster so far.
 pub(super) struct Survey<'a> {
+    pub(super) cluster: &'a Cluster<'a>,
     pub(super) entry: &'a Entry,
-    pub(super) candidates: &'a [Candidate<'a>],
+    pub(super) candidates: &'a [ClusterNode<'a>],
+    /// The file of the snapshot.
+    source: &'a Arc<str>,
     pub(super) left_out: BTreeMap<usize, Reason>,
     pub(super) lost: Vec<LostRange>,
     /// Nodes that pass every check that applies to them.
@@ -58,14 +43,21 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn new(entry: &'a Entry, candidates: &'a [Candidate<'a>]) -> Self {
+    pub(super) fn new(cluster: &'a Cluster<'a>, source: &'a Arc<str>) -> Self {
         Self {
-            entry,
-            candidates,
+            cluster,
+            entry: cluster.entry,
+            candidates: &cluster.nodes,
+            source,
             left_out: BTreeMap::new(),
             lost: Vec::new(),
             usable: Vec::new(),
         }
+    }
+
+    /// Returns where the snapshot has a node.
+    pub(super) fn place(&self, node: &Node) -> Place {
+        Snapshot::place(self.source, node.position)
     }
 
     pub(super) fn name(&self, index: usize) -> &str {
@@ -89,7 +81,7 @@ impl<'a> Survey<'a> {
         if let Some(candidate) = self.candidates.get(index) {
             self.lost.push(LostRange {
                 node: candidate.node.name.clone(),
-                place: candidate.place(),
+                place: self.place(candidate.node),
                 range,
                 reason,
             });
@@ -179,12 +171,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    pub(super) fn finish(
-        mut self,
-        granularity: Granularity,
-        voted: Option<Granularity>,
-        speakers: Vec<Speaker>,
-    ) -> Roster {
+    pub(super) fn finish(mut self, speakers: Vec<Speaker>) -> Roster {
+        let cluster = self.cluster;
         // A leader that was not selected speaks all the same.
         let leaders: BTreeSet<&str> = speakers.iter().map(|it| it.leader.as_str()).collect();
         let candidates = self.candidates;
@@ -195,27 +183,27 @@ impl<'a> Survey<'a> {
         self.left_out.retain(|&index, _| !speaks(index));
         let left_out = &self.left_out;
         self.usable.retain(|index| !left_out.contains_key(index));
-        let contradictions = contradiction::contradictions(self.entry, self.candidates, voted);
-        let dissenters = self.dissenters(granularity);
+        let contradictions = contradiction::contradictions(cluster);
+        let dissenters = self.dissenters();
         let internal_family = self.internal_family();
         let homes = self.homes();
-        let shared = shared(&self.entry.networks, &speakers);
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
         let usable = usable.collect();
-        let left_out = self.left_out.into_iter().filter_map(|(index, reason)| {
+        let reasons = std::mem::take(&mut self.left_out);
+        let left_out = reasons.into_iter().filter_map(|(index, reason)| {
             let candidate = self.candidates.get(index)?;
             Some(LeftOut {
                 node: candidate.node.name.clone(),
-                place: candidate.place(),
+                place: self.place(candidate.node),
                 reason,
                 kilo_has_endpoint: candidate.kilo.endpoint.is_some(),
             })
         });
         Roster {
-            granularity,
+            granularity: cluster.granularity,
             usable,
             homes,
-            shared,
+            shared: cluster.shared.clone(),
             left_out: left_out.collect(),
             lost: self.lost,
             dissenters,
@@ -225,13 +213,15 @@ impl<'a> Survey<'a> {
         }
     }
 
-    fn dissenters(&self, granularity: Granularity) -> Vec<Dissenter> {
-        contradiction::voters(self.candidates)
+    fn dissenters(&self) -> Vec<Dissenter> {
+        let granularity = self.cluster.granularity;
+        self.cluster
+            .voters()
             .filter_map(|candidate| {
                 let says = candidate.kilo.granularity.filter(|&it| it != granularity)?;
                 Some(Dissenter {
                     node: candidate.node.name.clone(),
-                    place: candidate.place(),
+                    place: self.place(candidate.node),
                     says,
                 })
             })

@@ -34,7 +34,7 @@ const MODULES: &[(&str, &str)] = &[
     // Kilo
     (
         "kilo",
-        "name net wireguard granularity diagnostic schema snapshot",
+        "name net wireguard granularity selector diagnostic schema mesh snapshot",
     ),
     // Who speaks, and what follows
     (

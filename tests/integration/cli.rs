@@ -17,6 +17,7 @@ mod accepted;
 mod check;
 mod completions;
 mod config;
+mod decided_once;
 mod escaping;
 mod expectations;
 mod explain;

@@ -1,10 +1,9 @@
 //! Sites: one cluster as its own Kilo makes it, and who in it has which address.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::granularity::Granularity;
-use crate::kilo::node::{KiloNode, annotation, endpoint};
+use crate::kilo::cluster::Cluster;
+use crate::kilo::node::{annotation, endpoint};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -78,15 +77,16 @@ impl<'a> Site<'a> {
     }
 
     fn decided(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File], won: Vec<Won>) -> Self {
+        let cluster = Cluster::new(entry, snapshot);
         let target = Target {
             snapshot,
-            granularity: granularity(entry, snapshot),
+            granularity: cluster.granularity,
             topology_label: &entry.topology_label,
         };
         let model = Model::decided(target, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
-        let owned = owned(entry, &model);
+        let owned = owned(&cluster, &model);
         let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
         let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
         Self {
@@ -209,22 +209,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// How a cluster is cut: as its mesh says, else as most of its annotated nodes do, else as Kilo does
-/// by itself.
-fn granularity(entry: &Entry, snapshot: &Snapshot) -> Granularity {
-    let mut votes: BTreeMap<Granularity, usize> = BTreeMap::new();
-    for node in &snapshot.nodes {
-        let says = KiloNode::read(node, &entry.topology_label).granularity;
-        if let Some(says) = says {
-            *votes.entry(says).or_default() += 1;
-        }
-    }
-    let most = votes.into_iter().max_by_key(|(_, votes)| *votes);
-    let most = most.map(|(granularity, _)| granularity);
-    entry.granularity.or(most).unwrap_or(Granularity::Location)
-}
-
-fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
+fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
     let mut owned = Vec::new();
     for (number, node) in model.own.nodes.iter().enumerate() {
         let internal = node.kilo.internal_address().map(Cidr::host);
@@ -236,7 +221,7 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
     let mut declare = |ranges: &[Range], owner: Owner| {
         owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
     };
-    match &entry.networks {
+    match &cluster.entry.networks {
         Networks::Typed {
             pods,
             wireguard,
@@ -250,10 +235,10 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
         }
         Networks::Flat { allowed } => {
             for range in allowed {
-                let whose = if is_pool(range.cidr, model) {
-                    Owner::Pool
-                } else {
+                let whose = if cluster.shared.contains(&range.cidr) {
                     Owner::Network
+                } else {
+                    Owner::Pool
                 };
                 declare(std::slice::from_ref(range), whose);
             }
@@ -261,20 +246,6 @@ fn owned(entry: &Entry, model: &Model) -> Prefixes<Owner> {
     }
     owned.sort_by_key(|it| it.1);
     Prefixes::new(&owned)
-}
-
-/// Returns whether a range is one out of which nodes get theirs, where nothing says what it is for:
-/// more than half of those that Kilo counts have an address in it.
-fn is_pool(range: Cidr, model: &Model) -> bool {
-    let counted = || model.own.nodes.iter().filter(|it| it.segment.is_some());
-    let inside = counted().filter(|node| {
-        let internal = node.kilo.internal_address();
-        let tunnel = node.announced.map(|it| it.address);
-        let mut addresses = internal.into_iter().chain(tunnel);
-        node.kilo.pod_cidr.is_some_and(|it| range.contains(it))
-            || addresses.any(|it| range.holds(it))
-    });
-    counted().count() < 2 * inside.count()
 }
 
 fn connected(model: &Model) -> Prefixes<usize> {

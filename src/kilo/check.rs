@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use super::node::{InternalIp, KiloNode, annotation};
 use super::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
-use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::mesh::{EndpointSource, Entry, Networks, Range};
 use crate::name::NodeName;
 use crate::net::{Cidr, Interface, family};
@@ -11,40 +11,50 @@ use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::{Endpoint, EndpointError, Host, KeyError, PublicKey};
 
 /// The annotations that people and the operator write an endpoint into, first to last.
-pub(super) const ENDPOINT_ANNOTATIONS: [&str; 2] =
+pub const ENDPOINT_ANNOTATIONS: [&str; 2] =
     [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
 
 /// A node that can lead a segment.
-pub(super) struct Checked {
-    pub(super) name: NodeName,
-    pub(super) wireguard: IpAddr,
-    pub(super) key: PublicKey,
-    pub(super) endpoint: Option<Endpoint>,
-    pub(super) origin: Option<Origin>,
+#[derive(Debug)]
+pub struct Checked {
+    /// Its name.
+    pub name: NodeName,
+    /// Its address in Kilo's subnet.
+    pub wireguard: IpAddr,
+    /// Its key.
+    pub key: PublicKey,
+    /// Where it can be dialled; none for one behind NAT.
+    pub endpoint: Option<Endpoint>,
+    /// Where that was found.
+    pub origin: Option<Origin>,
 }
 
 /// How many pod CIDRs of a node are looked at; Kubernetes assigns one or two.
 const POD_CIDRS: usize = 8;
 
 /// The pod CIDRs of a node that are used, at most one of a family, and those that are not.
-pub(super) struct PodCidrs {
-    pub(super) used: Vec<Cidr>,
-    pub(super) lost: Vec<(String, RangeReason)>,
+#[derive(Debug)]
+pub struct PodCidrs {
+    /// Those that are used.
+    pub used: Vec<Cidr>,
+    /// Those that are not, as text, and why.
+    pub lost: Vec<(String, RangeReason)>,
 }
 
 /// What each check makes of a node, whether it is asked for or not.
-pub(super) struct NodeChecks {
+#[derive(Debug)]
+pub struct NodeChecks {
     /// Its pod CIDRs.
-    pub(super) pods: Result<PodCidrs, Reason>,
+    pub pods: Result<PodCidrs, Reason>,
     /// Its address in Kilo's subnet.
-    pub(super) wireguard: Result<IpAddr, Reason>,
+    pub wireguard: Result<IpAddr, Reason>,
     key: Result<PublicKey, Reason>,
     endpoint: Result<Option<(Endpoint, Origin)>, Reason>,
 }
 
 impl NodeChecks {
     /// Checks a node under an entry.
-    pub(super) fn of(entry: &Entry, node: &Node) -> Self {
+    pub fn of(entry: &Entry, node: &Node) -> Self {
         Self {
             pods: pod_cidrs(entry, node),
             wireguard: wireguard_ip(entry, node),
@@ -54,14 +64,14 @@ impl NodeChecks {
     }
 
     /// Returns where the node is dialled, if that is anywhere.
-    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
+    pub fn endpoint(&self) -> Option<&Endpoint> {
         let (endpoint, _) = self.endpoint.as_ref().ok()?.as_ref()?;
         Some(endpoint)
     }
 
     /// Returns whether nothing that the node says is nonsense, be it declared or not: it has a pod
     /// CIDR and a key, and neither its `WireGuard` address nor its endpoint is malformed.
-    pub(super) fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let no_pod_cidr = matches!(
             self.pods,
             Err(Reason::NoPodCidr | Reason::PodCidrInvalid { .. })
@@ -72,7 +82,10 @@ impl NodeChecks {
 }
 
 /// Returns what a segment needs of its leader, or the first reason why it cannot lead.
-pub(super) fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Result<Checked, Reason> {
+///
+/// # Errors
+/// The first check that fails.
+pub fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Result<Checked, Reason> {
     checked.pods.as_ref().map_err(Reason::clone)?;
     let wireguard = checked.wireguard.clone()?;
     let key = checked.key.clone()?;
@@ -245,7 +258,7 @@ fn is_declared(entry: &Entry, name: &str) -> bool {
 
 /// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo
 /// does not count it.
-pub(super) fn unready(checked: &NodeChecks, kilo: &KiloNode) -> Reason {
+pub fn unready(checked: &NodeChecks, kilo: &KiloNode) -> Reason {
     match (&checked.pods, &checked.key) {
         (Err(reason), _) | (_, Err(reason)) => reason.clone(),
         _ if kilo.stale => Reason::NotReady(Unready::Stale),
@@ -255,7 +268,7 @@ pub(super) fn unready(checked: &NodeChecks, kilo: &KiloNode) -> Reason {
 
 /// Returns the addresses by which a node itself is reached, at most one of a family: Kilo's, else
 /// what Kubernetes knows.
-pub(super) fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
+pub fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     for address in all_internal_addresses(node, kilo) {
         if addresses.iter().all(|it| family(*it) != family(address)) {
@@ -266,7 +279,7 @@ pub(super) fn internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
 }
 
 /// Returns the addresses that Kubernetes knows beyond one of a family.
-pub(super) fn second_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
+pub fn second_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
     let used = internal_addresses(node, kilo);
     let mut all = all_internal_addresses(node, kilo);
     all.retain(|address| !used.contains(address));
