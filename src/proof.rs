@@ -8,6 +8,7 @@ pub mod peers;
 pub mod model;
 pub mod route;
 pub mod flaw;
+pub mod unapplied;
 pub mod fabric;
 pub mod packet;
 pub mod trace;

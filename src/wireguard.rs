@@ -77,6 +77,9 @@ pub enum EndpointError {
         /// What kind of address it is, with its article.
         what: &'static str,
     },
+    /// The endpoint of Peers whose real one is not known.
+    #[error("{placeholder} is the placeholder for nodes without an endpoint", placeholder = Endpoint::PLACEHOLDER)]
+    Placeholder,
     /// A name that Kilo refuses.
     #[error("`{0}` is neither an IP address nor a lowercase DNS name")]
     Dns(String),
@@ -95,6 +98,11 @@ impl PublicKey {
     pub fn bytes_as_kilo_reads(text: &str) -> Option<[u8; 32]> {
         decoded_as_go_reads(text)?.try_into().ok()
     }
+}
+
+/// Returns the one canonical text of a key. Kilo sorts and compares keys by their texts.
+pub fn text_of_key(key: &[u8; 32]) -> String {
+    STANDARD.encode(key)
 }
 
 /// Returns what Go's decoder makes of padded standard base64: line breaks are skipped, and bits
@@ -253,6 +261,32 @@ fn split_host_port(text: &str) -> Result<(&str, &str), EndpointError> {
 }
 
 impl Endpoint {
+    /// The endpoint of a Peer that nobody can dial and that has to connect first.
+    ///
+    /// A Peer without any endpoint makes Kilo skip every later change of the Peers and nodes that
+    /// come after it (`kilo.md` §2.10). The address is reserved for documentation (RFC 5737) and the
+    /// port is that of the discard service (RFC 863), so packets to it reach no host.
+    pub const PLACEHOLDER: Self = Self {
+        host: Host::Ip(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))),
+        port: NonZeroU16::MIN.saturating_add(8),
+    };
+
+    /// Returns whether it only stands in for an endpoint that is not known.
+    pub fn is_placeholder(&self) -> bool {
+        *self == Self::PLACEHOLDER
+    }
+
+    /// Says why no other cluster can dial it, if that is so.
+    ///
+    /// # Errors
+    /// A host that [`Host::check`] refuses, or the placeholder.
+    pub fn check(&self) -> Result<(), EndpointError> {
+        if self.is_placeholder() {
+            return Err(EndpointError::Placeholder);
+        }
+        self.host.check()
+    }
+
     /// Returns the address, if it is not behind a name.
     pub fn address(&self) -> Option<IpAddr> {
         match self.host {
@@ -273,7 +307,7 @@ impl fmt::Display for Endpoint {
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(&STANDARD.encode(self.0))
+        formatter.write_str(&text_of_key(&self.0))
     }
 }
 

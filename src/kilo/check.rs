@@ -236,7 +236,7 @@ fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, Reason> {
         endpoint,
     } = found;
     endpoint
-        .and_then(|endpoint| endpoint.host.check().map(|()| endpoint))
+        .and_then(|endpoint| endpoint.check().map(|()| endpoint))
         .map_err(EndpointProblem::Endpoint)
         .and_then(|endpoint| match &endpoint.host {
             Host::Dns(name) if !is_declared(entry, name) => Err(EndpointProblem::UndeclaredName),

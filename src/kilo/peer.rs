@@ -26,7 +26,8 @@ pub struct Peer {
     pub cluster: ClusterName,
     /// What is routed to it and accepted from it, in this order.
     pub allowed_ips: Vec<Cidr>,
-    /// Where it is dialled; none where it must call first.
+    /// Where it is dialled: [`Endpoint::PLACEHOLDER`] where it must connect first. Files that an
+    /// earlier version wrote have none there.
     pub endpoint: Option<Endpoint>,
     /// Whether, and how often, it is called unasked.
     pub keepalive: Option<Keepalive>,

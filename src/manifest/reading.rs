@@ -36,6 +36,8 @@ pub struct OldPeer {
     pub key: Option<[u8; 32]>,
     /// Its ranges, as far as they are any.
     pub ranges: Vec<Cidr>,
+    /// Whether it has an endpoint, or the placeholder for one.
+    pub has_endpoint: bool,
     /// Where in the file its name is.
     pub bytes: Range<usize>,
 }
@@ -221,6 +223,9 @@ fn old_peer(reading: &mut Reading, node: &Node, value: &Value, start: usize) {
         source: text(labels.and_then(|it| it.get(SOURCE_LABEL))),
         key: key.and_then(PublicKey::bytes_as_kilo_reads),
         ranges: ranges.filter_map(|it| it.parse().ok()).collect(),
+        has_endpoint: value
+            .pointer("/spec/endpoint")
+            .is_some_and(|it| !it.is_null()),
         bytes: start + bytes.start..start + bytes.end,
     };
     let bad_label = labels.into_iter().flatten().find(|(_, value)| {

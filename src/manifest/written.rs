@@ -41,6 +41,7 @@ pub(super) fn peer(text: &str) -> Result<OldPeer, usize> {
         source: Some(peer.cluster.as_str().to_owned()),
         key: Some(*peer.key.as_bytes()),
         ranges: peer.allowed_ips,
+        has_endpoint: peer.endpoint.is_some(),
         bytes: name,
     })
 }

@@ -13,6 +13,7 @@ use crate::kilo::peer::Peer;
 use crate::name::{BlockName, PeerName};
 use crate::net::{Cidr, Family};
 use crate::roster::Speaker;
+use crate::wireguard::Endpoint;
 
 /// What decides a block, beside what a member leaves out for its own sake: the member, the family
 /// kept, the speakers dropped, the ranges withheld.
@@ -139,12 +140,13 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
 
 fn peer(source: &Member, speaker: &Speaker, allowed_ips: Vec<Cidr>) -> Peer {
     let (mesh, cluster) = (&source.mesh.name, &source.entry.name);
+    let endpoint = speaker.endpoint.clone();
     Peer {
         name: PeerName::new(mesh, cluster, &speaker.leader),
         mesh: mesh.clone(),
         cluster: cluster.clone(),
         allowed_ips,
-        endpoint: speaker.endpoint.clone(),
+        endpoint: Some(endpoint.unwrap_or(Endpoint::PLACEHOLDER)),
         keepalive: source.entry.keepalive,
         key: speaker.key,
     }

@@ -133,7 +133,7 @@ impl<'a> Fabric<'a> {
         let of_peers = specs.filter_map(|it| {
             let site = self.holders(&it.key).first();
             let site = site.map_or(self.sites.len(), |it| it.site);
-            Some((it.endpoint.as_ref()?, site))
+            Some((it.dialled()?, site))
         });
         let of_nodes = self.sites.iter().enumerate().flat_map(|(number, site)| {
             let nodes = site.model.own.nodes.iter();

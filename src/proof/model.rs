@@ -90,7 +90,7 @@ pub enum Dial<'a> {
     /// At whatever the name resolves to; if it does not, no agent does anything at all
     /// (`kilo.md` §2.8).
     Name(&'a Endpoint),
-    /// It has no endpoint, and must call first.
+    /// It has no endpoint, or only the placeholder, and must connect first.
     Unknown,
     /// Its endpoint is itself routed into a tunnel, by this range (`kilo.md` §2.6).
     Loops(usize),
@@ -233,12 +233,12 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns where a far end is dialled, as configured; with a keepalive of its own it may be found
-    /// elsewhere (`kilo.md` §2.9).
+    /// Returns where a far end is dialled, as configured; `None` for a Peer without endpoint or with the
+    /// placeholder. With a keepalive of its own it may be found elsewhere (`kilo.md` §2.9).
     pub fn endpoint(&self, tunnel: Tunnel) -> Option<&Endpoint> {
         match tunnel {
             Tunnel::Segment(segment) => self.own.leader(segment)?.endpoint(),
-            Tunnel::Peer(peer) => self.share(peer)?.translation.endpoint.as_ref(),
+            Tunnel::Peer(peer) => self.share(peer)?.translation.dialled(),
         }
     }
 

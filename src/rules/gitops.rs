@@ -9,7 +9,7 @@ use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::peer::Peer;
-use crate::manifest::{KUSTOMIZATION, Oddity, Unfit};
+use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
 use crate::plan::{Block, Plan};
 use crate::proof::capacity::text;
@@ -27,6 +27,7 @@ rules! {
     UNREADABLE_MANIFEST = "unreadable-manifest" Warning;
     EMPTY_MANIFEST = "empty-manifest" Warning;
     REFUSED_PEER = "refused-peer" Warning;
+    PEER_WITHOUT_ENDPOINT = "peer-without-endpoint" Warning;
     VARIABLE_IN_MANIFEST = "variable-in-manifest" Warning;
     CLASHING_PEERS = "clashing-peers" Warning;
     MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
@@ -227,7 +228,8 @@ fn of_file(file: &OldFile, mismatches: &[Mismatch]) -> Vec<Finding> {
             // What cannot be read was hardly written by us, which goes without saying.
             let oddities = reading.oddities.iter();
             let told = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
-            told.map(|it| odd(file, &bare(name), it)).collect()
+            let oddities = told.map(|it| odd(file, &bare(name), it));
+            oddities.chain(without_endpoint(file, reading)).collect()
         }
         Content::Kustomization(it)
             if it.is_ours || mismatches.iter().any(|it| it.target == target) =>
@@ -297,6 +299,23 @@ fn odd(file: &OldFile, name: &str, oddity: &Oddity) -> Finding {
             finding.at(file.place(bytes), "").help(ANEW)
         }
     }
+}
+
+/// Returns a finding about the Peers of a file that have no endpoint.
+fn without_endpoint(file: &OldFile, reading: &Reading) -> Option<Finding> {
+    let peers = reading.peers.iter().filter(|it| !it.has_endpoint);
+    let peers: Vec<&OldPeer> = peers.collect();
+    let first = peers.first()?;
+    let (names, have) = match peers.len() {
+        1 => (Quoted(&first.name).to_string(), "has"),
+        _ => (super::listed(peers.iter().map(|it| bare(&it.name))), "have"),
+    };
+    let message = format!(
+        "{names} {have} no endpoint: until it connects, Kilo does not apply changes of other Peers and \
+         of the cluster's own nodes to WireGuard"
+    );
+    let finding = on_path(&PEER_WITHOUT_ENDPOINT, &file.path, message);
+    Some(finding.at(file.place(&first.bytes), "").help(ANEW))
 }
 
 fn clash(clash: Clash) -> Finding {

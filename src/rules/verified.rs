@@ -1,13 +1,17 @@
 //! Words for what a verification finds: promises that do not hold, and what holds without a promise.
 
+use super::gitops::PEER_WITHOUT_ENDPOINT;
+use super::plan::count;
 use super::reach::{OUTSIDE_PEER, UNPROMISED_REACH, failure};
-use super::{Finding, bare, listed};
+use super::{Finding, NAMED, bare, listed};
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::proof::fabric::{At, Fabric, Owner};
+use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::packet::Step;
+use crate::proof::peers::Peer;
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
+use crate::wireguard::Endpoint;
 
 /// Returns what there is to tell: what fails, what leaks, and who is there that nobody knows.
 pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
@@ -16,7 +20,64 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let leaks = verification.leaks.iter().filter_map(|it| leak(fabric, it));
     let outsiders = verification.outsiders.iter();
     let outsiders = outsiders.filter_map(|it| outsider(fabric, *it));
-    failures.chain(leaks).chain(outsiders).collect()
+    let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
+    failures
+        .chain(leaks)
+        .chain(outsiders)
+        .chain(unapplied)
+        .collect()
+}
+
+/// Returns what a cluster's agents do not apply while a Peer without endpoint has not connected.
+fn unapplied(site: &Site) -> Option<Finding> {
+    let unapplied = site.model.unapplied()?;
+    let peers = |peers: &[usize]| -> Vec<&Peer> {
+        let peers = peers.iter().filter_map(|it| site.model.peers.get(*it));
+        peers.collect()
+    };
+    let names = |peers: &[&Peer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
+    let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
+    let nodes = unapplied.segments.iter();
+    let nodes: Vec<String> = nodes
+        .filter_map(|it| Some(bare(&site.model.leader(*it)?.name)))
+        .collect();
+    let mut waiting = Vec::new();
+    if !hidden.is_empty() {
+        let count = count(hidden.len(), "Peer");
+        waiting.push(format!("{count} ({})", names(&hidden)));
+    }
+    if !nodes.is_empty() {
+        let count = count(nodes.len(), "node");
+        waiting.push(format!(
+            "{count} of {} ({})",
+            site.cluster,
+            listed(nodes.into_iter())
+        ));
+    }
+    let what = match waiting.is_empty() {
+        true => "changes of Peers and nodes whose keys sort after its own".to_owned(),
+        false => format!("changes of {}", waiting.join(" and of ")),
+    };
+    let (whose, it) = match mute.len() {
+        1 => (format!("the Peer {} has", names(&mute)), "it"),
+        _ => (format!("the Peers {} have", names(&mute)), "they"),
+    };
+    let connects = if mute.len() == 1 {
+        "connects"
+    } else {
+        "connect"
+    };
+    let message = format!(
+        "{whose} no endpoint: until {it} {connects}, Kilo does not apply {what} to WireGuard"
+    );
+    let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, site.cluster, message);
+    let finding = mute.iter().take(NAMED).fold(finding, |finding, it| {
+        finding.at(it.place().key("spec"), "has no endpoint")
+    });
+    Some(finding.help(format!(
+        "give it the endpoint `{}` and a `persistentKeepalive` above 0, as `clustermesh render` does",
+        Endpoint::PLACEHOLDER
+    )))
 }
 
 fn cluster<'a>(fabric: &Fabric<'a>, site: usize) -> Option<&'a ClusterName> {

@@ -173,6 +173,8 @@ enum Why {
     Mapped,
     /// Principle 8: an endpoint that no other cluster can dial is none.
     Undialable,
+    /// Principle 8: a Peer without endpoint stops Kilo, so a roaming node gets a placeholder.
+    Placeholder,
     /// Principle 8: Kilo routes one family, so each target gets its own.
     FamilyOfTarget,
     /// Section 5: declared internal addresses are given in both forms.

@@ -17,7 +17,8 @@ use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
 pub struct Translation {
     /// What is routed to it and accepted from it, in the order of the spec.
     pub allowed_ips: Vec<AllowedIp>,
-    /// Where it is dialled: the name where there are both, and an address that was given as a name.
+    /// The endpoint that Kilo writes: the name where there are both, and an address that was given as
+    /// a name. [`Translation::dialled`] tells whether it leads anywhere.
     pub endpoint: Option<Endpoint>,
     /// Seconds; to the agent only a sign that the Peer may be found elsewhere (`kilo.md` §2.9).
     pub keepalive: Option<NonZeroU64>,
@@ -89,6 +90,11 @@ impl Translation {
         let stored = crd::stored(spec).map_err(Fault::NotStored)?;
         let spec = decode(&stored).map_err(Fault::Undecodable)?;
         Self::of(&spec).map_err(Fault::Ignored)
+    }
+
+    /// Returns where it is dialled; `None` without an endpoint, or with the placeholder for one.
+    pub fn dialled(&self) -> Option<&Endpoint> {
+        self.endpoint.as_ref().filter(|it| !it.is_placeholder())
     }
 
     /// Returns whether the agent configures it (`Peer.Ready`); an endpoint is not asked for.

@@ -159,7 +159,7 @@ impl Bundle {
             return;
         };
         let kept = share.kept().map(|it| it.allowed);
-        self.add(kept, share.translation.endpoint.as_ref());
+        self.add(kept, share.translation.dialled());
         if share.translation.preshared_key.is_some() {
             self.bytes += "PresharedKey = \n".len() + KEY_BYTES;
         }

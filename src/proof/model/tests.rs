@@ -288,19 +288,20 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
         host H 203.0.113.0/24
         home I 192.168.0.0/16 192.168.0.50:1
         mute J 10.9.0.0/16
+        none N 10.10.0.0/16,192.0.2.1/32 192.0.2.1:9
     ";
     with(TWO, lines, |model| {
-        let dials: Vec<String> = (0..4)
+        let dials: Vec<String> = (0..5)
             .map(|peer| match model.dial(0, Tunnel::Peer(peer)) {
                 Dial::Loops(slot) => format!("loops {}", model.tunnels.get(slot).unwrap().0),
                 other => format!("{other:?}"),
             })
             .collect();
         let names: Vec<&str> = model.peers.iter().map(|it| &*it.applied.name).collect();
-        assert_eq!(names, ["far", "home", "host", "mute"]);
+        assert_eq!(names, ["far", "home", "host", "mute", "none"]);
         assert_eq!(dials[0], "loops 203.0.113.0/24");
         assert!(dials[1].starts_with("Address"), "{}", dials[1]);
-        assert_eq!(dials[2..], ["Unknown", "Unknown"]);
+        assert_eq!(dials[2..], ["Unknown", "Unknown", "Unknown"]);
         assert!(matches!(
             model.dial(0, Tunnel::Segment(1)),
             Dial::Address(_)
@@ -431,4 +432,59 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
         .into_iter()
         .map(|(range, key)| (range, STANDARD.encode(key)))
         .collect()
+}
+
+/// Names what no agent applies, and because of whom.
+fn unapplied(nodes: &str, lines: &str) -> Option<String> {
+    with(nodes, lines, |model| {
+        let unapplied = model.unapplied()?;
+        let named = |tunnels: Vec<Tunnel>| {
+            let claim = |tunnel| Claim {
+                tunnel,
+                index: 0,
+                is_certain: true,
+            };
+            let names: Vec<String> = tunnels
+                .into_iter()
+                .map(|it| called(model, claim(it)))
+                .collect();
+            names.join(" ")
+        };
+        let peers = |peers: &[usize]| named(peers.iter().copied().map(Tunnel::Peer).collect());
+        let segments = unapplied.segments.iter().copied().map(Tunnel::Segment);
+        Some(format!(
+            "{}: {}; {}",
+            peers(&unapplied.because_of),
+            peers(&unapplied.peers),
+            named(segments.collect())
+        ))
+    })
+}
+
+#[test]
+fn a_peer_without_endpoint_hides_what_comes_after_it_by_the_text_of_keys() {
+    // As bytes 2 < 80 < 200 < 250, as texts `+vr6…` < `AgIC…` < `UFBQ…` < `yMjI…`.
+    let nodes = TWO.replace("b pod", &format!("b key={} pod", key(2)));
+    let nodes = nodes.replace("a pod", &format!("a key={} pod", key(251)));
+    let with_mute = |mute: &str| {
+        format!("high 200 10.1.0.0/24 1.1.1.1:1\nlow 250 10.2.0.0/24 2.2.2.2:1\n{mute}")
+    };
+    let told = |mute: &str| unapplied(&nodes, &with_mute(mute));
+    assert_eq!(told("mute 80 10.3.0.0/24").as_deref(), Some("mute: high; "));
+    assert_eq!(
+        told("mute 1 10.3.0.0/24").as_deref(),
+        Some("mute: high; node:b")
+    );
+    assert_eq!(
+        told("mute 80 10.3.0.0/24\nmuter 1 10.4.0.0/24").as_deref(),
+        Some("muter mute: high; node:b")
+    );
+    assert_eq!(told("none 1 10.3.0.0/24 192.0.2.1:9"), None);
+    // What is no Peer to Kilo is in no configuration.
+    assert_eq!(told("bare 1 -"), None);
+    // A node has no tunnel to itself.
+    assert_eq!(
+        unapplied(ONE, &with_mute("mute 1 10.3.0.0/24")).as_deref(),
+        Some("mute: high; ")
+    );
 }

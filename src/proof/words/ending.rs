@@ -205,10 +205,19 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> To
 
 fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Told {
     let side = |at: At, peer: usize, other: At| {
-        let endpoint = fabric.site(at.site)?.model.endpoint(Tunnel::Peer(peer));
+        let site = fabric.site(at.site)?;
         let name = peer_of(fabric, at.site, peer);
-        Some(match endpoint {
-            None => format!("the Peer {name} has no endpoint"),
+        Some(match site.model.endpoint(Tunnel::Peer(peer)) {
+            None => match site
+                .model
+                .share(peer)
+                .and_then(|it| it.translation.endpoint.as_ref())
+            {
+                Some(placeholder) => format!(
+                    "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
+                ),
+                None => format!("the Peer {name} has no endpoint"),
+            },
             Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
         })
     };

@@ -1,6 +1,8 @@
 //! `verify`: what holds, and what is said where it does not.
 
 use super::*;
+use base64::Engine as _;
+
 use crate::support::{clustermesh, project};
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
@@ -160,4 +162,108 @@ fn says_the_same_in_every_format() {
         assert!(text.contains("no-route"), "{format}: {text}");
         assert!(text.contains("prod--east.yaml"), "{format}: {text}");
     }
+}
+
+/// A manifest of a client, with more lines of its spec.
+fn client(name: &str, key: u8, more: &str) -> String {
+    let key = base64::engine::general_purpose::STANDARD.encode([key; 32]);
+    format!(
+        "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\n\
+         spec:\n  allowedIPs: [10.77.0.{}/32]\n  publicKey: {key}\n{more}",
+        name.len()
+    )
+}
+
+const PLACEHOLDER: &str = "  endpoint: { dnsOrIP: { ip: 192.0.2.1 }, port: 9 }\n";
+
+#[test]
+fn warns_of_a_peer_without_endpoint_and_names_what_waits_for_it() {
+    let folder = Folder::rendered();
+    let rendered =
+        folder.read(WEST_OF_EAST) + "---\n" + &folder.read("rendered/west/prod--north.yaml");
+    let about = |more: &str| {
+        folder.write(
+            "peers.yaml",
+            format!("{rendered}{}", client("laptop", 1, more)),
+        );
+        let (code, text) = verified(
+            &folder,
+            &["--peers", "west=peers.yaml", "--output", "concise"],
+        );
+        assert_eq!(code, 0, "{text}");
+        let told = text
+            .lines()
+            .filter(|it| it.contains("[peer-without-endpoint]"));
+        told.map(|it| it.split_once("] ").unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    insta::assert_snapshot!(about("").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, Kilo does not apply changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2) to WireGuard");
+    insta::assert_snapshot!(about("  persistentKeepalive: 25\n").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, Kilo does not apply changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2) to WireGuard");
+    assert_eq!(
+        about(&format!("{PLACEHOLDER}  persistentKeepalive: 25\n")),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_node_without_endpoint_is_reached_when_it_connects_and_stops_nobody() {
+    let folder = Folder::mesh();
+    let keepalive = "- name: east\n      persistentKeepalive: 25";
+    folder.edit("mesh.yaml", "- name: east", keepalive);
+    let behind_nat = |number: u8| {
+        let mut node = node(1, number);
+        let annotations = node["annotations"].as_object_mut().unwrap();
+        annotations.retain(|key, _| !key.ends_with("-endpoint"));
+        annotations.insert("kilo.squat.ai/persistent-keepalive".into(), json!("25"));
+        node["addresses"] = json!([]);
+        node
+    };
+    folder.keep("east", &[behind_nat(1), behind_nat(2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let east = folder.read(WEST_OF_EAST);
+    assert_eq!(east.matches("ip: \"192.0.2.1\"\n    port: 9\n").count(), 2);
+    let (code, text) = verified(&folder, &["--strict"]);
+    assert!(text.contains("24 of 24 promised"), "{text}");
+    assert_eq!(code, 0, "{text}");
+    let trace = folder.run(&["trace", "west/n1", "east/n1"]);
+    assert_eq!(trace.code, 0);
+    assert!(!trace.stdout.contains("192.0.2.1"), "{}", trace.stdout);
+    assert!(trace.stdout.contains("east/n1 dials"), "{}", trace.stdout);
+    // Without its own keepalives the node never connects.
+    let mut quiet = behind_nat(1);
+    let annotations = quiet["annotations"].as_object_mut().unwrap();
+    annotations.remove("kilo.squat.ai/persistent-keepalive");
+    folder.keep("east", &[quiet, behind_nat(2)]);
+    let trace = folder.run(&["trace", "west/n1", "east/n1"]);
+    insta::assert_snapshot!(trace.stdout, @r#"
+    from a pod on west/n1 to a pod on east/n1
+
+    there: 10.3.1.2 to 10.1.1.2
+      1. west/n1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1
+         at rendered/west/prod--east.yaml:12:5
+
+    error[no-initiator]: west/n1 cannot dial east/n1 (192.0.2.1:9 of the Peer prod--east--n1 is the placeholder for nodes without an endpoint), which can, but sends nothing unasked: it has no annotation `kilo.squat.ai/persistent-keepalive`
+      --> rendered/west/prod--east.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     ^^^^^^^^ one side
+       |
+      ::: rendered/east/prod--west.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     -------- the other side
+       |
+       = help: give one of them an endpoint that the other can dial, or annotate east/n1 with `kilo.squat.ai/persistent-keepalive: "25"` where it can dial
+    "#);
+}
+
+#[test]
+fn tells_of_a_rendered_tree_without_endpoints() {
+    let folder = Folder::rendered();
+    let text = folder.read(WEST_OF_EAST);
+    let start = text.find("  endpoint:").unwrap();
+    let end = start + text[start..].find("  publicKey").unwrap();
+    folder.write(WEST_OF_EAST, format!("{}{}", &text[..start], &text[end..]));
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, Kilo does not apply changes of other Peers and of the cluster's own nodes to WireGuard");
 }
