@@ -54,9 +54,10 @@ fn unapplied(site: &Site) -> Option<Finding> {
             listed(nodes.into_iter())
         ));
     }
-    let what = match waiting.is_empty() {
-        true => "changes of Peers and nodes whose keys sort after its own".to_owned(),
-        false => format!("changes of {}", waiting.join(" and of ")),
+    let what = if waiting.is_empty() {
+        "changes of Peers and nodes whose keys sort after its own".to_owned()
+    } else {
+        format!("changes of {}", waiting.join(" and of "))
     };
     let (whose, it) = match mute.len() {
         1 => (format!("the Peer {} has", names(&mute)), "it"),

@@ -1,8 +1,6 @@
 //! `verify`: what holds, and what is said where it does not.
 
 use super::*;
-use base64::Engine as _;
-
 use crate::support::{clustermesh, project};
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
@@ -166,7 +164,7 @@ fn says_the_same_in_every_format() {
 
 /// A manifest of a client, with more lines of its spec.
 fn client(name: &str, key: u8, more: &str) -> String {
-    let key = base64::engine::general_purpose::STANDARD.encode([key; 32]);
+    let key = STANDARD.encode([key; 32]);
     format!(
         "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\n\
          spec:\n  allowedIPs: [10.77.0.{}/32]\n  publicKey: {key}\n{more}",
