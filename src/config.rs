@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Diagnostic, Quoted, Severity, escaped};
+use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
 use crate::document::{Form, Source};
 use crate::mesh::{self, Range};
 use crate::name::ClusterName;
@@ -49,7 +49,7 @@ pub struct Config {
     /// Which findings are not to be told.
     pub ignore: Vec<Ignore>,
     /// What there is to tell although the file can be used.
-    pub warnings: Vec<Diagnostic>,
+    pub warnings: Vec<Finding>,
 }
 
 /// How a cluster's API server is reached.
@@ -226,18 +226,18 @@ enum Kind {
 ///
 /// # Errors
 /// Everything that is wrong with its structure.
-pub fn read(source: &Source) -> Result<Config, Vec<Diagnostic>> {
+pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
     let documents = source.documents.iter().enumerate();
     let mut documents = documents.filter(|(_, document)| !document.is_null());
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![
-            Diagnostic::error("no-document", "the config is empty").at(place, ""),
+            Finding::new(&mistake::NO_DOCUMENT, "the config is empty").at(place, ""),
         ]);
     };
     let place = Place::document(&source.name, index);
     let written = Form::<Written>::new().read(document, &place);
-    let others: Vec<Diagnostic> = documents
+    let others: Vec<Finding> = documents
         .map(|(index, _)| second_document(Place::document(&source.name, index)))
         .collect();
     let read = written.and_then(|written| written.config(&place));
@@ -254,7 +254,7 @@ pub fn schema() -> Schema {
 }
 
 impl Written {
-    fn config(self, place: &Place) -> Result<Config, Vec<Diagnostic>> {
+    fn config(self, place: &Place) -> Result<Config, Vec<Finding>> {
         let (mut clusters, mut accepted) = (BTreeMap::new(), BTreeMap::new());
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         for (name, written) in self.clusters.unwrap_or_default() {
@@ -312,13 +312,13 @@ impl Written {
 
 impl WrittenCluster {
     /// Returns what the cluster takes, if that is said, and tells what is wrong with it.
-    fn accepted(&self, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Vec<Range>> {
+    fn accepted(&self, place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
         let place = place.key("acceptedNetworks");
         mesh::accepted(self.accepted_networks.as_ref()?, &place, told)
     }
 
     /// Returns how the cluster is reached; nothing where the entry is about something else.
-    fn access(self, place: &Place) -> Result<Option<Access>, Diagnostic> {
+    fn access(self, place: &Place) -> Result<Option<Access>, Finding> {
         match self {
             Self {
                 kubeconfig: None,
@@ -335,8 +335,8 @@ impl WrittenCluster {
             Self {
                 in_cluster: Some(true),
                 ..
-            } => Err(Diagnostic::error(
-                "contradicting-fields",
+            } => Err(Finding::new(
+                &mistake::CONTRADICTING_FIELDS,
                 "`inCluster: true` needs neither `kubeconfig` nor `context`",
             )
             .at(place.key("inCluster"), "")
@@ -354,7 +354,7 @@ impl WrittenCluster {
 }
 
 impl WrittenLimits {
-    fn limits(self, place: &Place) -> Result<Limits, Vec<Diagnostic>> {
+    fn limits(self, place: &Place) -> Result<Limits, Vec<Finding>> {
         let default = Limits::default();
         let capacity = self.capacity.map(|it| it.capacity(&place.key("capacity")));
         let capacity = capacity.transpose()?.unwrap_or_default();
@@ -418,17 +418,17 @@ fn in_cluster_alone() -> Value {
     })
 }
 
-fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Diagnostic> {
+fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {
     name.parse().map_err(|error| {
         let error = escaped(&format!("{error}"), 200);
         let message = format!("{} is no cluster name: {error}", Quoted(name));
-        Diagnostic::error("invalid-name", message).at(place, "")
+        Finding::new(&mistake::INVALID_NAME, message).at(place, "")
     })
 }
 
-fn second_document(place: Place) -> Diagnostic {
-    Diagnostic::error(
-        "second-document",
+fn second_document(place: Place) -> Finding {
+    Finding::new(
+        &mistake::SECOND_DOCUMENT,
         "a config is one document, this is another",
     )
     .at(place, "")

@@ -1,22 +1,40 @@
-//! Diagnostics: answers about an input, with their places, for people and programs.
+//! Diagnostics: findings about an input, with their places, for people and programs.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use crate::name::ClusterName;
 use crate::place::Place;
 
-/// Something to tell about an input.
+#[macro_use]
+mod rule;
+mod escape;
+pub mod mistake;
+mod page;
+
+pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
+pub use page::{Block, Page, SECTIONS, Section};
+pub use rule::{Rule, Subject};
+
+/// A case of a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Diagnostic {
-    /// The rule's name: kebab-case, never reused.
-    pub code: &'static str,
-    /// How much it matters.
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How much this case matters: what the rule says, unless a person says otherwise.
     pub severity: Severity,
-    /// What is wrong, with the offending values. Values are quoted with [`Quoted`] or are known to
-    /// be harmless, so that it can be printed as it is.
+    /// Whether nobody can say otherwise, for without it there is nothing to go on with.
+    pub is_final: bool,
+    /// The cluster that it concerns.
+    pub cluster: Option<String>,
+    /// The node that it concerns, as it calls itself.
+    pub node: Option<String>,
+    /// Findings of one rule and group are told together.
+    pub group: String,
+    /// What is the matter, with the offending values, harmless to print.
     pub message: String,
     /// Where, the most important place first.
     pub labels: Vec<Label>,
-    /// What to do, where the message does not say it.
+    /// What to do.
     pub help: Option<String>,
 }
 
@@ -40,46 +58,68 @@ pub enum Severity {
     Error,
 }
 
-/// A foreign text between backticks, with whatever could steer a terminal or mislead a reader
-/// escaped, and cut where it gets long.
-pub struct Quoted<'a>(pub &'a str);
-
-/// How many characters of a foreign text are shown.
-const SHOWN: usize = 120;
-
-impl Diagnostic {
-    /// Returns an error.
-    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, code, message)
-    }
-
-    /// Returns a warning.
-    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, code, message)
-    }
-
-    /// Returns a notice.
-    pub fn notice(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Notice, code, message)
-    }
-
-    fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+impl Finding {
+    /// Returns a finding, as grave as its rule.
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
         Self {
-            code,
-            severity,
+            rule,
+            severity: rule.severity,
+            is_final: rule.is_final(),
+            cluster: None,
+            node: None,
+            group: String::new(),
             message: message.into(),
             labels: Vec::new(),
             help: None,
         }
     }
 
-    /// Adds a place, with a few words for what is there.
+    /// Returns a finding about a cluster, as a file or a folder names it: the name may be invalid.
+    pub(crate) fn on_named(rule: &'static Rule, cluster: &str, message: String) -> Self {
+        match cluster.parse() {
+            Ok(cluster) => Self::on_cluster(rule, &cluster, message),
+            Err(_) => Self::new(rule, format!("{}: {message}", Quoted(cluster))),
+        }
+    }
+
+    /// Returns a finding about a cluster.
+    pub(crate) fn on_cluster(
+        rule: &'static Rule,
+        cluster: &ClusterName,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(rule, message).about(cluster)
+    }
+
+    /// Returns a finding about a node of a cluster.
+    pub(crate) fn on_node(
+        rule: &'static Rule,
+        cluster: &ClusterName,
+        node: &str,
+        message: String,
+    ) -> Self {
+        Self {
+            node: Some(node.to_owned()),
+            ..Self::on_cluster(rule, cluster, message)
+        }
+    }
+
+    /// Sets the cluster that it concerns.
     #[must_use]
-    pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
-        self.labels.push(Label {
-            place,
-            text: text.into(),
-        });
+    pub(crate) fn about(self, cluster: &ClusterName) -> Self {
+        Self {
+            cluster: Some(cluster.to_string()),
+            group: cluster.to_string(),
+            ..self
+        }
+    }
+
+    /// Adds a place, if there is one, with a few words for what is there.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<Option<Place>>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let label = place.into().map(|place| Label { place, text });
+        self.labels.extend(label);
         self
     }
 
@@ -88,6 +128,15 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Returns whom it concerns, such as `east/worker-1`, harmless to print.
+    pub fn subject(&self) -> Option<String> {
+        let cluster = self.cluster.as_ref()?;
+        Some(match &self.node {
+            Some(node) => format!("{cluster}/{}", bare(node)),
+            None => cluster.clone(),
+        })
     }
 }
 
@@ -98,112 +147,5 @@ impl fmt::Display for Severity {
             Self::Warning => "warning",
             Self::Error => "error",
         })
-    }
-}
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "`{}`", escaped(self.0, SHOWN))
-    }
-}
-
-/// Returns `text` fit for a terminal and for the log of a CI job: control characters, line breaks,
-/// bidirectional controls and other invisible ones as `\u{…}`, and at most `limit` characters.
-pub fn escaped(text: &str, limit: usize) -> String {
-    let mut shown = String::with_capacity(text.len().min(limit));
-    for (count, character) in text.chars().enumerate() {
-        if count == limit {
-            shown.push('…');
-            break;
-        }
-        match character {
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
-            _ if is_deceptive(character) || (character == '[' && is_command(&shown)) => {
-                shown.extend(character.escape_unicode());
-            }
-            _ => shown.push(character),
-        }
-    }
-    shown
-}
-
-/// Returns JSON in which nothing is hidden from whoever reads it raw, and nothing steers a terminal
-/// or the runner of a CI job; whoever parses it gets the same values.
-pub fn plain_json(json: String) -> String {
-    // Line breaks are the JSON's own: within texts they are escaped already. And what else is
-    // looked for stands in texts only.
-    let is_hidden = |it: char| it != '\n' && is_deceptive(it);
-    if !json.contains(is_hidden) && !json.contains("##") {
-        return json;
-    }
-    let mut plain = String::with_capacity(json.len());
-    for character in json.chars() {
-        if !(is_hidden(character) || character == '[' && is_command(&plain)) {
-            plain.push(character);
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ = write!(plain, "\\u{unit:04x}");
-        }
-    }
-    plain
-}
-
-/// Returns whether a bracket here would make a command of the text: runners of CI jobs obey
-/// `##[…]` and `##vso[…]` anywhere in a line of a log.
-pub fn is_command(before: &str) -> bool {
-    let name = |character: char| character.is_ascii_alphanumeric();
-    before.trim_end_matches(name).ends_with("##")
-}
-
-/// Returns whether a character steers a terminal, or hides or reorders what is around it.
-pub fn is_deceptive(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_foreign_steers_the_terminal() {
-        let text = "a\u{1b}[31mb\u{202e}c\u{9b}d\ne";
-        assert_eq!(
-            Quoted(text).to_string(),
-            "`a\\u{1b}[31mb\\u{202e}c\\u{9b}d\\ne`"
-        );
-    }
-
-    #[test]
-    fn nothing_foreign_commands_a_runner() {
-        for (text, shown) in [
-            ("##[add-mask]x", "##\\u{5b}add-mask]x"),
-            ("a ###vso[task]", "a ###vso\\u{5b}task]"),
-            ("#[a] ## [b] c[0]", "#[a] ## [b] c[0]"),
-        ] {
-            assert_eq!(escaped(text, 100), shown);
-        }
-    }
-
-    #[test]
-    fn json_stays_what_it_is_without_showing_it() {
-        let texts = ["a\u{202e}b\u{e0041}\u{1b}\u{7f}\u{9b}", "##[a]", "# [b]"];
-        let json = plain_json(serde_json::to_string_pretty(&texts).unwrap());
-        assert_eq!(
-            json,
-            "[\n  \"a\\u202eb\\udb40\\udc41\\u001b\\u007f\\u009b\",\n  \"##\\u005ba]\",\n  \"# [b]\"\n]"
-        );
-        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), texts);
-    }
-
-    #[test]
-    fn long_texts_are_cut() {
-        assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), 123);
     }
 }

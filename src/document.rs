@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Finding;
 use crate::place::{Part, Place};
 
 mod form;
@@ -46,7 +46,7 @@ pub struct Broken {
     /// The file, without documents.
     pub source: Source,
     /// What is wrong with it.
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<Finding>,
 }
 
 impl Source {
@@ -147,7 +147,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Returns diagnostics as text, each label with its position and what stands there.
-    pub(crate) fn told(source: &Source, diagnostics: &[Diagnostic]) -> String {
+    pub(crate) fn told(source: &Source, diagnostics: &[Finding]) -> String {
         let mut text = String::new();
         for diagnostic in diagnostics {
             let spans: Vec<_> = diagnostic
@@ -160,15 +160,16 @@ pub(crate) mod tests {
         text
     }
 
-    fn tell(out: &mut String, text: &str, diagnostic: &Diagnostic, spans: &[Range<usize>]) {
-        let Diagnostic {
-            code,
+    fn tell(out: &mut String, text: &str, diagnostic: &Finding, spans: &[Range<usize>]) {
+        let Finding {
+            rule,
             severity,
             message,
             labels,
             help,
+            ..
         } = diagnostic;
-        writeln!(out, "{severity}[{code}]: {message}").unwrap();
+        writeln!(out, "{severity}[{}]: {message}", rule.name).unwrap();
         assert_eq!(labels.len(), spans.len());
         for (label, span) in labels.iter().zip(spans) {
             let Position { line, column } = position(text, span.start);
@@ -320,7 +321,7 @@ pub(crate) mod tests {
             let found = Source::parse("f.yaml", text).unwrap_err();
             let found = found.problems;
             assert_eq!(found.len(), 1);
-            assert!(matches!(found[0].code, "too-large" | "endless-alias"));
+            assert!(matches!(found[0].rule.name, "too-large" | "endless-alias"));
         }
         assert!(Source::parse("f.yaml", "[".repeat(64) + &"]".repeat(64)).is_ok());
         assert!(Source::parse("f.yaml", " ".repeat((8 << 20) + 1)).is_err());

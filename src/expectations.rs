@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::Schema;
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, Source};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -72,13 +72,13 @@ pub enum Class {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
+pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
     let documents = source.documents.iter().enumerate();
     let mut documents = documents.filter(|(_, document)| !document.is_null());
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![
-            Diagnostic::error("no-document", "there are no expectations in it").at(place, ""),
+            Finding::new(&mistake::NO_DOCUMENT, "there are no expectations in it").at(place, ""),
         ]);
     };
     let place = Place::document(&source.name, index);
@@ -95,7 +95,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
     problems.extend(documents.map(|(index, _)| {
         let message = "expectations are one document, this is another";
         let place = Place::document(&source.name, index);
-        Diagnostic::error("second-document", message).at(place, "")
+        Finding::new(&mistake::SECOND_DOCUMENT, message).at(place, "")
     }));
     if problems.is_empty() {
         Ok(expectations)
@@ -110,7 +110,7 @@ pub fn schema() -> Schema {
 }
 
 /// Tells of names that more than one has: nobody could say which of them failed.
-fn repeated(expectations: &[Expectation]) -> Vec<Diagnostic> {
+fn repeated(expectations: &[Expectation]) -> Vec<Finding> {
     let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
     let mut problems = Vec::new();
     for expectation in expectations {
@@ -123,7 +123,7 @@ fn repeated(expectations: &[Expectation]) -> Vec<Diagnostic> {
         };
         let message = format!("two expectations are called {}", Quoted(name));
         problems.push(
-            Diagnostic::error("duplicate-expectation", message)
+            Finding::new(&mistake::DUPLICATE_EXPECTATION, message)
                 .at(expectation.place.key("name"), "again here")
                 .at(before.key("name"), "first here"),
         );

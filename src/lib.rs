@@ -11,6 +11,7 @@ pub mod wireguard;
 pub mod granularity;
 pub mod selector;
 pub mod place;
+#[macro_use]
 pub mod diagnostic;
 pub mod schema;
 pub mod document;

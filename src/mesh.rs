@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Finding, Severity};
 use crate::document::Source;
 use crate::granularity::Granularity;
 use crate::name::{BlockName, ClusterName, MeshName};
@@ -60,7 +60,7 @@ pub struct Reading {
     /// What all of them call their clusters.
     pub named: BTreeSet<String>,
     /// What there is to tell, each file in order, then what is wrong between meshes.
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<Finding>,
 }
 
 /// A `ClusterMesh` that is right in itself.

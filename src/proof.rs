@@ -1,6 +1,7 @@
 //! The proof: what a cluster's Kilo really does with the Peers that it gets, told from the manifests
 //! alone. It knows nothing of the plan, whose mistakes it is to find.
 
+pub mod rule;
 pub mod applied;
 pub mod prefixes;
 pub mod own;

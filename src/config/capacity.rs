@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Finding, Severity, mistake};
 use crate::place::Place;
 
 /// From where on something is too much, and what a Peer costs.
@@ -123,7 +123,7 @@ macro_rules! quantities {
 
         impl WrittenCapacity {
             /// Reads what stands at `place`.
-            pub(super) fn capacity(self, place: &Place) -> Result<Capacity, Vec<Diagnostic>> {
+            pub(super) fn capacity(self, place: &Place) -> Result<Capacity, Vec<Finding>> {
                 let (mut capacity, mut problems) = (Capacity::default(), Vec::new());
                 capacity.costs = self.costs.map(WrittenCosts::costs).unwrap_or_default();
                 $(
@@ -282,7 +282,7 @@ fn as_float(number: u64) -> f64 {
 
 impl WrittenSteps {
     /// Returns these steps, and of the usual ones what stays in order with them.
-    fn over(self, usual: Steps, place: &Place) -> Result<Steps, Diagnostic> {
+    fn over(self, usual: Steps, place: &Place) -> Result<Steps, Finding> {
         let said = [
             ("notice", self.notice),
             ("warning", self.warning),
@@ -297,7 +297,7 @@ impl WrittenSteps {
                 && more < less
             {
                 let message = format!("`{high}` is {more}, which is less than `{low}` with {less}");
-                let diagnostic = Diagnostic::error("descending-limits", message);
+                let diagnostic = Finding::new(&mistake::DESCENDING_LIMITS, message);
                 let diagnostic = diagnostic.at(place.key(high), "");
                 return Err(diagnostic.at(place.key(low), "more than that"));
             }
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    fn over(said: Steps) -> Result<Steps, Diagnostic> {
+    fn over(said: Steps) -> Result<Steps, Finding> {
         let written = WrittenSteps {
             notice: said.notice,
             warning: said.warning,

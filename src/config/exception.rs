@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Date, cluster_name};
-use crate::diagnostic::{Diagnostic, Quoted, Severity};
+use crate::diagnostic::{Finding, Quoted, Severity, mistake};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
@@ -125,9 +125,9 @@ impl fmt::Display for Level {
 }
 
 impl WrittenLevel {
-    pub(super) fn read(self, rule: String, place: Place) -> Result<RuleLevel, Vec<Diagnostic>> {
+    pub(super) fn read(self, rule: String, place: Place) -> Result<RuleLevel, Vec<Finding>> {
         let until = date(self.until.as_deref(), &place);
-        let mut problems: Vec<Diagnostic> = until.as_ref().err().cloned().into_iter().collect();
+        let mut problems: Vec<Finding> = until.as_ref().err().cloned().into_iter().collect();
         if self.level == Level::Off && self.reason.is_none() {
             problems.push(no_reason(&rule, &place));
         }
@@ -145,7 +145,7 @@ impl WrittenLevel {
 }
 
 impl WrittenIgnore {
-    pub(super) fn read(self, place: Place) -> Result<Ignore, Vec<Diagnostic>> {
+    pub(super) fn read(self, place: Place) -> Result<Ignore, Vec<Finding>> {
         let cluster = self.cluster.as_deref();
         let cluster = cluster.map(|name| cluster_name(name, place.key("cluster")));
         match (cluster.transpose(), date(self.until.as_deref(), &place)) {
@@ -162,11 +162,11 @@ impl WrittenIgnore {
     }
 }
 
-fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Diagnostic> {
+fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
     let parsed = text.map(str::parse).transpose();
     parsed.map_err(|error: super::DateError| {
         let message = format!("{} is no date: {error}", Quoted(text.unwrap_or_default()));
-        Diagnostic::error("invalid-date", message).at(place.key("until"), "")
+        Finding::new(&mistake::INVALID_DATE, message).at(place.key("until"), "")
     })
 }
 
@@ -181,9 +181,9 @@ fn off_for_a_reason() -> Value {
     })
 }
 
-fn no_reason(rule: &str, place: &Place) -> Diagnostic {
+fn no_reason(rule: &str, place: &Place) -> Finding {
     let message = format!("{} is `off` without a `reason`", Quoted(rule));
-    Diagnostic::error("missing-field", message)
+    Finding::new(&mistake::MISSING_FIELD, message)
         .at(place.key("level"), "")
         .help("say why: `reason: \"…\"`")
 }

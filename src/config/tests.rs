@@ -63,7 +63,7 @@ fn an_empty_file_is_no_config() {
     let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
     let told = read(&empty).unwrap_err();
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0].code, "no-document");
+    assert_eq!(told[0].rule.name, "no-document");
 }
 
 /// What is told about fields of a config.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
-use crate::diagnostic::{Diagnostic, escaped};
+use crate::diagnostic::{Finding, escaped, mistake};
 use crate::place::Place;
 
 use super::tree::Node;
@@ -32,7 +32,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
     ///
     /// # Errors
     /// Everything that is wrong with its structure, in the order of the text.
-    pub fn read(&self, node: &Node, place: &Place) -> Result<T, Vec<Diagnostic>> {
+    pub fn read(&self, node: &Node, place: &Place) -> Result<T, Vec<Finding>> {
         match self.salvage(node, place) {
             (Some(value), problems) if problems.is_empty() => Ok(value),
             (_, problems) => Err(problems),
@@ -43,14 +43,14 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
     ///
     /// Where something is, the value is only good for finding more: broken fields are missing in
     /// it, and missing texts are empty.
-    pub fn salvage(&self, node: &Node, place: &Place) -> (Option<T>, Vec<Diagnostic>) {
+    pub fn salvage(&self, node: &Node, place: &Place) -> (Option<T>, Vec<Finding>) {
         let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
         let read = value.map(serde_json::from_value).transpose();
         let value = read.unwrap_or_else(|error| {
             // Only what a schema cannot say gets here, or what was left of something broken.
             if problems.is_empty() {
                 let message = escaped(&error.to_string(), 240);
-                problems.push(Diagnostic::error("wrong-type", message).at(place.clone(), ""));
+                problems.push(Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), ""));
             }
             None
         });

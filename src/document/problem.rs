@@ -1,39 +1,42 @@
 //! Problems of structure, in words.
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::place::Place;
 
 use super::nearest::nearest;
 use super::plain::Meaning;
 use super::tree::{Node, Scalar, Value};
 
-pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Diagnostic {
+pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
     let help = match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if known.is_empty() => "no field is known here".to_owned(),
         None => format!("known here: {}", listed(known)),
     };
-    Diagnostic::error("unknown-field", format!("unknown field {}", Quoted(name)))
-        .at(place, "")
-        .help(help)
+    Finding::new(
+        &mistake::UNKNOWN_FIELD,
+        format!("unknown field {}", Quoted(name)),
+    )
+    .at(place, "")
+    .help(help)
 }
 
-pub(super) fn missing_field(name: &str, around: &Place) -> Diagnostic {
+pub(super) fn missing_field(name: &str, around: &Place) -> Finding {
     let message = match around.pointer.steps().last() {
         None => format!("`{name}` is missing"),
         Some(_) => format!("`{name}` is missing in {}", subject(around)),
     };
-    Diagnostic::error("missing-field", message).at(around.key(name), "")
+    Finding::new(&mistake::MISSING_FIELD, message).at(around.key(name), "")
 }
 
-pub(super) fn empty_field(name: &str, place: Place) -> Diagnostic {
+pub(super) fn empty_field(name: &str, place: Place) -> Finding {
     let message = format!("`{name}` must not be empty");
-    Diagnostic::error("missing-field", message).at(place, "")
+    Finding::new(&mistake::MISSING_FIELD, message).at(place, "")
 }
 
-pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Diagnostic {
+pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Finding {
     let message = format!("{} must be {expected}, not {}", subject(place), found(node));
-    let diagnostic = Diagnostic::error("wrong-type", message).at(place.clone(), "");
+    let diagnostic = Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), "");
     match &node.value {
         Value::Scalar(scalar)
             if !scalar.plain && expected != "a list" && expected != "a mapping" =>
@@ -47,7 +50,7 @@ pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Diagnost
     }
 }
 
-pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Diagnostic {
+pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Finding {
     let message = match scalar.meaning() {
         Meaning::Null => format!("{} must be text, not nothing", subject(place)),
         meaning => format!(
@@ -57,52 +60,52 @@ pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Diagnostic {
             word(meaning),
         ),
     };
-    Diagnostic::error("wrong-type", message)
+    Finding::new(&mistake::WRONG_TYPE, message)
         .at(place.clone(), "")
         .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
 }
 
-pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Diagnostic {
+pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Finding {
     let message = format!(
         "a key must be text, but YAML takes {} for {}",
         Quoted(&scalar.text),
         word(scalar.meaning()),
     );
-    Diagnostic::error("wrong-type", message)
+    Finding::new(&mistake::WRONG_TYPE, message)
         .at(place, "")
         .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
 }
 
-pub(super) fn not_decimal(text: &str, place: &Place) -> Diagnostic {
+pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
     let message = format!(
         "{} must be an integer in decimal digits, not {}",
         subject(place),
         Quoted(text)
     );
-    Diagnostic::error("wrong-type", message).at(place.clone(), "")
+    Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), "")
 }
 
-pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Diagnostic {
+pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
     let help = match nearest(text, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("known here: {}", listed(known)),
     };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
-    Diagnostic::error("unknown-value", message)
+    Finding::new(&mistake::UNKNOWN_VALUE, message)
         .at(place.clone(), "")
         .help(help)
 }
 
-pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Diagnostic {
+pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Finding {
     let message = format!(
         "{} must be from {least} to {most}, not {}",
         subject(place),
         Quoted(text)
     );
-    Diagnostic::error("out-of-bounds", message).at(place.clone(), "")
+    Finding::new(&mistake::OUT_OF_BOUNDS, message).at(place.clone(), "")
 }
 
-pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Diagnostic {
+pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {
     let wanted = if fewest == most {
         format!("exactly {fewest}")
     } else if length < fewest {
@@ -116,15 +119,15 @@ pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) ->
         "items"
     };
     let message = format!("{} needs {wanted} {items}, not {length}", subject(place));
-    Diagnostic::error("wrong-length", message).at(place.clone(), "")
+    Finding::new(&mistake::WRONG_LENGTH, message).at(place.clone(), "")
 }
 
-pub(super) fn too_short(fewest: u64, place: &Place) -> Diagnostic {
+pub(super) fn too_short(fewest: u64, place: &Place) -> Finding {
     let message = match fewest {
         1 => format!("{} must not be empty", subject(place)),
         _ => format!("{} needs at least {fewest} characters", subject(place)),
     };
-    Diagnostic::error("wrong-length", message).at(place.clone(), "")
+    Finding::new(&mistake::WRONG_LENGTH, message).at(place.clone(), "")
 }
 
 /// Returns what a place is called in a sentence.

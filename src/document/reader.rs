@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::diagnostic::{Finding, Quoted, Rule, escaped, mistake};
 use crate::place::Place;
 
 use super::position::boundary;
@@ -29,11 +29,11 @@ const WEIGHT_LIMIT: usize = 250_000;
 const HEAVY: usize = 64;
 
 /// Returns the trees of all documents.
-pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Diagnostic>> {
+pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Finding>> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
         let message = format!("{} bytes are too long, at most 8 MiB are read", text.len());
-        return Err(vec![reader.error("too-large", message, 0..0)]);
+        return Err(vec![reader.error(&mistake::TOO_LARGE, message, 0..0)]);
     }
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -60,7 +60,7 @@ struct Reader<'a> {
     open: Vec<Open>,
     anchors: BTreeMap<usize, Anchored>,
     weight: usize,
-    errors: Vec<Diagnostic>,
+    errors: Vec<Finding>,
 }
 
 /// What an alias stands for, and what it costs to put it there.
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, event: Event, span: &Span) -> Result<(), Diagnostic> {
+    fn take(&mut self, event: Event, span: &Span) -> Result<(), Finding> {
         let bytes = span.byte_range().unwrap_or_default();
         match event {
             Event::DocumentStart(..) => self.begin(bytes),
@@ -132,11 +132,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin(&mut self, bytes: Range<usize>) -> Result<(), Diagnostic> {
+    fn begin(&mut self, bytes: Range<usize>) -> Result<(), Finding> {
         self.anchors.clear();
         if self.documents.len() == DOCUMENT_LIMIT {
             let message = format!("more than {DOCUMENT_LIMIT} documents in one file");
-            return Err(self.error("too-large", message, bytes));
+            return Err(self.error(&mistake::TOO_LARGE, message, bytes));
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         plain: bool,
         anchor: usize,
         bytes: Range<usize>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Finding> {
         let size = Size {
             weight: 1 + text.len() / HEAVY,
             height: 0,
@@ -160,11 +160,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), Diagnostic> {
+    fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), Finding> {
         // An anchor is known from its end on; before that the alias would contain itself.
         let Some(Anchored { value, size }) = self.anchors.get(&anchor).cloned() else {
             let message = "an alias inside the value that it stands for";
-            return Err(self.error("endless-alias", message, bytes));
+            return Err(self.error(&mistake::ENDLESS_ALIAS, message, bytes));
         };
         self.spend(size, &bytes)?;
         let node = Node {
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn open(&mut self, anchor: usize, bytes: Range<usize>, parts: Parts) -> Result<(), Diagnostic> {
+    fn open(&mut self, anchor: usize, bytes: Range<usize>, parts: Parts) -> Result<(), Finding> {
         let size = Size {
             weight: 1,
             height: 1,
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let message = "a key must be a text that is written out";
                 self.errors
-                    .push(self.error("complex-key", message, bytes.clone()));
+                    .push(self.error(&mistake::COMPLEX_KEY, message, bytes.clone()));
                 // Some key has to be there for the value that follows.
                 Scalar {
                     text: Arc::from(format!("complex key at byte {}", bytes.start)),
@@ -277,15 +277,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a value in, if there is room for it.
-    fn spend(&mut self, size: Size, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+    fn spend(&mut self, size: Size, bytes: &Range<usize>) -> Result<(), Finding> {
         self.weight = self.weight.saturating_add(size.weight);
         if WEIGHT_LIMIT < self.weight {
             let message = format!("more than {WEIGHT_LIMIT} values, aliases expanded");
-            return Err(self.error("too-large", message, bytes.clone()));
+            return Err(self.error(&mistake::TOO_LARGE, message, bytes.clone()));
         }
         if DEPTH_LIMIT < self.open.len() + size.height {
             let message = format!("values nested more than {DEPTH_LIMIT} deep, aliases expanded");
-            return Err(self.error("too-large", message, bytes.clone()));
+            return Err(self.error(&mistake::TOO_LARGE, message, bytes.clone()));
         }
         Ok(())
     }
@@ -302,25 +302,25 @@ impl<'a> Reader<'a> {
             .or(span.byte_range())
             .unwrap_or_default();
         let message = format!("the tag {} is not supported here", Quoted(&tag.original()));
-        let mut error = self.error("unsupported-tag", message, bytes);
+        let mut error = self.error(&mistake::UNSUPPORTED_TAG, message, bytes);
         error = error.help("remove the tag; quotes make a text");
         self.errors.push(error);
     }
 
-    fn merge_key(&self, bytes: Range<usize>) -> Diagnostic {
+    fn merge_key(&self, bytes: Range<usize>) -> Finding {
         let message = "merge keys (`<<`) are not supported";
-        let error = self.error("merge-key", message, bytes);
+        let error = self.error(&mistake::MERGE_KEY, message, bytes);
         error.help("write the fields out, or use an alias for each value")
     }
 
-    fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> Diagnostic {
+    fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> Finding {
         let message = format!("the key {} is there twice", Quoted(text));
-        Diagnostic::error("duplicate-field", message)
+        Finding::new(&mistake::DUPLICATE_FIELD, message)
             .at(self.place().bytes(&bytes), "again here")
             .at(self.place().bytes(&first), "first here")
     }
 
-    fn broken(&self, text: &str, error: &ScanError) -> Diagnostic {
+    fn broken(&self, text: &str, error: &ScanError) -> Finding {
         let offset = error.marker().byte_offset().unwrap_or(text.len());
         let start = boundary(text, offset);
         let width = text
@@ -329,16 +329,16 @@ impl<'a> Reader<'a> {
             .filter(|character| !character.is_control())
             .map_or(0, char::len_utf8);
         let message = format!("not YAML: {}", escaped(&error.info(), 240));
-        self.error("syntax-error", message, start..start + width)
+        self.error(&mistake::SYNTAX_ERROR, message, start..start + width)
     }
 
     fn error(
         &self,
-        code: &'static str,
+        rule: &'static Rule,
         message: impl Into<String>,
         bytes: Range<usize>,
-    ) -> Diagnostic {
-        Diagnostic::error(code, message).at(self.place().bytes(&bytes), "")
+    ) -> Finding {
+        Finding::new(rule, message).at(self.place().bytes(&bytes), "")
     }
 
     fn place(&self) -> Place {

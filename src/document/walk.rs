@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value as Json};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Finding;
 use crate::place::Place;
 
 use super::nearest::nearest;
@@ -16,7 +16,7 @@ use super::tree::{Entry, Node, Value};
 ///
 /// With problems the value is what is left without them, to look for more: a broken field is
 /// missing, and a missing text is empty.
-pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> (Option<Json>, Vec<Diagnostic>) {
+pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> (Option<Json>, Vec<Finding>) {
     let mut walk = Walk {
         root: schema,
         problems: Vec::new(),
@@ -27,7 +27,7 @@ pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> (Option<Json>, 
 
 struct Walk<'a> {
     root: &'a Json,
-    problems: Vec<Diagnostic>,
+    problems: Vec<Finding>,
 }
 
 impl<'a> Walk<'a> {
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         self.kept(read)
     }
 
-    fn kept<T>(&mut self, read: Result<T, Diagnostic>) -> Option<T> {
+    fn kept<T>(&mut self, read: Result<T, Finding>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(diagnostic) => {
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Finding> {
     let Value::Scalar(scalar) = &node.value else {
         return Err(problem::wrong_type("text", node, place));
     };
@@ -186,7 +186,7 @@ fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Diagnostic
     Err(problem::unknown_value(&scalar.text, texts, place))
 }
 
-fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Finding> {
     let Value::Scalar(scalar) = &node.value else {
         return Err(problem::wrong_type("text", node, place));
     };
@@ -201,14 +201,14 @@ fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
 
 /// Takes the characters, quoted or not: whatever a reader takes them for, they mean one day. Whether
 /// they do is for the gate to say.
-fn date(node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+fn date(node: &Node, place: &Place) -> Result<Json, Finding> {
     match &node.value {
         Value::Scalar(scalar) if !node.is_null() => Ok(Json::from(&*scalar.text)),
         _ => Err(problem::wrong_type("a date", node, place)),
     }
 }
 
-fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Finding> {
     let wrong_type = || problem::wrong_type("an integer", node, place);
     let Value::Scalar(scalar) = &node.value else {
         return Err(wrong_type());
@@ -228,7 +228,7 @@ fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Di
         .ok_or_else(|| problem::out_of_bounds(&scalar.text, least, most, place))
 }
 
-fn boolean(node: &Node, place: &Place) -> Result<Json, Diagnostic> {
+fn boolean(node: &Node, place: &Place) -> Result<Json, Finding> {
     match &node.value {
         Value::Scalar(scalar) if scalar.plain && &*scalar.text == "true" => Ok(Json::Bool(true)),
         Value::Scalar(scalar) if scalar.plain && &*scalar.text == "false" => Ok(Json::Bool(false)),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Class, Expectation, Expected, Selection};
-use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::diagnostic::{Finding, Quoted, escaped, mistake};
 use crate::mesh::{WrittenSelector, selector};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -156,7 +156,7 @@ struct Side {
 
 impl WrittenExpectation {
     /// Returns the expectation, unless something is wrong with it, which is told.
-    pub(super) fn read(self, place: Place, told: &mut Vec<Diagnostic>) -> Option<Expectation> {
+    pub(super) fn read(self, place: Place, told: &mut Vec<Finding>) -> Option<Expectation> {
         let class = self.class.map(Class::from);
         if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
         {
@@ -191,7 +191,7 @@ impl WrittenExpectation {
 }
 
 impl Side {
-    fn read(self, field: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Selection> {
+    fn read(self, field: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Selection> {
         let place = place.key(field);
         let is_sender_class = field == "from" && self.class.is_some();
         if self.cluster.is_none()
@@ -201,7 +201,7 @@ impl Side {
         {
             let message = format!("`{field}` does not say who is meant");
             told.push(
-                Diagnostic::error("missing-field", message)
+                Finding::new(&mistake::MISSING_FIELD, message)
                     .at(place.clone(), "")
                     .help("give it a `cluster`, a `nodeSelector` or `addresses`"),
             );
@@ -257,20 +257,20 @@ fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-fn cluster(text: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<ClusterName> {
+fn cluster(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<ClusterName> {
     match text.parse() {
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&format!("{error}"), 200);
             let message = format!("{} is no cluster name: {reason}", Quoted(text));
-            told.push(Diagnostic::error("invalid-name", message).at(place.key("cluster"), ""));
+            told.push(Finding::new(&mistake::INVALID_NAME, message).at(place.key("cluster"), ""));
             None
         }
     }
 }
 
 /// Reads a range, of which host bits are dropped, or a single address.
-fn address(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Cidr> {
+fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
     let read = match text.parse::<IpAddr>() {
         Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
         Ok(_) => Err("it is an IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
@@ -285,15 +285,15 @@ fn address(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Cidr>
                 "{} is neither an address nor a range: {reason}",
                 Quoted(text)
             );
-            told.push(Diagnostic::error("invalid-range", message).at(place, ""));
+            told.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
             None
         }
     }
 }
 
-fn behind_no_node(place: &Place) -> Diagnostic {
+fn behind_no_node(place: &Place) -> Finding {
     let message = "services and networks belong to a cluster, and not to any of its nodes";
-    Diagnostic::error("contradicting-fields", message)
+    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
         .at(place.key("to").key("nodeSelector").named(), "")
         .at(place.key("class"), "")
         .help("leave out one of them")

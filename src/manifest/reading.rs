@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::written;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Finding;
 use crate::document::{Node, Source};
 use crate::kilo::peer::{Refusal, admit};
 use crate::name::{is_dns_subdomain, is_label_value};
@@ -190,7 +190,7 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
             let place = problem.and_then(|it| it.labels.first());
             let bytes = place.and_then(|label| broken.source.locate(&label.place));
             let bytes = bytes.unwrap_or(0..0);
-            let message = |it: &Diagnostic| it.message.clone();
+            let message = |it: &Finding| it.message.clone();
             reading.oddities.push(Oddity::Unreadable {
                 bytes: start + bytes.start..start + bytes.end,
                 problem: problem.map(message).unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Accepted networks: what a cluster takes from others, as the mesh or the config says it.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Finding;
 use crate::place::Place;
 
 use super::Range;
@@ -9,7 +9,7 @@ use super::networks::any_range;
 /// Returns the ranges of a list that stands at `place`, or tells what is wrong with it.
 ///
 /// That there is at least one is a matter of structure.
-pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Diagnostic>) -> Option<Vec<Range>> {
+pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
     let ranges: Vec<Option<Range>> = texts
         .iter()
         .enumerate()

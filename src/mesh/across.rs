@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Finding, mistake};
 use crate::name::{BlockName, ClusterName, MeshName};
 
 use super::{Entry, Mesh};
@@ -11,7 +11,7 @@ mod agreement;
 mod sight;
 
 /// Returns all that is wrong between meshes of one run.
-pub(super) fn check(meshes: &[Mesh]) -> Vec<Diagnostic> {
+pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let members = Members::of(meshes);
     let mut told = duplicate_meshes(meshes);
     told.extend(linked_twice(meshes, &members));
@@ -65,7 +65,7 @@ impl<'a> Members<'a> {
 }
 
 /// Peers are not namespaced, so neither are the names of meshes.
-fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Diagnostic> {
+fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
     let mut first: BTreeMap<&MeshName, &Mesh> = BTreeMap::new();
     let mut told = Vec::new();
     for mesh in meshes {
@@ -78,7 +78,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Diagnostic> {
                 let message = format!("two meshes are called `{}`", mesh.name);
                 let help = "Peers know no namespace: their names begin with the mesh's";
                 told.push(
-                    Diagnostic::error("duplicate-mesh", message)
+                    Finding::new(&mistake::DUPLICATE_MESH, message)
                         .at(name_of(mesh), "again here")
                         .at(name_of(earlier), "first here")
                         .help(help),
@@ -90,7 +90,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Diagnostic> {
 }
 
 /// Returns, for each two meshes, one pair of clusters that both of them link.
-fn linked_twice(meshes: &[Mesh], members: &Members) -> Vec<Diagnostic> {
+fn linked_twice(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
     let mut first: BTreeMap<(&ClusterName, &ClusterName), Linked> = BTreeMap::new();
     let mut found: BTreeMap<(usize, usize), Twice> = BTreeMap::new();
     for (index, mesh) in meshes.iter().enumerate() {
@@ -140,7 +140,7 @@ struct Twice<'a> {
 }
 
 impl Twice<'_> {
-    fn told(&self) -> Diagnostic {
+    fn told(&self) -> Finding {
         let (one, other) = self.pair;
         let (again, before) = (&self.later.mesh.name, &self.earlier.mesh.name);
         let more = match self.more {
@@ -149,7 +149,7 @@ impl Twice<'_> {
         };
         let message =
             format!("meshes `{before}` and `{again}` both link `{one}` and `{other}`{more}");
-        Diagnostic::error("linked-twice", message)
+        Finding::new(&mistake::LINKED_TWICE, message)
             .at(self.later.entry.place.key("name"), "again here")
             .at(self.earlier.entry.place.key("name"), "first here")
     }
@@ -181,7 +181,7 @@ fn shared_links<'a>(
 }
 
 /// Returns the clusters whose Peers and files could get the names of another's.
-fn colliding_names(meshes: &[Mesh]) -> Vec<Diagnostic> {
+fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
     let blocks: Vec<(BlockName, &Mesh, &Entry)> = meshes
         .iter()
         .flat_map(|mesh| {
@@ -222,12 +222,12 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
     cuts.filter_map(|cut| name.get(..cut)).chain([name])
 }
 
-fn collision(later: (&BlockName, &Entry), earlier: (&BlockName, &Entry)) -> Diagnostic {
+fn collision(later: (&BlockName, &Entry), earlier: (&BlockName, &Entry)) -> Finding {
     let message = format!(
         "Peers of `{}` and of `{}` could get one name",
         later.0, earlier.0
     );
-    Diagnostic::error("colliding-names", message)
+    Finding::new(&mistake::COLLIDING_NAMES, message)
         .at(later.1.place.key("name"), "")
         .at(earlier.1.place.key("name"), "")
         .help("rename a mesh or a cluster so that none begins with another and `--`")

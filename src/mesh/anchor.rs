@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -39,7 +39,7 @@ pub(super) fn anchors(
     written: Vec<raw::Anchor>,
     declared: &Declared,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Vec<Anchor>> {
     let mut named = BTreeMap::new();
     let anchors: Vec<Option<Anchor>> = written
@@ -69,7 +69,7 @@ fn ranges(
     written: &raw::Anchor,
     declared: &Declared,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Vec<Range>> {
     let Some(texts) = &written.ranges else {
         return Some(Vec::new());
@@ -104,7 +104,7 @@ fn is_shared(cidr: Cidr, declared: &Declared) -> bool {
     ranges.any(|range| range.cidr == cidr)
 }
 
-fn undeclared(range: &Range, declared: &Declared) -> Diagnostic {
+fn undeclared(range: &Range, declared: &Declared) -> Finding {
     let cidr = range.cidr;
     let mut around = declared.ranges.iter();
     let fields = match &declared.networks {
@@ -112,7 +112,7 @@ fn undeclared(range: &Range, declared: &Declared) -> Diagnostic {
         _ => "`allowedNetworks`",
     };
     let message = format!("{cidr} is no range of {fields}");
-    let told = Diagnostic::error("undeclared-anchor-range", message).at(range.place.clone(), "");
+    let told = Finding::new(&mistake::UNDECLARED_ANCHOR_RANGE, message).at(range.place.clone(), "");
     match around.find(|it| it.cidr.contains(cidr)) {
         Some(around) if around.cidr == cidr => told
             .at(around.place.clone(), "declared here")
@@ -129,7 +129,7 @@ fn once(
     named: &mut BTreeMap<Option<Cidr>, Place>,
     ranges: Option<&Vec<Range>>,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> bool {
     let before = told.len();
     let claims: Vec<(Option<Cidr>, Place)> = match ranges {
@@ -147,7 +147,7 @@ fn once(
                 None => "two anchors name no `ranges`".to_owned(),
             };
             told.push(
-                Diagnostic::error("repeated-anchor", message)
+                Finding::new(&mistake::REPEATED_ANCHOR, message)
                     .at(place, "again here")
                     .at(first.clone(), "first here"),
             );
@@ -158,14 +158,14 @@ fn once(
     told.len() == before
 }
 
-fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Diagnostic>) -> Option<u8> {
+fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Finding>) -> Option<u8> {
     let count = count.unwrap_or(1);
     let spread = COUNTS.iter().zip(0..).find(|(it, _)| **it == count);
     if spread.is_none() {
         let below = COUNTS.iter().rfind(|it| **it < count).unwrap_or(&1);
         let message = format!("`count` must be a power of two, not `{count}`");
         told.push(
-            Diagnostic::error("uneven-anchors", message)
+            Finding::new(&mistake::UNEVEN_ANCHORS, message)
                 .at(place.key("count"), "")
                 .help(format!("write `{below}` or `{}`", 2 * below)),
         );
@@ -173,11 +173,7 @@ fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Diagnostic>) -> Opti
     spread.map(|(_, spread)| spread)
 }
 
-fn nodes(
-    names: Option<Vec<String>>,
-    place: &Place,
-    told: &mut Vec<Diagnostic>,
-) -> Option<Vec<Named>> {
+fn nodes(names: Option<Vec<String>>, place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Named>> {
     let before = told.len();
     let mut first: BTreeMap<String, Place> = BTreeMap::new();
     let mut nodes = Vec::new();
@@ -186,7 +182,7 @@ fn nodes(
         if let Some(first) = first.get(&name) {
             let message = format!("node {} is named twice", Quoted(&name));
             told.push(
-                Diagnostic::error("repeated-anchor", message)
+                Finding::new(&mistake::REPEATED_ANCHOR, message)
                     .at(place, "again here")
                     .at(first.clone(), "first here"),
             );

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::name::{ClusterName, is_dns_subdomain, is_label_key};
 use crate::place::Place;
@@ -41,7 +41,7 @@ pub(super) struct Draft {
 }
 
 /// Returns what can be made of an entry, and tells what is wrong with it.
-pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Diagnostic>) -> Draft {
+pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> Draft {
     let parsed = cluster.name.parse();
     let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);
     let declared = networks::declared(&cluster, &place, told);
@@ -102,11 +102,7 @@ impl Draft {
     }
 }
 
-fn topology_label(
-    label: Option<String>,
-    place: &Place,
-    told: &mut Vec<Diagnostic>,
-) -> Option<String> {
+fn topology_label(label: Option<String>, place: &Place, told: &mut Vec<Finding>) -> Option<String> {
     let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
     if is_label_key(&label) {
         return Some(label);
@@ -121,7 +117,7 @@ fn topology_label(
 fn endpoint_from(
     sources: Option<Vec<EndpointSource>>,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Vec<EndpointSource>> {
     let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
     let place = place.key("endpointFrom");
@@ -131,7 +127,7 @@ fn endpoint_from(
         if let Some(first) = first.filter(|first| *first < index) {
             let message = format!("the endpoint source `{source:?}` is there twice");
             told.push(
-                Diagnostic::error("repeated-endpoint-source", message)
+                Finding::new(&mistake::REPEATED_ENDPOINT_SOURCE, message)
                     .at(place.index(index), "again here")
                     .at(place.index(first), "first here"),
             );
@@ -143,7 +139,7 @@ fn endpoint_from(
 fn endpoint_domains(
     domains: Option<Vec<String>>,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Vec<String>> {
     let place = place.key("endpointDomains");
     let before = told.len();
@@ -159,9 +155,9 @@ fn endpoint_domains(
     (told.len() == before).then_some(kept)
 }
 
-fn not_a_domain(text: &str, place: Place) -> Diagnostic {
+fn not_a_domain(text: &str, place: Place) -> Finding {
     let message = format!("{} is not a DNS name in lowercase", Quoted(text));
-    let diagnostic = Diagnostic::error("invalid-domain", message).at(place, "");
+    let diagnostic = Finding::new(&mistake::INVALID_DOMAIN, message).at(place, "");
     let meant = text.trim_start_matches(['*', '.']).to_lowercase();
     if is_dns_subdomain(&meant) {
         return diagnostic.help(format!("write `{meant}`: it means every name under it"));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Diagnostic, Quoted, Severity, escaped};
+use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
 use crate::name::{MeshName, NameError};
 use crate::place::Place;
 
@@ -23,7 +23,7 @@ pub(super) struct Outline {
 }
 
 /// Returns what can be made of a mesh, and tells what is wrong with it.
-pub(super) fn outline(resource: Resource, place: &Place, told: &mut Vec<Diagnostic>) -> Outline {
+pub(super) fn outline(resource: Resource, place: &Place, told: &mut Vec<Finding>) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
     let name = name_or_told("mesh", &resource.metadata.name, name, &name_place, told);
@@ -65,7 +65,7 @@ impl Outline {
 
     /// Returns as much of the mesh as the nodes of its clusters can be held against: the entries in
     /// which nothing is wrong, each cluster once. Without a topology nobody is linked.
-    pub(super) fn salvaged(self, problems: &[Diagnostic]) -> Option<Mesh> {
+    pub(super) fn salvaged(self, problems: &[Finding]) -> Option<Mesh> {
         let is_wrong = |entry: &Entry| {
             let mut places = problems.iter().filter_map(|it| it.labels.first());
             places.any(|label| label.place.pointer.is_within(&entry.place.pointer))
@@ -86,7 +86,7 @@ impl Outline {
 }
 
 /// Returns whether an error was told since there were `before` diagnostics.
-pub(super) fn is_wrong(told: &[Diagnostic], before: usize) -> bool {
+pub(super) fn is_wrong(told: &[Finding], before: usize) -> bool {
     told.iter()
         .skip(before)
         .any(|diagnostic| diagnostic.severity == Severity::Error)
@@ -98,20 +98,20 @@ pub(super) fn name_or_told<T>(
     text: &str,
     parsed: Result<T, NameError>,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<T> {
     match parsed {
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&error.to_string(), 240);
             let message = format!("{} cannot name a {whose}: {reason}", Quoted(text));
-            told.push(Diagnostic::error("invalid-name", message).at(place.clone(), ""));
+            told.push(Finding::new(&mistake::INVALID_NAME, message).at(place.clone(), ""));
             None
         }
     }
 }
 
-fn unique_names(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
+fn unique_names(drafts: &[Draft], told: &mut Vec<Finding>) {
     let mut first: BTreeMap<&str, &Draft> = BTreeMap::new();
     for again in drafts {
         let Some(first) = first.get(&*again.text) else {
@@ -120,14 +120,14 @@ fn unique_names(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
         };
         let message = format!("two clusters are called {}", Quoted(&again.text));
         told.push(
-            Diagnostic::error("duplicate-cluster", message)
+            Finding::new(&mistake::DUPLICATE_CLUSTER, message)
                 .at(again.place.key("name"), "again here")
                 .at(first.place.key("name"), "first here"),
         );
     }
 }
 
-fn one_local(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
+fn one_local(drafts: &[Draft], told: &mut Vec<Finding>) {
     let mut locals = drafts.iter().filter(|draft| draft.local);
     let Some(first) = locals.next() else { return };
     for again in locals {
@@ -137,7 +137,7 @@ fn one_local(drafts: &[Draft], told: &mut Vec<Diagnostic>) {
             Quoted(&again.text)
         );
         told.push(
-            Diagnostic::error("several-local-clusters", message)
+            Finding::new(&mistake::SEVERAL_LOCAL_CLUSTERS, message)
                 .at(again.place.key("local"), "again here")
                 .at(first.place.key("local"), "first here"),
         );

@@ -1,6 +1,6 @@
 //! Networks: the ranges that a cluster declares, in one of the two forms.
 
-use crate::diagnostic::{Diagnostic, Quoted, escaped};
+use crate::diagnostic::{Finding, Quoted, escaped, mistake};
 use crate::net::{CidrError, Interface};
 use crate::place::Place;
 
@@ -19,16 +19,16 @@ pub(super) struct Declared {
 type Ranges = Vec<Option<Range>>;
 
 /// Returns what an entry declares, and tells what is wrong with it.
-pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Diagnostic>) -> Declared {
+pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Finding>) -> Declared {
     told.extend(wrong_form(cluster, place));
-    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Diagnostic>| -> Ranges {
+    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| -> Ranges {
         let place = place.key(field);
         let texts = texts.iter().flatten().enumerate();
         texts
             .map(|(index, text)| range(text, place.index(index), told))
             .collect()
     };
-    let one = |field: &str, text: &Option<String>, told: &mut Vec<Diagnostic>| -> Ranges {
+    let one = |field: &str, text: &Option<String>, told: &mut Vec<Finding>| -> Ranges {
         // The operator's own objects say `serviceCIDR: ""` for none.
         let text = text.iter().filter(|text| !text.is_empty());
         text.map(|text| range(text, place.key(field), told))
@@ -74,7 +74,7 @@ fn typed(
 }
 
 /// Tells when the fields of an entry are not those of exactly one form.
-fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Diagnostic> {
+fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Finding> {
     let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let listed = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let fields = [
@@ -92,7 +92,7 @@ fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Diagnostic> {
             let message = format!("{name} declares no networks");
             let help = "give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`";
             Some(
-                Diagnostic::error("missing-networks", message)
+                Finding::new(&mistake::MISSING_NETWORKS, message)
                     .at(place.clone(), "")
                     .help(help),
             )
@@ -103,28 +103,28 @@ fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Diagnostic> {
             let first = missing.first()?;
             let what = missing.join("` and no `");
             let message = format!("{name} declares its networks, but no `{what}`");
-            Some(Diagnostic::error("missing-networks", message).at(place.key(first), ""))
+            Some(Finding::new(&mistake::MISSING_NETWORKS, message).at(place.key(first), ""))
         }
     }
 }
 
-fn mixed(name: &Quoted, field: &str, place: &Place) -> Diagnostic {
+fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
     let message = format!("{name} has both `{field}` and `allowedNetworks`");
-    Diagnostic::error("mixed-networks", message)
+    Finding::new(&mistake::MIXED_NETWORKS, message)
         .at(place.key("allowedNetworks").named(), "")
         .at(place.key(field).named(), "")
         .help("`allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`")
 }
 
 /// Returns a range that a cluster can call its own.
-fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> {
+fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
     let interface = interface(text, &place, told)?;
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
         let family = cidr.family();
         let message = format!("{} is every {family} address there is", Quoted(text));
         told.push(
-            Diagnostic::error("default-route", message)
+            Finding::new(&mistake::DEFAULT_ROUTE, message)
                 .at(place, "")
                 .help("write the ranges that the cluster itself uses"),
         );
@@ -134,29 +134,29 @@ fn range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> 
 }
 
 /// Returns a range of any addresses, be it all that there are.
-pub(super) fn any_range(text: &str, place: Place, told: &mut Vec<Diagnostic>) -> Option<Range> {
+pub(super) fn any_range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
     let interface = interface(text, &place, told)?;
     Some(masked(text, interface, place, told))
 }
 
-fn interface(text: &str, place: &Place, told: &mut Vec<Diagnostic>) -> Option<Interface> {
+fn interface(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Interface> {
     let parsed = text.parse();
     parsed
         .map_err(|error: CidrError| {
             let reason = escaped(&format!("not a range: {error}"), 240);
-            told.push(Diagnostic::error("invalid-range", reason).at(place.clone(), ""));
+            told.push(Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), ""));
         })
         .ok()
 }
 
 /// Drops host bits, and tells that.
-fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Diagnostic>) -> Range {
+fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding>) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {
         let message = format!("{} has host bits set and is read as {cidr}", Quoted(text));
         let help = format!("write `{cidr}`");
         told.push(
-            Diagnostic::warning("host-bits", message)
+            Finding::new(&mistake::HOST_BITS, message)
                 .at(place.clone(), "")
                 .help(help),
         );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::net::{self, Cidr};
 
 use super::Range;
@@ -24,7 +24,7 @@ struct Claim<'a> {
 }
 
 /// Returns all pairs of a mesh's ranges that share addresses, those of one cluster included.
-pub(super) fn within(drafts: &[Draft]) -> Vec<Diagnostic> {
+pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
     let mut seen: BTreeMap<Cidr, usize> = BTreeMap::new();
     let mut claims = Vec::new();
     for whose in drafts {
@@ -43,7 +43,7 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn told(later: &Claim, earlier: &Claim) -> Diagnostic {
+fn told(later: &Claim, earlier: &Claim) -> Finding {
     let (own, other) = (later.range.cidr, earlier.range.cidr);
     let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
     let same_cluster = later.whose.place == earlier.whose.place;
@@ -52,7 +52,7 @@ fn told(later: &Claim, earlier: &Claim) -> Diagnostic {
     } else {
         format!("{own} of {whose} overlaps {other} of {others}")
     };
-    let told = Diagnostic::error("overlapping-ranges", message)
+    let told = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), format!("of {whose}"))
         .at(earlier.range.place.clone(), format!("of {others}"));
     match default_subnet(own, other) {

@@ -1,6 +1,6 @@
 //! The reading: which documents are meshes, and which are passed over.
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, Node, Source, Value, nearest};
 use crate::place::Place;
 
@@ -65,7 +65,8 @@ impl Reader {
                 }
             }
             Some(items) if !items.is_null() => {
-                let told = Diagnostic::error("wrong-type", "`items` must be a list").at(place, "");
+                let told =
+                    Finding::new(&mistake::WRONG_TYPE, "`items` must be a list").at(place, "");
                 self.reading.diagnostics.push(told);
             }
             _ => {}
@@ -95,37 +96,40 @@ impl Reader {
 
 /// Returns whether a mistake may be nothing but the shadow of mistakes in the structure: it is about
 /// what one of them is about, or about something missing beside it.
-fn follows(diagnostic: &Diagnostic, problems: &[Diagnostic]) -> bool {
+fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     let Some(first) = diagnostic.labels.first() else {
         return false;
     };
     let own = first.place.pointer.clone();
-    let own = match diagnostic.code {
-        "missing-networks" => own.parent(),
-        "invalid-name" if diagnostic.message.starts_with("`` ") => own.parent(),
-        _ => own,
+    let is_unnamed =
+        diagnostic.rule == &mistake::INVALID_NAME && diagnostic.message.starts_with("`` ");
+    let own = if diagnostic.rule == &mistake::MISSING_NETWORKS || is_unnamed {
+        own.parent()
+    } else {
+        own
     };
     let places = problems.iter().filter_map(|it| it.labels.first());
     let mut pointers = places.map(|label| &label.place.pointer);
     pointers.any(|pointer| {
         pointer.is_within(&own)
             || own.is_within(pointer)
-            || diagnostic.code == "unlinked-cluster" && pointer.steps().any(|it| it == "topology")
+            || diagnostic.rule == &mistake::UNLINKED_CLUSTER
+                && pointer.steps().any(|it| it == "topology")
     })
 }
 
 /// Tells that a document was not read, as an error where it was probably meant to be a mesh.
-fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Diagnostic {
+fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Finding {
     let group = node.get("apiVersion").and_then(Node::text);
     let ours = group.is_some_and(|group| group.starts_with(GROUP));
     match kind {
         None if ours => {
-            Diagnostic::error("missing-field", "`kind` is missing").at(place.key("kind"), "")
+            Finding::new(&mistake::MISSING_FIELD, "`kind` is missing").at(place.key("kind"), "")
         }
         None => notice("skipped a document without a kind", place.clone()),
         Some(kind) if is_near_miss(kind, ours) => {
             let message = format!("`kind` cannot be {}", Quoted(kind));
-            Diagnostic::error("unknown-value", message)
+            Finding::new(&mistake::UNKNOWN_VALUE, message)
                 .at(place.key("kind"), "")
                 .help("did you mean `ClusterMesh`?")
         }
@@ -141,8 +145,8 @@ fn is_near_miss(kind: &str, ours: bool) -> bool {
     kind.eq_ignore_ascii_case("ClusterMesh") || ours && nearest(kind, ["ClusterMesh"]).is_some()
 }
 
-fn notice(message: &str, place: Place) -> Diagnostic {
-    Diagnostic::notice("skipped-document", message)
+fn notice(message: &str, place: Place) -> Finding {
+    Finding::new(&mistake::SKIPPED_DOCUMENT, message)
         .at(place, "")
         .help("only documents of kind `ClusterMesh` are read")
 }

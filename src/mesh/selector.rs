@@ -1,6 +1,6 @@
 //! Selectors: which nodes an entry means, checked as Kubernetes does.
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::name::{is_label_key, is_label_value};
 use crate::place::Place;
 use crate::selector::{Requirement, Selector, Test};
@@ -11,7 +11,7 @@ use super::raw;
 pub(crate) fn selector(
     written: Option<raw::Selector>,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Selector> {
     let Some(written) = written else {
         return Some(Selector::default());
@@ -39,9 +39,9 @@ pub(crate) fn selector(
 }
 
 /// Tells that a text is not a label key.
-pub(super) fn not_a_label_key(text: &str, place: Place) -> Diagnostic {
+pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
     let message = format!("{} is not the key of a label", Quoted(text));
-    Diagnostic::error("invalid-label", message)
+    Finding::new(&mistake::INVALID_LABEL, message)
         .at(place, "")
         .help("a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`")
 }
@@ -49,7 +49,7 @@ pub(super) fn not_a_label_key(text: &str, place: Place) -> Diagnostic {
 fn requirement(
     expression: raw::Requirement,
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Requirement {
     let raw::Requirement {
         key,
@@ -65,7 +65,7 @@ fn requirement(
     if compares == values.is_empty() {
         let needs = if compares { "needs" } else { "takes no" };
         let message = format!("the operator `{operator:?}` {needs} `values`");
-        told.push(Diagnostic::error("invalid-selector", message).at(place.key("values"), ""));
+        told.push(Finding::new(&mistake::INVALID_SELECTOR, message).at(place.key("values"), ""));
     }
     let test = match operator {
         raw::Operator::In => Test::In(values),
@@ -76,17 +76,17 @@ fn requirement(
     Requirement { key, test }
 }
 
-fn check_key(key: &str, place: Place, told: &mut Vec<Diagnostic>) {
+fn check_key(key: &str, place: Place, told: &mut Vec<Finding>) {
     if !is_label_key(key) {
         told.push(not_a_label_key(key, place));
     }
 }
 
-fn check_value(value: &str, place: Place, told: &mut Vec<Diagnostic>) {
+fn check_value(value: &str, place: Place, told: &mut Vec<Finding>) {
     if !is_label_value(value) {
         let message = format!("{} is not the value of a label", Quoted(value));
         told.push(
-            Diagnostic::error("invalid-label", message)
+            Finding::new(&mistake::INVALID_LABEL, message)
                 .at(place, "")
                 .help("a value has at most 63 letters, digits and inner `-`, `_` and `.`"),
         );

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Diagnostic, Quoted};
+use crate::diagnostic::{Finding, Quoted, Rule, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -17,7 +17,7 @@ pub(super) fn topology(
     written: &raw::Topology,
     drafts: &[Draft],
     place: &Place,
-    told: &mut Vec<Diagnostic>,
+    told: &mut Vec<Finding>,
 ) -> Option<Topology> {
     let mode = written.mode.unwrap_or_default();
     let before = told.len();
@@ -52,13 +52,13 @@ fn mismatch(
     there: bool,
     (mode, wanted): (Mode, Mode),
     place: &Place,
-) -> Option<Diagnostic> {
+) -> Option<Finding> {
     let message = match (there, mode == wanted) {
         (true, false) => format!("`{field}` has no meaning with `mode: {mode:?}`"),
         (false, true) => format!("`mode: {mode:?}` needs `{field}`"),
         _ => return None,
     };
-    let diagnostic = Diagnostic::error("topology-mismatch", message);
+    let diagnostic = Finding::new(&mistake::TOPOLOGY_MISMATCH, message);
     Some(if there {
         diagnostic
             .at(place.key(field).named(), "")
@@ -71,7 +71,7 @@ fn mismatch(
 /// The clusters that a topology may name.
 struct Members<'a> {
     known: BTreeMap<&'a str, &'a Draft>,
-    told: &'a mut Vec<Diagnostic>,
+    told: &'a mut Vec<Finding>,
 }
 
 /// Links with the places where they were first written.
@@ -94,7 +94,7 @@ impl Members<'_> {
             if let Some(first) = hubs.get(&hub) {
                 let message = format!("`{hub}` is named as a hub twice");
                 self.told
-                    .push(repeated("duplicate-hub", &message, &place, first));
+                    .push(repeated(&mistake::DUPLICATE_HUB, &message, &place, first));
             } else {
                 hubs.insert(hub, place);
             }
@@ -114,7 +114,7 @@ impl Members<'_> {
             if one == other {
                 let message = format!("`{one}` is linked to itself");
                 self.told
-                    .push(Diagnostic::error("self-link", message).at(place, ""));
+                    .push(Finding::new(&mistake::SELF_LINK, message).at(place, ""));
                 continue;
             }
             let pair = if one < other {
@@ -125,7 +125,7 @@ impl Members<'_> {
             if let Some(first) = links.get(&pair) {
                 let message = format!("`{}` and `{}` are linked twice", pair.0, pair.1);
                 self.told
-                    .push(repeated("duplicate-link", &message, &place, first));
+                    .push(repeated(&mistake::DUPLICATE_LINK, &message, &place, first));
             } else {
                 links.insert(pair, place);
             }
@@ -138,7 +138,7 @@ impl Members<'_> {
             return draft.name.clone();
         }
         let message = format!("no cluster of this mesh is called {}", Quoted(text));
-        let diagnostic = Diagnostic::error("unknown-cluster", message).at(place.clone(), "");
+        let diagnostic = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place.clone(), "");
         let names = self.known.keys().copied();
         self.told.push(match nearest(text, names) {
             Some(meant) => diagnostic.help(format!("did you mean {}?", Quoted(meant))),
@@ -149,7 +149,7 @@ impl Members<'_> {
 }
 
 /// Tells which clusters no link names: they would get no Peers at all.
-fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Diagnostic> {
+fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Finding> {
     let linked: BTreeSet<&ClusterName> = links
         .0
         .keys()
@@ -164,15 +164,15 @@ fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Diagnostic> {
     lonely
         .map(|draft| {
             let message = format!("no link names `{}`, which would see nobody", draft.text);
-            Diagnostic::error("unlinked-cluster", message)
+            Finding::new(&mistake::UNLINKED_CLUSTER, message)
                 .at(draft.place.key("name"), "")
                 .at(place.key("links").named(), "not among these")
         })
         .collect()
 }
 
-fn repeated(code: &'static str, message: &str, again: &Place, first: &Place) -> Diagnostic {
-    Diagnostic::warning(code, message)
+fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) -> Finding {
+    Finding::new(rule, message)
         .at(again.clone(), "again here")
         .at(first.clone(), "first here")
 }

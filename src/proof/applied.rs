@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Finding;
 use crate::document::{Broken, Source};
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::Fault;
@@ -70,7 +70,7 @@ pub struct Spot {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum What {
     /// A text that is neither YAML nor JSON, or is too large.
-    Broken(Vec<Diagnostic>),
+    Broken(Vec<Finding>),
     /// An object of another kind.
     Kind {
         /// As it says; empty if it doesn't.

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::fabric::{At, Fabric, Owner, Site};
 use super::packet::{Ending, Goal, Packet, Session, Way};
 use super::prefixes::Span;
+use super::rule;
 use crate::diagnostic::Quoted;
 use crate::net::Cidr;
 
@@ -166,7 +167,7 @@ impl Trace {
     /// Returns the name of how it ends, as `explain` knows it.
     pub fn verdict(&self) -> &'static str {
         if self.return_fails() {
-            "return-fails"
+            rule::RETURN_FAILS.name
         } else {
             self.there.ending.name()
         }

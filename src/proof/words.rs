@@ -7,12 +7,13 @@ use super::fabric::{At, Fabric, Owner, Site};
 use super::model::{Claim, Tunnel, Upset};
 use super::own::Leader;
 use super::peers::Peer;
+use super::rule;
 use super::trace::Trace;
-use crate::diagnostic::{Label, escaped};
+use crate::diagnostic::{Finding, Severity, escaped};
 use crate::place::Place;
 
 pub use ending::ending;
-pub use step::{premises, step};
+pub use step::{premises, selected, step};
 
 mod ending;
 pub mod expectation;
@@ -22,62 +23,35 @@ mod step;
 /// How much of a name is shown, in characters.
 const SHOWN: usize = 120;
 
-/// Something to tell.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Told {
-    /// What is the matter.
-    pub message: String,
-    /// Where, the most important place first.
-    pub labels: Vec<Label>,
-    /// What to do.
-    pub help: Option<String>,
-}
-
-impl Told {
-    fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            ..Self::default()
-        }
-    }
-
-    fn at(mut self, place: Option<Place>, text: &str) -> Self {
-        let text = text.to_owned();
-        self.labels.extend(place.map(|place| Label { place, text }));
-        self
-    }
-
-    fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// Returns the place that is responsible, if it is written anywhere.
-    pub fn place(&self) -> Option<&Place> {
-        self.labels.first().map(|label| &label.place)
-    }
-}
+/// What becomes of a packet for which there is no finding.
+pub const DELIVERED: &str = "delivered, there and back";
 
 /// Returns what a node is called, such as `east/worker-1`, harmless to print.
 pub fn called(fabric: &Fabric, at: At) -> String {
     escaped(&fabric.name(at), SHOWN)
 }
 
-/// Returns how a trace ends, there or back.
-pub fn verdict(fabric: &Fabric, trace: &Trace) -> Told {
-    match &trace.back {
-        Some((answer, back)) if trace.return_fails() => {
-            let mut told = ending(fabric, answer, &back.ending);
-            told.message = format!(
+/// Returns how a trace ends, there or back, unless both are delivered.
+pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
+    let mut failure = match &trace.back {
+        Some((answer, back)) => {
+            let ending = ending(fabric, answer, &back.ending)?;
+            let message = format!(
                 "it arrives, but its answer does not ({}): {}",
                 back.ending.name(),
-                told.message
+                ending.message
             );
-            told
+            Finding {
+                labels: ending.labels,
+                help: ending.help,
+                ..Finding::new(&rule::RETURN_FAILS, message)
+            }
         }
-        Some(_) => Told::new("delivered, there and back"),
-        None => ending(fabric, &trace.packet, &trace.there.ending),
-    }
+        None => ending(fabric, &trace.packet, &trace.there.ending)?,
+    };
+    // To a packet it is final what is only a warning to a plan.
+    failure.severity = Severity::Error;
+    Some(failure)
 }
 
 /// Returns what leaves nothing certain on a cluster's nodes.

@@ -16,11 +16,10 @@ mod network;
 mod port;
 
 rules! {
-    "endpoints" about Plan;
+    "endpoints" about Plan with crate::proof::rule::NO_INITIATOR;
     INVALID_ENDPOINT = "invalid-endpoint" Warning "NodeEndpointInvalid";
     NO_ENDPOINT = "missing-endpoint" Warning "NodeNoEndpoint";
     ROAMING_NODE = "roaming-node" Warning;
-    NO_INITIATOR = "no-initiator" Warning;
     NO_ANCHOR = "no-anchor" Warning;
     UNKNOWN_ANCHOR = "unknown-anchor" Warning;
     FEWER_ANCHORS = "fewer-anchors" Warning;

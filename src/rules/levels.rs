@@ -1,9 +1,9 @@
 //! How much is a finding to matter, says the config; and is what it says still meant?
 
 use super::registry::all;
-use super::{Finding, Rule, Subject, find};
+use super::{Rule, Subject, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
-use crate::diagnostic::{Diagnostic, Label, Quoted, escaped};
+use crate::diagnostic::{Finding, Label, Quoted, escaped, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -41,7 +41,7 @@ impl Levels {
     ///
     /// # Errors
     /// Every name that is no rule's, and every rule that nobody can lower.
-    pub fn new(config: &Config) -> Result<Self, Vec<Diagnostic>> {
+    pub fn new(config: &Config) -> Result<Self, Vec<Finding>> {
         let (mut said, mut problems) = (Self::default(), Vec::new());
         for level in &config.rules {
             match meant(&level.rule, level.place.clone().named()) {
@@ -175,13 +175,13 @@ fn is_over(until: Option<Date>, today: Date) -> bool {
 }
 
 /// Returns the rules of a name or code.
-fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Diagnostic> {
+fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     let rules = find(name);
     if !rules.is_empty() {
         return Ok(rules);
     }
     let message = format!("there is no rule {}", Quoted(name));
-    let unknown = Diagnostic::error("unknown-rule", message).at(place, "");
+    let unknown = Finding::new(&mistake::UNKNOWN_RULE, message).at(place, "");
     let all = all();
     let names = all
         .iter()
@@ -193,19 +193,19 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Diagnostic> {
 }
 
 /// Tells of a rule whose level is less than what is final.
-fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Diagnostic> {
+fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Finding> {
     let is_lowered =
         |rule: &&&Rule| rule.is_final() && level.level.severity() < Some(rule.severity);
     let rule = rules.iter().find(is_lowered)?;
     Some(unlowerable(rule, "lowered", level.place.key("level")))
 }
 
-fn unlowerable(rule: &Rule, what: &str, place: Place) -> Diagnostic {
+fn unlowerable(rule: &Rule, what: &str, place: Place) -> Finding {
     let message = format!(
         "`{}` cannot be {what}: where it is found, nothing can be rendered",
         rule.name
     );
-    Diagnostic::error("lowered-error", message).at(place, "")
+    Finding::new(&mistake::LOWERED_ERROR, message).at(place, "")
 }
 
 fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -> Finding {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::endpoints::NO_INITIATOR;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
@@ -13,6 +12,7 @@ use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::plan::{Cut, CutOff, Plan, Ranges};
+use crate::proof::rule::NO_INITIATOR;
 
 mod anchors;
 mod captured;

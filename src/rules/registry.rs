@@ -1,9 +1,11 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, capacity, clusters, endpoints, gitops, identity, kilo, levels, mesh, nodes,
-    ranges, reach, rendered, snapshots,
+    Rule, access, capacity, clusters, endpoints, gitops, identity, kilo, levels, nodes, ranges,
+    rendered, snapshots,
 };
+use crate::diagnostic::mistake;
+use crate::proof::rule;
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub struct Question {
 pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Is what people wrote well formed?",
-        rules: mesh::RULES,
+        rules: mistake::RULES,
     },
     Question {
         title: "Do ranges overlap, or lie outside of what was declared?",
@@ -50,7 +52,7 @@ pub static QUESTIONS: &[Question] = &[
     },
     Question {
         title: "Does it get there, and back?",
-        rules: reach::RULES,
+        rules: rule::RULES,
     },
     Question {
         title: "Does it stay within what Kilo and GitOps can carry?",
@@ -86,12 +88,6 @@ pub fn all() -> Vec<&'static Rule> {
 pub fn find(name: &str) -> Vec<&'static Rule> {
     let is_meant = |rule: &&Rule| rule.name == name || rule.aliases.contains(&name);
     all().into_iter().filter(is_meant).collect()
-}
-
-/// Returns the rule of a name.
-pub(super) fn named(name: &str) -> Option<&'static Rule> {
-    let rules = QUESTIONS.iter().flat_map(|question| question.rules);
-    rules.copied().find(|rule| rule.name == name)
 }
 
 #[cfg(test)]

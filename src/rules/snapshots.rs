@@ -4,6 +4,7 @@ use super::roster::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
+use crate::place::Place;
 use crate::renewal::{Refusal, Shrinkage, Twin};
 use crate::snapshot::listing::Stale;
 
@@ -73,6 +74,14 @@ pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
 pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
     let message = "no mesh names it, so nobody can tell which of its nodes are usable".to_owned();
     let mut finding = Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message);
+    finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
+    finding
+}
+
+/// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
+pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Finding {
+    let message = format!("no mesh names a cluster `{cluster}`");
+    let mut finding = Finding::new(&UNNAMED_CLUSTER, message).at(place, "");
     finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
     finding
 }

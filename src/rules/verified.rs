@@ -2,13 +2,11 @@
 
 use super::gitops::PEER_WITHOUT_ENDPOINT;
 use super::plan::count;
-use super::reach::{OUTSIDE_PEER, UNPROMISED_REACH, failure};
 use super::{Finding, NAMED, bare, listed};
 use crate::name::ClusterName;
-use crate::place::Place;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
-use crate::proof::packet::Step;
 use crate::proof::peers::Peer;
+use crate::proof::rule::{OUTSIDE_PEER, UNPROMISED_REACH};
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
 use crate::wireguard::Endpoint;
@@ -90,7 +88,7 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let trace = &failed.trace;
     let packet = &trace.packet;
     let from = cluster(fabric, packet.from.site)?;
-    let mut finding = failure(trace.verdict(), from, words::verdict(fabric, trace))?;
+    let mut finding = words::verdict(fabric, trace)?.about(from);
     let to = cluster(fabric, packet.to.site())?;
     let pairs = match failed.pairs {
         1 => "1 promised pair fails".to_owned(),
@@ -152,23 +150,16 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
                 "{} of {from} gets to {} of {to}, though no mesh links the two",
                 packet.source, packet.destination
             ),
-            leak.trace.there.steps.iter().find_map(selected),
+            leak.trace
+                .there
+                .steps
+                .iter()
+                .find_map(|step| Some(words::selected(step)?.place)),
             format!("take the Peers of `{to}` away from `{from}`, or link the two in a mesh"),
         ),
     };
-    let mut finding = Finding::on_cluster(&UNPROMISED_REACH, from, message).help(help);
-    if let Some(place) = place {
-        finding = finding.at(place, "by this range");
-    }
-    Some(finding)
-}
-
-/// Returns where a range is written by which a packet was sent.
-fn selected(step: &Step) -> Option<Place> {
-    match step {
-        Step::Selected { place, .. } => place.clone(),
-        _ => None,
-    }
+    let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
+    Some(finding.at(place, "by this range").help(help))
 }
 
 fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Finding> {

@@ -14,7 +14,7 @@ use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::{finding, invalid_snapshot, stray as stray_file};
+use clustermesh::rules::mesh::{invalid_snapshot, stray as stray_file};
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -57,16 +57,16 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
         match input::source(&path, MESH_LIMIT) {
             Ok(source) => sources.push(source),
             Err(Unreadable::Syntax(it)) => {
-                findings.extend(it.problems.iter().map(finding));
+                findings.extend(it.problems);
                 broken.push(it.source);
             }
             Err(unreadable) => return Err(unreadable),
         }
     }
     let reading = mesh::read(&sources);
-    findings.extend(reading.diagnostics.iter().map(finding));
     let is_unparsable = !broken.is_empty();
     let is_whole = !is_unparsable && reading.is_usable();
+    findings.extend(reading.diagnostics);
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
     let meshes = reading.meshes.into_iter().chain(reading.salvaged);

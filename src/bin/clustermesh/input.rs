@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clustermesh::diagnostic::{Diagnostic, escaped};
+use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::mesh::{self, Mesh};
 
@@ -23,7 +23,7 @@ pub(crate) enum Unreadable {
         /// The files, for the excerpts.
         sources: Vec<Source>,
         /// What is wrong.
-        problems: Vec<Diagnostic>,
+        problems: Vec<Finding>,
     },
 }
 

@@ -77,7 +77,7 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         rules::mesh::missing_snapshot(missing, &input::name(&path))
     }));
     let config = &evidence.settings.config.content;
-    findings.extend(config.warnings.iter().map(rules::mesh::finding));
+    findings.extend(config.warnings.iter().cloned());
     if evidence.is_whole {
         // What a cluster does not take must not depend on a slip.
         let accepting = config.accepted.keys().collect();

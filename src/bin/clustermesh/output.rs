@@ -6,11 +6,9 @@ use std::io::Write as _;
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
-use clustermesh::diagnostic::{Diagnostic, Severity, escaped};
+use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::plan::Plan;
-use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::finding;
 
 use crate::Outcome;
 use crate::disk::tree::Survey;
@@ -139,10 +137,9 @@ impl Talk {
     }
 
     /// Shows mistakes of files as rustc would, each with its lines.
-    pub(crate) fn diagnostics(&mut self, sources: &[Source], diagnostics: &[Diagnostic]) {
+    pub(crate) fn diagnostics(&mut self, sources: &[Source], diagnostics: &[Finding]) {
         let files = Files::new(sources.to_vec());
-        let findings: Vec<Finding> = diagnostics.iter().map(finding).collect();
-        self.findings(&files, &findings);
+        self.findings(&files, diagnostics);
     }
 
     /// Tells findings, of many that are alike the first few and a count.

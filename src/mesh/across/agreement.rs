@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Finding, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -10,7 +10,7 @@ use super::{Member, Members};
 use crate::mesh::{Entry, Networks, Range};
 
 /// Returns every difference in what two meshes say about one cluster.
-pub(super) fn check(members: &Members) -> Vec<Diagnostic> {
+pub(super) fn check(members: &Members) -> Vec<Finding> {
     let mut told = Vec::new();
     for (_, members) in members.shared() {
         let Some((first, rest)) = members.split_first() else {
@@ -24,7 +24,7 @@ pub(super) fn check(members: &Members) -> Vec<Diagnostic> {
     told
 }
 
-fn networks(later: &Member, first: &Member) -> Option<Diagnostic> {
+fn networks(later: &Member, first: &Member) -> Option<Finding> {
     let (here, there) = (uses(later.entry), uses(first.entry));
     if here == there {
         return None;
@@ -50,7 +50,7 @@ fn networks(later: &Member, first: &Member) -> Option<Diagnostic> {
     Some(differs(&message, later, first, places))
 }
 
-fn fields(later: &Member, first: &Member) -> Vec<Diagnostic> {
+fn fields(later: &Member, first: &Member) -> Vec<Finding> {
     let granularity = |entry: &Entry| {
         let said = entry
             .granularity
@@ -85,8 +85,8 @@ fn differs(
     later: &Member,
     first: &Member,
     (here, there): (Place, Place),
-) -> Diagnostic {
-    Diagnostic::error("inconsistent-cluster", message)
+) -> Finding {
+    Finding::new(&mistake::INCONSISTENT_CLUSTER, message)
         .at(here, format!("in `{}`", later.mesh.name))
         .at(there, format!("in `{}`", first.mesh.name))
         .help("what is true of a cluster must be the same in all its meshes")

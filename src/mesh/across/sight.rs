@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Finding, mistake};
 use crate::name::ClusterName;
 use crate::net::{self, Cidr};
 
@@ -24,7 +24,7 @@ struct Claim<'a> {
 
 /// Returns every two ranges that share addresses and that some cluster, itself included, would
 /// see both of, but for those that a mesh by itself forbids.
-pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Diagnostic> {
+pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
     let mut told = Vec::new();
     let mut known = BTreeSet::new();
     for (target, memberships) in members.shared() {
@@ -96,7 +96,7 @@ fn share_a_mesh(first: &Claim, second: &Claim, members: &Members) -> bool {
     !meshes(first).is_disjoint(&meshes(second))
 }
 
-fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Diagnostic {
+fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Finding {
     let whose = |claim: &Claim| {
         format!(
             "`{}` (mesh `{}`)",
@@ -111,7 +111,7 @@ fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Diagnostic {
         whose(earlier),
     );
     let label = |claim: &Claim| format!("of `{}`", claim.member.entry.name);
-    let told = Diagnostic::error("overlapping-ranges", message)
+    let told = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
         .at(earlier.range.place.clone(), label(earlier));
     match default_subnet(later.range.cidr, earlier.range.cidr) {

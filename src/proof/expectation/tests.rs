@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::*;
+use crate::diagnostic::Finding;
 use crate::document::Source;
 use crate::expectations;
 use crate::proof::tests::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
-use crate::proof::words::Told;
 use crate::proof::words::expectation as words;
 
 const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
@@ -29,8 +29,7 @@ fn told(lab: &Lab, spec: &str) -> String {
             let verdict = if check.holds() { "holds" } else { "fails" };
             let Check { pairs, broken, .. } = check;
             writeln!(text, "{name} {verdict}: {broken} of {pairs} pairs break it").unwrap();
-            let failure = words::failure(fabric, &check).into_iter();
-            for told in failure.chain(words::voids(fabric, &check)) {
+            for told in words::findings(fabric, &check) {
                 tell(&mut text, &told);
             }
         }
@@ -38,7 +37,7 @@ fn told(lab: &Lab, spec: &str) -> String {
     })
 }
 
-fn tell(text: &mut String, told: &Told) {
+fn tell(text: &mut String, told: &Finding) {
     writeln!(text, "  {}", told.message).unwrap();
     for label in &told.labels {
         let place = &label.place;

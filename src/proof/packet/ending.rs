@@ -1,8 +1,10 @@
 //! Endings: how the way of a packet ends, and why.
 
+use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::proof::fabric::At;
 use crate::proof::model::Claim;
+use crate::proof::rule;
 
 /// How a way ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -160,20 +162,25 @@ impl Ending {
         }
     }
 
+    /// Returns the rule that it is a case of, unless it is delivered.
+    pub fn rule(&self) -> Option<&'static Rule> {
+        Some(match self {
+            Self::Delivered => return None,
+            Self::LocalShadow { .. } => &rule::LOCAL_SHADOW,
+            Self::NoRoute { .. } => &rule::NO_ROUTE,
+            Self::StolenBy { .. } => &rule::STOLEN_BY,
+            Self::UnknownKey { .. } => &rule::UNKNOWN_KEY,
+            Self::NotAccepted { .. } => &rule::NOT_ACCEPTED,
+            Self::NoInitiator { .. } => &rule::NO_INITIATOR,
+            Self::Loops { .. } => &rule::LOOPS,
+            Self::SourceRejected { .. } => &rule::SOURCE_REJECTED,
+            Self::Ambiguous { .. } => &rule::AMBIGUOUS,
+            Self::NotReady { .. } => &rule::NOT_READY,
+        })
+    }
+
     /// Returns its name, as `explain` knows it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::LocalShadow { .. } => "local-shadow",
-            Self::NoRoute { .. } => "no-route",
-            Self::StolenBy { .. } => "stolen-by",
-            Self::UnknownKey { .. } => "unknown-key",
-            Self::NotAccepted { .. } => "not-accepted",
-            Self::NoInitiator { .. } => "no-initiator",
-            Self::Loops { .. } => "loops",
-            Self::SourceRejected { .. } => "source-rejected",
-            Self::Ambiguous { .. } => "ambiguous",
-            Self::NotReady { .. } => "not-ready",
-        }
+        self.rule().map_or("delivered", |rule| rule.name)
     }
 }

@@ -126,13 +126,16 @@ pub(in crate::proof) fn traced(
         writeln!(text, "{} -> {}", packet.source, packet.destination).unwrap();
         for step in &way.steps {
             let told = words::step(fabric, packet, step);
-            writeln!(text, "  {}", told.message).unwrap();
+            writeln!(text, "  {told}").unwrap();
             for premise in words::premises(fabric, packet, step) {
                 writeln!(text, "    if {premise}").unwrap();
             }
         }
     }
-    let told = words::verdict(fabric, &trace);
+    let Some(told) = words::verdict(fabric, &trace) else {
+        writeln!(text, "{}: {}", trace.verdict(), words::DELIVERED).unwrap();
+        return text;
+    };
     writeln!(text, "{}: {}", trace.verdict(), told.message).unwrap();
     for label in &told.labels {
         let place = &label.place;

@@ -1,17 +1,19 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
-use super::{Told, called, peer, peer_of, place, speaker, tunnel, upset};
+use super::{called, peer, peer_of, place, speaker, tunnel, upset};
+use crate::diagnostic::Finding;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::own::OwnNode;
 use crate::proof::packet::{Doubt, Ending, Goal, Packet, Unaccepted};
 use crate::proof::peers::Peer;
+use crate::proof::rule;
 
-/// Returns how a way ends, and what to do about it.
-pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Told {
-    match ending {
-        Ending::Delivered => Told::new("delivered"),
+/// Returns how a way ends and what to do about it, unless the packet is delivered.
+pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
+    Some(match ending {
+        Ending::Delivered => return None,
         Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
         Ending::NoRoute { at } => no_route(fabric, packet, *at),
         Ending::StolenBy {
@@ -41,10 +43,10 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Told {
         }
         Ending::Ambiguous { at, doubt } => ambiguous(fabric, *at, doubt),
         Ending::NotReady { node } => not_ready(fabric, *node),
-    }
+    })
 }
 
-fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Told {
+fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Finding {
     let (here, to) = (called(fabric, at), packet.destination);
     let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
     let owner = fabric.site(at.site).and_then(|it| it.owner(to));
@@ -66,21 +68,24 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
             it
         }
     });
-    Told::new(message).at(entry, "has the address itself").help(
+    Finding::new(&rule::LOCAL_SHADOW, message).at(entry, "has the address itself").help(
         "no two clusters that see each other can use the same addresses: give one of them others",
     )
 }
 
-fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
+fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     let (here, to) = (called(fabric, at), packet.destination);
     let Some(site) = fabric.site(at.site) else {
-        return Told::new(format!("{here} has no Peer that takes {to}"));
+        return Finding::new(
+            &rule::NO_ROUTE,
+            format!("{here} has no Peer that takes {to}"),
+        );
     };
     let cluster = site.cluster;
     if site.model.peers.is_empty() {
-        return Told::new(format!("{cluster} has no Peers at all")).help(format!(
-            "`clustermesh render` writes them, and `{cluster}` must apply its folder"
-        ));
+        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers at all")).help(
+            format!("`clustermesh render` writes them, and `{cluster}` must apply its folder"),
+        );
     }
     let goal = match packet.to {
         Goal::Node(node) => speaker(fabric, node),
@@ -92,11 +97,14 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
         Some((site.model.peers.get(*peer)?, goal))
     });
     let told = match known {
-        Some((peer, goal)) => Told::new(format!(
-            "no Peer of {cluster} takes {to}: the Peer {} of {} does not have it",
-            peer.applied.name,
-            called(fabric, goal)
-        ))
+        Some((peer, goal)) => Finding::new(
+            &rule::NO_ROUTE,
+            format!(
+                "no Peer of {cluster} takes {to}: the Peer {} of {} does not have it",
+                peer.applied.name,
+                called(fabric, goal)
+            ),
+        )
         .at(
             Some(
                 peer.file
@@ -106,7 +114,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Told {
             ),
             "does not have it",
         ),
-        None => Told::new(format!("no Peer of {cluster} takes {to}")),
+        None => Finding::new(&rule::NO_ROUTE, format!("no Peer of {cluster} takes {to}")),
     };
     let home = fabric.site(packet.to.site());
     if let Some(home) = home
@@ -132,7 +140,7 @@ fn stolen_by(
     packet: &Packet,
     (at, claim, range): Decision,
     thief: Option<At>,
-) -> Told {
+) -> Finding {
     let to = packet.destination;
     let whom = match thief {
         Some(thief) => format!(", the key of {}", called(fabric, thief)),
@@ -145,7 +153,7 @@ fn stolen_by(
             site.map_or_else(String::new, |it| it.cluster.to_string())
         }
     };
-    Told::new(format!(
+    Finding::new(&rule::STOLEN_BY, format!(
         "{} sends {to} by {range} to {}{whom}, and not to {meant}",
         called(fabric, at),
         tunnel(fabric, at, claim.tunnel)
@@ -157,27 +165,31 @@ fn stolen_by(
     )
 }
 
-fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Told {
-    let told = Told::new(format!(
-        "{} sends {} by {range} to {}, whose key no node has",
-        called(fabric, at),
-        packet.destination,
-        tunnel(fabric, at, claim.tunnel)
-    ));
+fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Finding {
+    let told = Finding::new(
+        &rule::UNKNOWN_KEY,
+        format!(
+            "{} sends {} by {range} to {}, whose key no node has",
+            called(fabric, at),
+            packet.destination,
+            tunnel(fabric, at, claim.tunnel)
+        ),
+    );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
     told.at(key, "nobody's key")
         .help("the node has another key by now, or is gone: take a new snapshot and render")
 }
 
-fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Told {
+fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
     let here = called(fabric, by);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
     let cluster = fabric.site(by.site).map_or("", |it| it.cluster.as_str());
     match why {
-        Unaccepted::NoPeer => Told::new(format!(
-            "{here} does not know {sender}: no Peer of {cluster} has its key"
-        ))
+        Unaccepted::NoPeer => Finding::new(
+            &rule::NOT_ACCEPTED,
+            format!("{here} does not know {sender}: no Peer of {cluster} has its key"),
+        )
         .help(format!(
             "render, and let `{cluster}` apply it; `clustermesh validate` says whether {sender} is \
              left out"
@@ -185,25 +197,29 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> To
         Unaccepted::NotLeader => {
             let leader = speaker(fabric, by).filter(|it| *it != by);
             let leader = leader.map(|it| format!("; {} is", called(fabric, it)));
-            Told::new(format!(
-                "{here} does not listen: it does not lead its location{}",
-                leader.unwrap_or_default()
-            ))
+            Finding::new(
+                &rule::NOT_ACCEPTED,
+                format!(
+                    "{here} does not listen: it does not lead its location{}",
+                    leader.unwrap_or_default()
+                ),
+            )
             .help("the leader has changed since the snapshot: take a new one and render")
         }
         Unaccepted::PresharedKey { peer } => {
             let place = fabric.site(by.site).and_then(|it| it.model.peers.get(peer));
             let place = place.map(|it| it.place().key("spec").key("presharedKey"));
-            Told::new(format!(
-                "{here} and {sender} have different pre-shared keys for each other"
-            ))
+            Finding::new(
+                &rule::NOT_ACCEPTED,
+                format!("{here} and {sender} have different pre-shared keys for each other"),
+            )
             .at(place, "not that of the other side")
             .help("give both Peers the same `presharedKey`, or none")
         }
     }
 }
 
-fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Told {
+fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Finding {
     let side = |at: At, peer: usize, other: At| {
         let site = fabric.site(at.site)?;
         let name = peer_of(fabric, at.site, peer);
@@ -237,7 +253,7 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
         let peer = fabric.site(at.site)?.model.peers.get(peer)?;
         Some(peer.place().key("spec").key("endpoint"))
     };
-    Told::new(message)
+    Finding::new(&rule::NO_INITIATOR, message)
         .at(endpoint(from, peer), "one side")
         .at(endpoint(to, back), "the other side")
         .help(format!(
@@ -246,7 +262,7 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
         ))
 }
 
-fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Told {
+fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Finding {
     let site = fabric.site(at.site);
     let tunnel_of = Tunnel::Peer(peer);
     let key = site.and_then(|it| it.model.key(tunnel_of));
@@ -271,10 +287,13 @@ fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)
             format!("{here} would carry it to {endpoint}, the endpoint of the Peer {name}, which")
         }
     };
-    Told::new(format!(
-        "{carried} is in {range} of {}: into the tunnel again",
-        tunnel(fabric, at, claim.tunnel)
-    ))
+    Finding::new(
+        &rule::LOOPS,
+        format!(
+            "{carried} is in {range} of {}: into the tunnel again",
+            tunnel(fabric, at, claim.tunnel)
+        ),
+    )
     .at(place(fabric, at, claim), "holds the endpoint")
     .at(its, "the endpoint")
     .help("take the range that holds the endpoint out of what declares it, and render again")
@@ -285,24 +304,24 @@ fn source_rejected(
     packet: &Packet,
     by: At,
     (owner, back): (Option<(Claim, Cidr)>, Option<usize>),
-) -> Told {
+) -> Finding {
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
     let peer = back.and_then(|it| fabric.site(by.site)?.model.peers.get(it));
     let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
     let name = peer.map_or("", |it| it.applied.name.as_str());
     let told = match (owner, peer) {
-        (Some((claim, range)), _) => Told::new(format!(
+        (Some((claim, range)), _) => Finding::new(&rule::SOURCE_REJECTED, format!(
             "{here} drops it: there, the source {source} belongs by {range} to {}, and not to {sender}",
             tunnel(fabric, by, claim.tunnel)
         ))
         .at(place(fabric, by, claim), "has the source")
         .at(list, "the Peer of the sender"),
-        (None, Some(_)) => Told::new(format!(
+        (None, Some(_)) => Finding::new(&rule::SOURCE_REJECTED, format!(
             "{here} drops it: the Peer {name} of {sender} does not have the source {source}"
         ))
         .at(list, "does not have it"),
-        (None, None) => Told::new(format!(
+        (None, None) => Finding::new(&rule::SOURCE_REJECTED, format!(
             "{here} drops it: it gets it from another node of its cluster, which has no right to \
              the source {source}"
         )),
@@ -321,7 +340,7 @@ fn source_rejected(
     }
 }
 
-fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
+fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let here = called(fabric, at);
     let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
     match doubt {
@@ -341,7 +360,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
                     names.join(" and ")
                 ),
             };
-            let told = Told::new(message);
+            let told = Finding::new(&rule::AMBIGUOUS, message);
             let told = claims.iter().fold(told, |told, claim| {
                 told.at(place(fabric, at, *claim), "claims it")
             });
@@ -349,10 +368,13 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
         }
         Doubt::Key { holders } => {
             let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
-            Told::new(format!(
-                "{here} sends it to a key that {} have: it gets to whoever called last",
-                names.join(" and ")
-            ))
+            Finding::new(
+                &rule::AMBIGUOUS,
+                format!(
+                    "{here} sends it to a key that {} have: it gets to whoever called last",
+                    names.join(" and ")
+                ),
+            )
             .help("give each node a key of its own: delete Kilo's key file on one of them")
         }
         Doubt::Peers { peers } => {
@@ -372,9 +394,11 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
                     names.join(" and ")
                 ),
             };
-            let told = found.iter().fold(Told::new(message), |told, peer| {
-                told.at(Some(peer.place()), "one of them")
-            });
+            let told = found
+                .iter()
+                .fold(Finding::new(&rule::AMBIGUOUS, message), |told, peer| {
+                    told.at(Some(peer.place()), "one of them")
+                });
             told.help("delete all but one of them")
         }
         Doubt::Refused { peer, index } => {
@@ -384,7 +408,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
             let place = peer.map(|it| it.file.allowed_ip(it.applied, *index));
             let range = peer.and_then(Peer::share);
             let range = range.and_then(|it| it.translation.allowed_ips.get(*index));
-            Told::new(format!(
+            Finding::new(&rule::AMBIGUOUS, format!(
                 "no kernel takes the route {} of the Peer {}: Kilo's pass ends there, and which \
                  other routes {here} has by then is chance",
                 range.map_or_else(String::new, ToString::to_string),
@@ -396,14 +420,17 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Told {
                  addresses",
             )
         }
-        Doubt::Leader => Told::new(format!(
-            "it is not certain that {here} leads its location, and only the leader has tunnels"
-        ))
+        Doubt::Leader => Finding::new(
+            &rule::AMBIGUOUS,
+            format!(
+                "it is not certain that {here} leads its location, and only the leader has tunnels"
+            ),
+        )
         .help("take a new snapshot when the election is over"),
     }
 }
 
-fn not_ready(fabric: &Fabric, at: At) -> Told {
+fn not_ready(fabric: &Fabric, at: At) -> Finding {
     let mut lacks = Vec::new();
     if let Some(node) = fabric.node(at) {
         let kilo = &node.kilo;
@@ -412,10 +439,13 @@ fn not_ready(fabric: &Fabric, at: At) -> Told {
         lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
         lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
     }
-    Told::new(format!(
-        "Kilo does not count {}: {}",
-        called(fabric, at),
-        lacks.join(", ")
-    ))
+    Finding::new(
+        &rule::NOT_READY,
+        format!(
+            "Kilo does not count {}: {}",
+            called(fabric, at),
+            lacks.join(", ")
+        ),
+    )
     .help("see why Kilo's agent does not run there, or take a new snapshot")
 }

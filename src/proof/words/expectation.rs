@@ -1,13 +1,14 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
-use super::{Told, verdict, whose};
-use crate::diagnostic::{Quoted, escaped};
+use super::{verdict, whose};
+use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, Selection};
 use crate::place::Place;
 use crate::proof::expectation::{Check, Side, Void};
 use crate::proof::fabric::Fabric;
 use crate::proof::packet::Step;
+use crate::proof::rule;
 use crate::proof::trace::Trace;
 
 /// Returns what an expectation is called in a sentence.
@@ -18,9 +19,17 @@ pub fn name(expectation: &Expectation) -> String {
     }
 }
 
+/// Returns what is wrong with an expectation, each at its own place and at those that are
+/// responsible; nothing where it holds.
+pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
+    let voids = check.voids.iter();
+    let voids = voids.map(|void| empty(fabric, check.expectation, *void));
+    failure(fabric, check).into_iter().chain(voids).collect()
+}
+
 /// Returns what breaks an expectation, if anything does: at its own place and at those that are
 /// responsible.
-pub fn failure(fabric: &Fabric, check: &Check) -> Option<Told> {
+fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     let trace = check.counterexample.as_ref()?;
     let packet = &trace.packet;
     let expectation = check.expectation;
@@ -31,18 +40,25 @@ pub fn failure(fabric: &Fabric, check: &Check) -> Option<Told> {
         (broken, pairs) => format!(", as in {broken} of {pairs} pairs"),
     };
     let ending = verdict(fabric, trace);
+    let why = ending
+        .as_ref()
+        .map(|it| format!(": {}", it.message))
+        .unwrap_or_default();
     let arrives = trace.there.ending.is_delivered();
     let (verb, why) = match expectation.expected {
-        Expected::Reach => ("does not reach", format!(": {}", ending.message)),
+        Expected::Reach => ("does not reach", why),
         Expected::Deny if arrives => ("reaches", String::new()),
-        Expected::Deny => ("may reach", format!(": {}", ending.message)),
+        Expected::Deny => ("may reach", why),
     };
-    let told = Told::new(format!(
-        "{}: {} ({from}) {verb} {} ({to}){pairs}{why}",
-        name(expectation),
-        packet.source,
-        packet.destination
-    ));
+    let told = Finding::new(
+        &rule::FAILED_EXPECTATION,
+        format!(
+            "{}: {} ({from}) {verb} {} ({to}){pairs}{why}",
+            name(expectation),
+            packet.source,
+            packet.destination
+        ),
+    );
     let own = expectation.place.key("expect");
     let mut told = match expectation.expected {
         Expected::Reach => told.at(Some(own), "it is to"),
@@ -59,8 +75,9 @@ pub fn failure(fabric: &Fabric, check: &Check) -> Option<Told> {
             );
         }
         Expected::Reach | Expected::Deny => {
-            told.labels.extend(ending.labels);
-            told.help = ending.help;
+            let (labels, help) = ending.map(|it| (it.labels, it.help)).unwrap_or_default();
+            told.labels.extend(labels);
+            told.help = help;
         }
     }
     Some(told)
@@ -78,37 +95,36 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
         .collect()
 }
 
-/// Returns everything that an expectation means and that is not there.
-pub fn voids(fabric: &Fabric, check: &Check) -> Vec<Told> {
-    let voids = check.voids.iter();
-    voids
-        .map(|void| empty(fabric, check.expectation, *void))
-        .collect()
-}
-
-fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Told {
+fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
     let name = name(expectation);
     match void {
         Void::Cluster(side) => no_cluster(fabric, &name, side.of(expectation)),
         Void::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.of(expectation)), index)
         }
-        Void::Nothing(side) => Told::new(format!(
-            "{name}: {} selects nothing: there is no such {}",
-            field(side),
-            kind(side.of(expectation))
-        ))
+        Void::Nothing(side) => Finding::new(
+            &rule::EMPTY_EXPECTATION,
+            format!(
+                "{name}: {} selects nothing: there is no such {}",
+                field(side),
+                kind(side.of(expectation))
+            ),
+        )
         .at(Some(side.of(expectation).place.clone()), "selects nothing")
         .help("what is about nothing always holds; see that it is not a typo"),
         Void::OneCluster(site) => {
             let cluster = fabric.site(site).map_or("", |it| it.cluster.as_str());
-            Told::new(format!("{name}: both sides are in {cluster}"))
-                .at(Some(expectation.place.clone()), "is about one cluster")
-                .help("what happens within a cluster is its own Kilo's affair, and not looked at")
+            Finding::new(
+                &rule::EMPTY_EXPECTATION,
+                format!("{name}: both sides are in {cluster}"),
+            )
+            .at(Some(expectation.place.clone()), "is about one cluster")
+            .help("what happens within a cluster is its own Kilo's affair, and not looked at")
         }
-        Void::Families => Told::new(format!(
-            "{name}: one side has IPv4 addresses only, and the other IPv6"
-        ))
+        Void::Families => Finding::new(
+            &rule::EMPTY_EXPECTATION,
+            format!("{name}: one side has IPv4 addresses only, and the other IPv6"),
+        )
         .at(
             Some(expectation.place.clone()),
             "no packet can go between them",
@@ -116,12 +132,15 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Told {
     }
 }
 
-fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Told {
+fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
     let wanted = selection.cluster.as_ref().map_or("", |it| it.as_str());
-    let told = Told::new(format!(
-        "{name}: there is no cluster {}, or no snapshot of it",
-        Quoted(wanted)
-    ))
+    let told = Finding::new(
+        &rule::EMPTY_EXPECTATION,
+        format!(
+            "{name}: there is no cluster {}, or no snapshot of it",
+            Quoted(wanted)
+        ),
+    )
     .at(Some(selection.place.key("cluster")), "");
     let known = fabric.sites.iter().map(|it| it.cluster.as_str());
     match nearest(wanted, known) {
@@ -135,10 +154,10 @@ fn no_address(
     name: &str,
     (side, selection): (Side, &Selection),
     index: usize,
-) -> Told {
+) -> Finding {
     let place = selection.place.key("addresses").index(index);
     let Some(range) = selection.addresses.get(index) else {
-        return Told::new(name);
+        return Finding::new(&rule::EMPTY_EXPECTATION, name);
     };
     let shown = if range.is_host() {
         range.first().to_string()
@@ -154,7 +173,7 @@ fn no_address(
         ),
         None => format!("{name}: nobody has an address in {shown}"),
     };
-    Told::new(message)
+    Finding::new(&rule::EMPTY_EXPECTATION, message)
         .at(Some(place), "is of nobody that is meant")
         .help("what is about nothing always holds; see that it is not a typo")
 }

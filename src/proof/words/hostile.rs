@@ -3,84 +3,48 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{Told, called, tunnel, whose};
+use super::{called, tunnel, whose};
+use crate::diagnostic::Finding;
 use crate::place::Place;
 use crate::proof::fabric::{At, Fabric};
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 use crate::proof::model::{Claim, Tunnel};
+use crate::proof::rule;
 
 /// How many ranges a sentence names.
 const NAMED: usize = 3;
 
-/// What kind of breach there is something to tell of.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Kind {
-    /// Tables let it in where no link does.
-    BrokenIsolation,
-    /// It is taken for somebody else.
-    Impersonation,
-    /// It is sent what is somebody else's.
-    Capture,
-}
-
-/// Something to tell of a breach.
-#[derive(Clone, Debug)]
-pub struct Telling {
-    /// What kind it is.
-    pub kind: Kind,
-    /// The number of the cluster whose manifests are responsible.
-    pub site: usize,
-    /// What there is to tell.
-    pub told: Told,
-}
-
 /// Returns what there is to tell of everything that a hostile cluster could do and no mesh lets it:
 /// once for each range of a manifest that is responsible.
-pub fn tellings(fabric: &Fabric, hostile: &Hostile) -> Vec<Telling> {
+pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
     let breaches = hostile.breaches();
-    let mut tellings = Vec::new();
+    let mut findings = Vec::new();
     let mut rest = breaches.as_slice();
     while let Some(first) = rest.first() {
         let alike = rest.iter().take_while(|it| are_one(first, it)).count();
         let (group, others) = rest.split_at(alike);
         rest = others;
-        let (kind, site, told) = match *first {
-            Breach::Heard(exposure) => (
-                Kind::BrokenIsolation,
-                exposure.site,
-                heard(fabric, hostile, exposure),
-            ),
-            Breach::Impersonation(exposure, hold) => (
-                Kind::Impersonation,
-                exposure.site,
-                taken(
-                    fabric,
-                    hostile,
-                    Kind::Impersonation,
-                    (exposure, hold),
-                    &holds(group),
-                ),
-            ),
-            Breach::Capture(exposure, hold) => (
-                Kind::Capture,
-                exposure.site,
-                taken(
-                    fabric,
-                    hostile,
-                    Kind::Capture,
-                    (exposure, hold),
-                    &holds(group),
-                ),
-            ),
-            Breach::Passage(exposure, onward) => (
-                Kind::BrokenIsolation,
-                onward.site,
-                passage(fabric, hostile, exposure, onward),
-            ),
+        let (site, finding) = match *first {
+            Breach::Heard(exposure) => (exposure.site, heard(fabric, hostile, exposure)),
+            Breach::Impersonation(exposure, hold) => {
+                let breach = (exposure, hold);
+                let finding = impersonation(fabric, hostile, breach, &holds(group));
+                (exposure.site, finding)
+            }
+            Breach::Capture(exposure, hold) => {
+                let breach = (exposure, hold);
+                (
+                    exposure.site,
+                    capture(fabric, hostile, breach, &holds(group)),
+                )
+            }
+            Breach::Passage(exposure, onward) => {
+                (onward.site, passage(fabric, hostile, exposure, onward))
+            }
         };
-        tellings.push(Telling { kind, site, told });
+        findings.extend(fabric.site(site).map(|it| finding.about(it.cluster)));
     }
-    tellings
+    findings
 }
 
 /// Returns whether two breaches are one to who has to mend them.
@@ -109,17 +73,20 @@ fn cluster<'f>(fabric: &'f Fabric, site: usize) -> &'f str {
     fabric.site(site).map_or("", |it| it.cluster.as_str())
 }
 
-fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Told {
+fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let other = cluster(fabric, hostile.site);
     let ends: Vec<String> = exposure
         .heard
         .iter()
         .map(|it| far_end(fabric, exposure.site, *it))
         .collect();
-    let told = Told::new(format!(
-        "no mesh links it with {other}, whose keys it has all the same: {}",
-        listed(&ends)
-    ));
+    let told = Finding::new(
+        &rule::BROKEN_ISOLATION,
+        format!(
+            "no mesh links it with {other}, whose keys it has all the same: {}",
+            listed(&ends)
+        ),
+    );
     let site = fabric.site(exposure.site);
     let peers = exposure.heard.iter().take(NAMED);
     let places = peers.filter_map(|it| match it {
@@ -133,29 +100,45 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Told {
         ))
 }
 
-/// Tells what a far end takes from others: their place as a sender, or as a receiver.
-fn taken(
+/// Reports that a far end is taken for others as a sender.
+fn impersonation(
     fabric: &Fabric,
     hostile: &Hostile,
-    kind: Kind,
     (exposure, hold): (&Exposure, &Hold),
     holds: &[&Hold],
-) -> Told {
-    let other = cluster(fabric, hostile.site);
-    let by = far_end(fabric, exposure.site, hold.claim.tunnel);
-    let verb = if hold.is_certain { "is" } else { "may be" };
-    let ranges = shown(fabric, holds);
-    let (message, label) = if kind == Kind::Capture {
-        let sent = format!("sent what is meant for others: by {by}, packets to {ranges}");
-        (sent, "sends it there")
-    } else {
-        let believed = "its packets are believed to come from";
-        let taken = format!("taken for others: by {by} {believed} {ranges}");
-        (taken, "believes it")
-    };
-    Told::new(format!("{other} {verb} {message}"))
-        .at(place(fabric, exposure.site, hold.claim), label)
+) -> Finding {
+    let message = format!(
+        "{} taken for others: by {} its packets are believed to come from {}",
+        culprit(fabric, hostile, hold),
+        far_end(fabric, exposure.site, hold.claim.tunnel),
+        shown(fabric, holds)
+    );
+    Finding::new(&rule::IMPERSONATION, message)
+        .at(place(fabric, exposure.site, hold.claim), "believes it")
         .help(help(fabric, hostile, (exposure, hold)))
+}
+
+/// Reports that a far end is taken for others as a receiver.
+fn capture(
+    fabric: &Fabric,
+    hostile: &Hostile,
+    (exposure, hold): (&Exposure, &Hold),
+    holds: &[&Hold],
+) -> Finding {
+    let message = format!(
+        "{} sent what is meant for others: by {}, packets to {}",
+        culprit(fabric, hostile, hold),
+        far_end(fabric, exposure.site, hold.claim.tunnel),
+        shown(fabric, holds)
+    );
+    Finding::new(&rule::CAPTURE, message)
+        .at(place(fabric, exposure.site, hold.claim), "sends it there")
+        .help(help(fabric, hostile, (exposure, hold)))
+}
+
+fn culprit(fabric: &Fabric, hostile: &Hostile, hold: &Hold) -> String {
+    let verb = if hold.is_certain { "is" } else { "may be" };
+    format!("{} {verb}", cluster(fabric, hostile.site))
 }
 
 fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {
@@ -182,7 +165,7 @@ fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)
         .to_owned()
 }
 
-fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Told {
+fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Finding {
     let other = cluster(fabric, hostile.site);
     let second = cluster(fabric, exposure.site);
     let spans: Vec<String> = onward
@@ -190,10 +173,13 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         .iter()
         .map(|it| it.span.to_string())
         .collect();
-    let told = Told::new(format!(
-        "{other} gets in through {second}, though no mesh lets it: from {second} are taken {}",
-        listed(&spans)
-    ));
+    let told = Finding::new(
+        &rule::BROKEN_ISOLATION,
+        format!(
+            "{other} gets in through {second}, though no mesh lets it: from {second} are taken {}",
+            listed(&spans)
+        ),
+    );
     let passages = onward.passages.iter();
     let places = passages.filter_map(|it| place(fabric, onward.site, it.claim));
     let places: BTreeSet<Place> = places.collect();

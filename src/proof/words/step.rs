@@ -1,44 +1,53 @@
 //! Steps: what happens to a packet, in words, and what they take for granted.
 
-use super::{Told, called, peer_of};
+use super::{called, peer_of};
+use crate::diagnostic::Label;
 use crate::proof::fabric::{At, Fabric, Owner};
 use crate::proof::packet::{Goal, Packet, Step};
 use crate::wireguard::{Endpoint, Host};
 
 /// Returns what happens in a step.
-pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> Told {
+pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
     match step {
-        Step::Handed { to } => Told::new(format!(
+        Step::Handed { to } => format!(
             "{} hands it to {}, the leader of its location",
             called(fabric, packet.from),
             called(fabric, *to)
-        )),
+        ),
         Step::Selected {
             by,
             range,
             peer,
-            place,
             receiver,
-        } => Told::new(format!(
+            ..
+        } => format!(
             "{} routes {} by {range} to the Peer {}, the key of {}",
             called(fabric, *by),
             packet.destination,
             peer_of(fabric, by.site, *peer),
             called(fabric, *receiver)
-        ))
-        .at(place.clone(), "by this range"),
-        Step::Dialled { by, endpoint, .. } => Told::new(match endpoint {
+        ),
+        Step::Dialled { by, endpoint, .. } => match endpoint {
             Some(endpoint) => format!("{} dials {endpoint}", called(fabric, *by)),
             None => "through the tunnel that is open".to_owned(),
-        }),
-        Step::Accepted { by, range, place } => Told::new(format!(
+        },
+        Step::Accepted { by, range, .. } => format!(
             "{} takes {} from that key: it is in {range}",
             called(fabric, *by),
             packet.source
-        ))
-        .at(place.clone(), "by this range"),
-        Step::Arrived { at } => Told::new(arrived(fabric, packet, *at)),
+        ),
+        Step::Arrived { at } => arrived(fabric, packet, *at),
     }
+}
+
+/// Returns the range of a manifest by which a step is decided, if a file has it.
+pub fn selected(step: &Step) -> Option<Label> {
+    let place = match step {
+        Step::Selected { place, .. } | Step::Accepted { place, .. } => place.clone()?,
+        Step::Handed { .. } | Step::Dialled { .. } | Step::Arrived { .. } => return None,
+    };
+    let text = "by this range".to_owned();
+    Some(Label { place, text })
 }
 
 fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {

@@ -5,11 +5,10 @@ use crate::config;
 use crate::diagnostic::Severity;
 use crate::document::Source;
 use crate::document::tests::told;
-use crate::rules::mesh::finding;
 
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
 
-fn read(fields: &str) -> (Source, Result<Levels, Vec<Diagnostic>>) {
+fn read(fields: &str) -> (Source, Result<Levels, Vec<Finding>>) {
     let source = Source::parse("clustermesh.yaml", format!("{HEAD}{fields}")).unwrap();
     let levels = Levels::new(&config::read(&source).unwrap());
     (source, levels)
@@ -267,7 +266,6 @@ ignore:
             .filter(is_final)
             .all(|it| it.severity == Severity::Error)
     );
-    let mistake = Diagnostic::error("missing-field", "x");
-    assert!(finding(&mistake).is_final);
-    assert!(!finding(&Diagnostic::warning("host-bits", "x")).is_final);
+    assert!(Finding::new(&mistake::MISSING_FIELD, "x").is_final);
+    assert!(!Finding::new(&mistake::HOST_BITS, "x").is_final);
 }

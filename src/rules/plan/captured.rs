@@ -47,7 +47,7 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
     let mut finding = Finding::on_cluster(&CAPTURED_NETWORK, source, message);
     add_declaration(&mut finding, ranges);
     finding
-        .at(place.clone(), &format!("of {target}/{node}"))
+        .at(place.clone(), format!("of {target}/{node}"))
         .help(format!(
             "leave what `{target}` has of its own out of the ranges of `{source}`, or give one of \
              the two networks another range"

@@ -74,6 +74,6 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     let mut finding = Finding::on_cluster(&LOOPING_ENDPOINT, source, message);
     add_declaration(&mut finding, ranges);
     finding
-        .at(endpoint.place.clone(), &format!("of {cluster}/{node}"))
+        .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
         .help(HELP)
 }

@@ -102,7 +102,7 @@ pub(super) fn run(
         .diagnostics
         .iter()
         .filter(|it| it.severity == Severity::Error);
-    let codes: BTreeSet<&str> = errors.map(|it| it.code).collect();
+    let codes: BTreeSet<&str> = errors.map(|it| it.rule.name).collect();
     if !codes.is_empty() {
         return Err(codes);
     }

@@ -125,7 +125,7 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
             crate::published::assert_fits(&document.to_string());
         }
     }
-    let codes: BTreeSet<&str> = errors.iter().map(|it| it.code).collect();
+    let codes: BTreeSet<&str> = errors.iter().map(|it| it.rule.name).collect();
     if theirs["blocked"] == codes.is_empty() {
         let disagree = ["duplicate-cluster", "inconsistent-cluster", "linked-twice"];
         let strangers = theirs["first"]["kind"] == "crossMesh" && codes.is_empty();
@@ -146,7 +146,7 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
         Some("invalidCIDR") => codes.contains("invalid-range"),
         Some(_) => errors.iter().any(|told| {
             let (a, b) = (&first["a"], &first["b"]);
-            told.code == "overlapping-ranges"
+            told.rule.name == "overlapping-ranges"
                 && quoted(&told.message, a)
                 && quoted(&told.message, b)
         }),

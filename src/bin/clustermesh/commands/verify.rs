@@ -10,7 +10,8 @@ use clustermesh::proof::expectation::check;
 use clustermesh::proof::fabric::Fabric;
 use clustermesh::proof::reach::{Reach, Scene, Seen};
 use clustermesh::proof::verify::{Asked, Part, Verification, Verifier};
-use clustermesh::rules::{Purpose, reach as words, verified};
+use clustermesh::proof::words;
+use clustermesh::rules::{Purpose, verified};
 use rayon::prelude::*;
 
 use crate::fabric::{Dumps, Gathered};
@@ -93,8 +94,16 @@ pub(crate) fn run(
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
     findings.extend(verified::findings(&fabric, &verification));
-    findings.extend(checks.iter().flat_map(|it| words::expectation(&fabric, it)));
-    findings.extend(hostiles.iter().flat_map(|it| words::hostility(&fabric, it)));
+    findings.extend(
+        checks
+            .iter()
+            .flat_map(|it| words::expectation::findings(&fabric, it)),
+    );
+    findings.extend(
+        hostiles
+            .iter()
+            .flat_map(|it| words::hostile::findings(&fabric, it)),
+    );
     let levels = &evidence.settings.config.levels;
     let mut findings = levels.apply(findings, clock::today(), Purpose::Validate);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -213,15 +213,9 @@ mod tests {
 
     fn finding(number: usize, rule: &'static Rule) -> Finding {
         Finding {
-            rule,
-            severity: rule.severity,
-            is_final: false,
             cluster: Some("east".to_owned()),
             node: Some(format!("n{number}")),
-            group: "east".to_owned(),
-            message: "left out".to_owned(),
-            labels: Vec::new(),
-            help: None,
+            ..Finding::new(rule, "left out")
         }
     }
 

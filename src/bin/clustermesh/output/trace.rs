@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
+use clustermesh::diagnostic::Label;
 use clustermesh::document::Position;
 use clustermesh::place::Place;
 use clustermesh::proof::fabric::Fabric;
 use clustermesh::proof::packet::{Packet, Step, Way};
 use clustermesh::proof::trace::{End, Trace};
-use clustermesh::proof::words::{self, Told};
-use clustermesh::rules::{Finding, reach};
+use clustermesh::proof::words;
+use clustermesh::rules::Finding;
 
 use super::human;
 use crate::files::Files;
@@ -51,8 +52,20 @@ struct Leg<'a> {
     packet: &'a Packet,
     /// What becomes of it.
     way: &'a Way,
-    /// The steps, each with what it hangs on.
-    steps: Vec<(&'a Step, Told, Vec<String>)>,
+    /// The steps.
+    steps: Vec<WordedStep<'a>>,
+}
+
+/// A step in words.
+struct WordedStep<'a> {
+    /// The step.
+    step: &'a Step,
+    /// What happens.
+    message: String,
+    /// The range of a manifest that decides it.
+    range: Option<Label>,
+    /// What it depends on.
+    premises: Vec<String>,
 }
 
 impl Traced<'_, '_> {
@@ -78,14 +91,18 @@ impl Traced<'_, '_> {
             direction,
             packet,
             way,
-            steps: way.steps.iter().map(|it| self.told(packet, it)).collect(),
+            steps: way.steps.iter().map(|it| self.worded(packet, it)).collect(),
         });
         legs.collect()
     }
 
-    fn told<'s>(&self, packet: &Packet, step: &'s Step) -> (&'s Step, Told, Vec<String>) {
-        let premises = words::premises(self.fabric, packet, step);
-        (step, words::step(self.fabric, packet, step), premises)
+    fn worded<'s>(&self, packet: &Packet, step: &'s Step) -> WordedStep<'s> {
+        WordedStep {
+            step,
+            message: words::step(self.fabric, packet, step),
+            range: words::selected(step),
+            premises: words::premises(self.fabric, packet, step),
+        }
     }
 
     fn human(&self) -> String {
@@ -97,7 +114,7 @@ impl Traced<'_, '_> {
                 .iter()
                 .for_each(|it| text.push_str(it)),
             None => {
-                let _ = writeln!(text, "{}", self.verdict().message);
+                let _ = writeln!(text, "{}", self.verdict());
             }
         }
         text
@@ -109,13 +126,13 @@ impl Traced<'_, '_> {
         for leg in self.legs() {
             let (source, destination) = (leg.packet.source, leg.packet.destination);
             let _ = writeln!(text, "\n{}: {source} to {destination}", leg.direction);
-            for (_, told, premises) in &leg.steps {
+            for step in &leg.steps {
                 number += 1;
-                let _ = writeln!(text, "{number:>3}. {}", told.message);
-                if let Some(place) = told.place() {
-                    let _ = writeln!(text, "     at {}", self.shown(place));
+                let _ = writeln!(text, "{number:>3}. {}", step.message);
+                if let Some(range) = &step.range {
+                    let _ = writeln!(text, "     at {}", self.shown(&range.place));
                 }
-                for premise in premises {
+                for premise in &step.premises {
                     let _ = writeln!(text, "     hangs on: {premise}");
                 }
             }
@@ -124,17 +141,16 @@ impl Traced<'_, '_> {
     }
 
     /// Returns what becomes of it, in a sentence.
-    pub(super) fn verdict(&self) -> Told {
-        words::verdict(self.fabric, self.trace)
+    pub(super) fn verdict(&self) -> String {
+        match self.failure() {
+            Some(failure) => failure.message,
+            None => words::DELIVERED.to_owned(),
+        }
     }
 
     /// Returns what is wrong, unless it is delivered.
     fn failure(&self) -> Option<Finding> {
-        let site = self.fabric.site(self.ends.0.site)?;
-        let mut failure = reach::failure(self.trace.verdict(), site.cluster, self.verdict())?;
-        // Whom it concerns is in every word of it.
-        failure.cluster = None;
-        Some(failure)
+        words::verdict(self.fabric, self.trace)
     }
 
     /// Returns a place as `file:line:column`.

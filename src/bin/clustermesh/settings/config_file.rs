@@ -5,13 +5,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use clustermesh::config::{self, Config};
-use clustermesh::diagnostic::Diagnostic;
 use clustermesh::document::{self, Source};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::rules::mesh::finding;
-use clustermesh::rules::{Finding, Levels};
+use clustermesh::rules::{self, Finding, Levels};
 
 use super::setting::{Origin, Setting};
 use crate::input::{self, Unreadable};
@@ -114,14 +112,9 @@ impl ConfigFile {
         }
         let unnamed = clusters.difference(&named).filter_map(|cluster| {
             let place = self.place(&["clusters", cluster.as_str()])?;
-            let message = format!("no mesh names a cluster `{cluster}`");
-            let told = Diagnostic::warning("unnamed-cluster", message).at(place.named(), "");
             let candidates = named.iter().map(|it| it.as_str());
-            let told = match document::nearest(cluster.as_str(), candidates) {
-                Some(name) => told.help(format!("did you mean `{name}`?")),
-                None => told,
-            };
-            Some(finding(&told))
+            let nearest = document::nearest(cluster.as_str(), candidates);
+            Some(rules::snapshots::unnamed(cluster, nearest, place.named()))
         });
         unnamed.collect()
     }

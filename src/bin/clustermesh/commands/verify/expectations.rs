@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clustermesh::expectations::{self, Expectation};
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::finding;
 
 use crate::evidence::Evidence;
 use crate::input::{self, MESH_LIMIT, Unreadable};
@@ -24,6 +23,6 @@ pub(super) fn read(
     evidence.files.add(source);
     Ok(match read {
         Ok(expectations) => (expectations, Vec::new()),
-        Err(problems) => (Vec::new(), problems.iter().map(finding).collect()),
+        Err(problems) => (Vec::new(), problems),
     })
 }

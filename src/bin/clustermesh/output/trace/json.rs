@@ -6,12 +6,13 @@ use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::proof::fabric::At;
 use clustermesh::proof::packet::Step;
 use clustermesh::proof::trace::{Class, End};
+use clustermesh::proof::words::DELIVERED;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Leg, Told, Traced};
+use super::{Leg, Traced};
 use crate::output::json::{API_VERSION, WrittenPlace, place};
 
 /// The kind of the object.
@@ -157,16 +158,18 @@ pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
 }
 
 fn written<T>(traced: &Traced, write: impl FnOnce(Option<Written>) -> T) -> T {
-    let verdict = traced.verdict();
+    let failure = traced.failure();
+    let labels = failure.iter().flat_map(|it| &it.labels);
+    let message = failure.as_ref().map_or(DELIVERED, |it| it.message.as_str());
     let legs = traced.legs();
     let mut ways = legs.iter().map(|leg| way(traced, leg));
     let written = ways.next().map(|there| Written {
         api_version: API_VERSION,
         kind: KIND,
         verdict: traced.trace.verdict(),
-        message: &verdict.message,
-        help: verdict.help.as_deref(),
-        places: places(traced, &verdict),
+        message,
+        help: failure.as_ref().and_then(|it| it.help.as_deref()),
+        places: labels.map(|it| place(it, traced.files)).collect(),
         from: end(traced, traced.ends.0),
         to: end(traced, traced.ends.1),
         there,
@@ -201,8 +204,8 @@ fn example() -> Value {
 }
 
 fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
-    let steps = leg.steps.iter().map(|(step, told, premises)| {
-        let (kind, at) = match step {
+    let steps = leg.steps.iter().map(|worded| {
+        let (kind, at) = match worded.step {
             // It stands with who gets it.
             Step::Handed { to } => (WrittenKind::Handed, *to),
             Step::Selected { by, .. } => (WrittenKind::Selected, *by),
@@ -210,12 +213,13 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
             Step::Accepted { by, .. } => (WrittenKind::Accepted, *by),
             Step::Arrived { at } => (WrittenKind::Arrived, *at),
         };
+        let range = worded.range.iter();
         WrittenStep {
             kind,
             node: name(traced, at),
-            message: &told.message,
-            hangs_on: premises,
-            places: places(traced, told),
+            message: &worded.message,
+            hangs_on: &worded.premises,
+            places: range.map(|it| place(it, traced.files)).collect(),
         }
     });
     WrittenWay {
@@ -225,11 +229,6 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
         ends_at: leg.way.ending.at().map(|at| name(traced, at)),
         steps: steps.collect(),
     }
-}
-
-fn places<'a>(traced: &Traced, told: &'a Told) -> Vec<WrittenPlace<'a>> {
-    let labels = told.labels.iter();
-    labels.map(|it| place(it, traced.files)).collect()
 }
 
 fn end(traced: &Traced, end: End) -> WrittenEnd {

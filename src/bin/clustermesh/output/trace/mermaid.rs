@@ -37,7 +37,7 @@ pub(super) fn text(traced: &Traced) -> String {
         draw(&leg, &mut cast, &mut lines);
     }
     let name = traced.trace.verdict();
-    let verdict = traced.verdict().message;
+    let verdict = traced.verdict();
     let at = traced
         .trace
         .ending()
@@ -66,9 +66,9 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
     let mut at = packet.from;
     let mut receiver = None;
     cast.name(at);
-    for (step, told, premises) in &leg.steps {
-        let message = plain(&told.message);
-        match step {
+    for worded in &leg.steps {
+        let message = plain(&worded.message);
+        match worded.step {
             Step::Handed { to } => {
                 lines.push(format!("{}->>{}: {what}", cast.name(at), cast.name(*to)));
                 at = *to;
@@ -109,7 +109,7 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
                 lines.push(format!("Note over {}: {message}", cast.name(node)));
             }
         }
-        for premise in premises {
+        for premise in &worded.premises {
             let premise = plain(&format!("hangs on: {premise}"));
             lines.push(format!("Note over {}: {premise}", cast.name(at)));
         }

@@ -30,7 +30,7 @@ impl<'f> Verified<'_, 'f> {
             for line in traced.ways().lines() {
                 let _ = writeln!(text, "{}", format!("  {line}").trim_end());
             }
-            let _ = writeln!(text, "\n  {}\n", traced.verdict().message);
+            let _ = writeln!(text, "\n  {}\n", traced.verdict());
         }
         let more = broken.len().saturating_sub(FOLLOWED);
         if 0 < more {

@@ -30,7 +30,7 @@ pub struct Block {
 
 impl Page {
     /// Reads a page.
-    pub(super) fn read(text: &'static str) -> Self {
+    pub(crate) fn read(text: &'static str) -> Self {
         let parts = text.split("## ").skip(1);
         let sections = parts.map(|part| {
             let (title, text) = part.split_once('\n').unwrap_or((part, ""));

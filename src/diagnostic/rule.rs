@@ -1,0 +1,85 @@
+//! Rules: what a finding is a case of.
+
+use super::{Page, Severity};
+
+/// Declares a rule: a static. Its documentation is a page of its name in a folder, seen from the file
+/// that declares it.
+macro_rules! rule {
+    ($folder:literal about $subject:ident; $rule:ident = $name:literal $severity:ident $($alias:literal)*;) => {
+        #[doc = concat!("The rule `", $name, "`.")]
+        pub(crate) static $rule: $crate::diagnostic::Rule = $crate::diagnostic::Rule {
+            name: $name,
+            aliases: &[$($alias),*],
+            severity: $crate::diagnostic::Severity::$severity,
+            subject: $crate::diagnostic::Subject::$subject,
+            page: include_str!(concat!($folder, "/", $name, ".md")),
+        };
+    };
+}
+
+/// Declares the rules of a question, all about one subject, and all of them as `RULES`: with those
+/// that are declared elsewhere.
+macro_rules! rules {
+    ($folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {
+        $(rule! { $folder about $subject; $rule = $name $severity $($alias)*; })*
+
+        /// The rules of this question.
+        pub(crate) static RULES: &[&$crate::diagnostic::Rule] = &[$(&$rule,)* $(&$other),*];
+    };
+}
+
+/// What a finding is about, and how much it matters.
+#[derive(Debug, Eq)]
+pub struct Rule {
+    /// Its name: kebab-case, names the fault, never reused.
+    pub name: &'static str,
+    /// The operator's reason codes for the same.
+    pub aliases: &'static [&'static str],
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub subject: Subject,
+    /// Its documentation, as Markdown.
+    pub(crate) page: &'static str,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Subject {
+    /// The files that are rendered from, and the config. Where one of them is wrong there is no
+    /// plan.
+    Files,
+    /// What can be planned of them.
+    Plan,
+    /// Snapshots in the making.
+    Snapshots,
+    /// What the manifests come to as they are applied, which only a proof tells.
+    Proof,
+    /// The rendered tree: how it stands, and what a render would take away from it. Where one of
+    /// these is an error, nothing is written.
+    Tree,
+}
+
+impl Rule {
+    /// Returns its documentation.
+    pub fn page(&self) -> Page {
+        Page::read(self.page)
+    }
+
+    /// Returns the name by which people look it up: the operator's code where there is one.
+    pub fn code(&self) -> &'static str {
+        self.aliases.first().unwrap_or(&self.name)
+    }
+
+    /// Returns whether nothing can be planned where it is found, so that nobody can lower it.
+    pub fn is_final(&self) -> bool {
+        let is_final = matches!(self.subject, Subject::Files | Subject::Tree);
+        is_final && self.severity == Severity::Error
+    }
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
