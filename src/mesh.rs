@@ -116,6 +116,8 @@ pub struct Entry {
     pub endpoint_domains: Vec<String>,
     /// What it takes from others: only what lies in one of these. None for everything.
     pub accepted: Option<Vec<Range>>,
+    /// Networks of its own that no Peer may take over.
+    pub local_networks: Vec<Range>,
     /// Who carries the ranges that belong to the cluster as a whole.
     pub anchors: Vec<Anchor>,
     /// The entry.
@@ -354,7 +356,7 @@ spec:
       nodeSelector: { matchLabels: { a: b }, matchExpressions: [{ key: c, operator: In, values: [d] }] }
     - { name: b, allowedNetworks: [10.8.0.0/14], endpointFrom: [Kilo], granularity: Full }
     - { name: c, allowedNetworks: [10.12.0.0/16], wireguardPort: 5, endpointDomains: [x.org] }
-    - { name: d, allowedNetworks: [10.13.0.0/16], acceptedNetworks: [10.0.0.0/8], anchors: [{ ranges: [10.13.0.0/16], nodes: [n], count: 2 }] }
+    - { name: d, allowedNetworks: [10.13.0.0/16], acceptedNetworks: [10.0.0.0/8], localNetworks: [192.168.1.0/24], anchors: [{ ranges: [10.13.0.0/16], nodes: [n], count: 2 }] }
 status: {}
 ";
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 mod cover;
 mod nest;
+mod without;
 
 pub use cover::Cover;
 pub use nest::Nest;

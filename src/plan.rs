@@ -26,8 +26,8 @@ mod seen;
 mod within;
 
 pub use cut::{
-    Captured, Cut, CutOff, Endpoint, FewerAnchors, LoopingPeer, LoopingRanges, Own, Ranges,
-    UnknownAnchor,
+    Captured, Cut, CutOff, Endpoint, Fate, FewerAnchors, LocalNetwork, LoopingPeer, LoopingRanges,
+    Own, Ranges, UnknownAnchor,
 };
 pub use missed::Missed;
 pub use promise::BrokenPromise;
@@ -105,6 +105,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
                     family: seen.family,
                     dropped: verdict.dropped,
                     withheld: verdict.withheld,
+                    holes: verdict.holes,
                 },
             )?;
             let block = draft.block.and_then(|index| blocks.get(index));

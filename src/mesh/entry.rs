@@ -37,6 +37,7 @@ pub(super) struct Draft {
     endpoint_domains: Option<Vec<String>>,
     /// None of them where nothing is written: what is written is never an empty list.
     accepted: Option<Vec<Range>>,
+    local_networks: Option<Vec<Range>>,
     anchors: Option<Vec<Anchor>>,
 }
 
@@ -49,6 +50,10 @@ pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> 
         Some(texts) => accepted(texts, &place.key("acceptedNetworks"), told),
         None => Some(Vec::new()),
     };
+    let written = cluster.local_networks.iter().flatten().enumerate();
+    let local_networks: Vec<Option<Range>> = written
+        .map(|(index, text)| networks::range(text, place.key("localNetworks").index(index), told))
+        .collect();
     let written = cluster.anchors.unwrap_or_default();
     let anchors = anchor::anchors(written, &declared, &place.key("anchors"), told);
     Draft {
@@ -74,6 +79,7 @@ pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> 
         endpoint_from: endpoint_from(cluster.endpoint_from, &place, told),
         endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, told),
         accepted,
+        local_networks: local_networks.into_iter().collect(),
         anchors,
         text: cluster.name,
         place,
@@ -96,6 +102,7 @@ impl Draft {
             endpoint_from: self.endpoint_from?,
             endpoint_domains: self.endpoint_domains?,
             accepted: Some(self.accepted?).filter(|it| !it.is_empty()),
+            local_networks: self.local_networks?,
             anchors: self.anchors?,
             place: self.place,
         })

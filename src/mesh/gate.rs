@@ -257,7 +257,7 @@ spec:
           10:82 | yes
         error[unknown-field]: unknown field `exports`
           11:18 | exports
-          help: known here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
+          help: known here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
         error[wrong-length]: `acceptedNetworks` needs at least 1 item, not 0
           11:49 | []
         error[wrong-length]: `name` must not be empty

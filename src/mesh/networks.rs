@@ -117,7 +117,7 @@ fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
 }
 
 /// Returns a range that a cluster can call its own.
-fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
+pub(super) fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
     let interface = interface(text, &place, told)?;
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
@@ -193,6 +193,33 @@ spec:
           10:18 | allowedNetworks
           10:50 | wireguardCIDR
           help: `allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`
+        ");
+    }
+
+    #[test]
+    fn local_networks_are_ranges_like_any_other() {
+        insta::assert_snapshot!(told("
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - { name: a, allowedNetworks: [10.1.0.0/16], localNetworks: [192.168.1.0/24, 'fd00::/64'] }
+    - { name: b, allowedNetworks: [10.2.0.0/16], localNetworks: [192.168.1.9/24] }
+    - { name: c, allowedNetworks: [10.3.0.0/16], localNetworks: [192.168.1.9] }
+    - { name: d, allowedNetworks: [10.4.0.0/16], localNetworks: [0.0.0.0/0] }
+    - { name: e, allowedNetworks: [10.5.0.0/16], localNetworks: [] }
+"), @"
+        error[wrong-length]: `localNetworks` needs at least 1 item, not 0
+          11:65 | []
+        warning[host-bits]: `192.168.1.9/24` has host bits set and is read as 192.168.1.0/24
+          8:66 | 192.168.1.9/24
+          help: write `192.168.1.0/24`
+        error[invalid-range]: not a range: `192.168.1.9` has no prefix length, as in `10.0.0.0/16`
+          9:66 | 192.168.1.9
+        error[default-route]: `0.0.0.0/0` is every IPv4 address there is
+          10:66 | 0.0.0.0/0
+          help: write the ranges that the cluster itself uses
         ");
     }
 

@@ -216,6 +216,10 @@ pub(super) struct Cluster {
     /// `acceptedNetworks` for the cluster too, both must hold.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     pub(super) accepted_networks: Option<Vec<String>>,
+    /// Networks of this cluster that no Peer may take over here, such as the LAN of its nodes: what
+    /// other clusters declare of these addresses is left out here, or cut out of a wider range.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["192.168.1.0/24"])]
+    pub(super) local_networks: Option<Vec<String>>,
     /// Which nodes carry what belongs to the cluster as a whole; by default the first by name that
     /// has an endpoint carries all of it.
     pub(super) anchors: Option<Vec<Anchor>>,

@@ -15,14 +15,18 @@ use crate::net::{Cidr, Family};
 use crate::roster::Speaker;
 use crate::wireguard::Endpoint;
 
+/// What is cut out of ranges, by these.
+pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
+
 /// What decides a block, beside what a member leaves out for its own sake: the member, the family
-/// kept, the speakers dropped, the ranges withheld.
+/// kept, the speakers dropped, the ranges withheld, and what is cut out of others.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Key {
     pub(super) member: usize,
     pub(super) family: Option<Family>,
     pub(super) dropped: BTreeSet<usize>,
     pub(super) withheld: BTreeSet<Cidr>,
+    pub(super) holes: Holes,
 }
 
 /// Blocks that were made, each once.
@@ -124,7 +128,15 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
         });
     }
     let shared = shared.iter().filter(routable).filter(is_given);
-    let shared = anchor::carry(source, &mut left, shared.copied().collect(), &mut cuts);
+    let claimed: BTreeSet<Cidr> = left.iter().flat_map(|it| &it.ranges).copied().collect();
+    let mut shared = anchor::carry(source, &mut left, shared.copied().collect(), &mut cuts);
+    // Anchors share out whole ranges, so holes come last.
+    if !key.holes.is_empty() {
+        shared = key.without_holes(&shared, &claimed);
+        for carrier in &mut left {
+            carrier.ranges = key.without_holes(&carrier.ranges, &claimed);
+        }
+    }
     let mut peers: Vec<Peer> = left
         .into_iter()
         .filter(|it| !it.ranges.is_empty())
@@ -135,6 +147,23 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
         peers,
         shared,
         cuts,
+    }
+}
+
+impl Key {
+    /// Returns what stays of ranges, or of parts of them. What a node claims is left to that node, as
+    /// a target must not get one range twice.
+    fn without_holes(&self, ranges: &[Cidr], claimed: &BTreeSet<Cidr>) -> Vec<Cidr> {
+        let stays = |&range: &Cidr| {
+            let around = self.holes.iter().filter(|(whole, _)| whole.contains(range));
+            let inside = self.holes.keys();
+            let inside =
+                inside.filter(|it| range != **it && range.contains(**it) && claimed.contains(it));
+            let mut left = range.without(around.flat_map(|(_, holes)| holes).chain(inside));
+            left.retain(|part| *part == range || !claimed.contains(part));
+            left
+        };
+        ranges.iter().flat_map(stays).collect()
     }
 }
 

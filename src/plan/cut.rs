@@ -63,8 +63,10 @@ pub enum CutOff {
     LoopingPeer(LoopingPeer),
     /// Ranges in which endpoints lie.
     LoopingRanges(LoopingRanges),
-    /// Ranges that take away from the target's own nodes what they reach by themselves.
+    /// Ranges that hold what the target's own nodes reach by themselves.
     Captured(Captured),
+    /// Ranges on a network that people call the target's own.
+    Local(LocalNetwork),
     /// Ranges that the target does not accept.
     Unaccepted {
         /// The ranges.
@@ -127,12 +129,9 @@ pub struct LoopingRanges {
     pub endpoint: Endpoint,
     /// How many there are.
     pub endpoints: usize,
-    /// Whether the ranges stay, because the source ranks first and too few of the target's own
-    /// endpoints lie in them: then it is the target's nodes that are wrong.
-    pub kept: bool,
 }
 
-/// Ranges that take away from the target's own nodes what they reach by themselves.
+/// Ranges that hold what the target's own nodes reach by themselves.
 #[derive(Clone, Debug)]
 pub struct Captured {
     /// The ranges.
@@ -145,8 +144,30 @@ pub struct Captured {
     pub place: Place,
     /// How many nodes are hit.
     pub nodes: usize,
-    /// Whether the ranges stay, because the source ranks first and too few nodes are hit.
-    pub kept: bool,
+    /// What becomes of the ranges.
+    pub fate: Fate,
+}
+
+/// What becomes of ranges that hold what the target's own nodes reach by themselves.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Fate {
+    /// They are left out.
+    LeftOut,
+    /// They are given without these hosts and networks.
+    Without(Vec<Cidr>),
+    /// They are given as they are: too few nodes say that they are hit.
+    Kept,
+}
+
+/// Ranges on a network that people call the target's own.
+#[derive(Clone, Debug)]
+pub struct LocalNetwork {
+    /// The ranges.
+    pub ranges: Ranges,
+    /// The network. Ranges that lie in it are left out; it is cut out of wider ones.
+    pub network: Cidr,
+    /// The line that names it.
+    pub place: Place,
 }
 
 /// A node that somebody named as an anchor and that cannot be one.
@@ -196,14 +217,30 @@ pub struct Endpoint {
 /// What a node reaches by itself.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Own {
+    /// Where it is dialled.
+    Endpoint(IpAddr),
     /// The network in which its internal address stands.
     Lan(Cidr),
     /// Its internal address.
     Address(IpAddr),
-    /// Its pods.
-    Pods(Cidr),
-    /// Its address in Kilo's subnet.
-    Wireguard(IpAddr),
+}
+
+impl Own {
+    /// Returns its addresses.
+    pub fn cidr(self) -> Cidr {
+        match self {
+            Self::Endpoint(address) | Self::Address(address) => Cidr::host(address),
+            Self::Lan(lan) => lan,
+        }
+    }
+
+    /// Returns the address, unless it is a whole network.
+    pub fn address(self) -> Option<IpAddr> {
+        match self {
+            Self::Endpoint(address) | Self::Address(address) => Some(address),
+            Self::Lan(_) => None,
+        }
+    }
 }
 
 impl CutOff {
@@ -212,12 +249,13 @@ impl CutOff {
         match self {
             Self::SharedKey { .. }
             | Self::LoopingPeer(_)
+            | Self::LoopingRanges(_)
             | Self::Rangeless { .. }
             | Self::NoInitiator { .. } => true,
             Self::OwnKey { kept, .. } => !kept,
-            Self::LoopingRanges(ranges) => !ranges.kept,
-            Self::Captured(captured) => !captured.kept,
+            Self::Captured(captured) => captured.fate != Fate::Kept,
             Self::Family { .. }
+            | Self::Local(_)
             | Self::Unaccepted { .. }
             | Self::NoAnchor { .. }
             | Self::UnknownAnchor(_)

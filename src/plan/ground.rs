@@ -45,8 +45,12 @@ pub(super) struct Meeting<'f> {
 /// What can meet a range.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum What {
+    /// Of a source's Peer.
     Endpoint(IpAddr),
+    /// What a node of the target has.
     Own(Own),
+    /// What the target's entry names, by its place in that list.
+    Local(Cidr, usize),
 }
 
 /// Every declared range of the fleet, with its cluster.
@@ -165,6 +169,14 @@ fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>
             });
         }
     };
+    for (index, local) in member.entry.local_networks.iter().enumerate() {
+        let what = What::Local(local.cidr, index);
+        let around = declared.around(local.cidr);
+        let around = around.filter(|(range, _)| *range != local.cidr);
+        for (_, (cluster, range)) in around.chain(declared.inside(local.cidr)) {
+            add(&[], what, *cluster, range);
+        }
+    }
     // Networks first: what holds one holds the node's address too, and says less.
     for (lan, whose) in &lans(member) {
         let what = What::Own(Own::Lan(*lan));
@@ -177,11 +189,6 @@ fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>
         for (what, address) in points(home) {
             for (_, (cluster, range)) in declared.holders(address) {
                 add(&[index], what, *cluster, range);
-            }
-        }
-        for &pods in &home.pods {
-            for (_, (cluster, range)) in declared.around(pods) {
-                add(&[index], What::Own(Own::Pods(pods)), *cluster, range);
             }
         }
     }
@@ -199,15 +206,14 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
     lans
 }
 
-/// Returns the addresses that a node has, each with what it is.
+/// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
+/// lie in what its own cluster declares, which no other declares too.
 fn points(home: &Home) -> impl Iterator<Item = (What, IpAddr)> {
     let endpoints = home.endpoints.iter();
-    let endpoints = endpoints.map(|it| (What::Endpoint(*it), *it));
+    let endpoints = endpoints.map(|it| (What::Own(Own::Endpoint(*it)), *it));
     let addresses = home.addresses.iter();
     let addresses = addresses.map(|it| (What::Own(Own::Address(*it)), *it));
-    let wireguard = home.wireguard.iter();
-    let wireguard = wireguard.map(|it| (What::Own(Own::Wireguard(*it)), *it));
-    endpoints.chain(addresses).chain(wireguard)
+    endpoints.chain(addresses)
 }
 
 impl What {
@@ -215,12 +221,13 @@ impl What {
     pub(super) fn met(self, given: &Nest<()>) -> Vec<Cidr> {
         let cidrs = |it: (Cidr, &())| it.0;
         match self {
-            Self::Endpoint(address)
-            | Self::Own(Own::Address(address) | Own::Wireguard(address)) => {
+            Self::Endpoint(address) | Self::Own(Own::Endpoint(address) | Own::Address(address)) => {
                 given.holders(address).map(cidrs).collect()
             }
-            Self::Own(Own::Lan(lan)) => given.inside(lan).map(cidrs).collect(),
-            Self::Own(Own::Pods(pods)) => given.around(pods).map(cidrs).collect(),
+            Self::Own(Own::Lan(network)) | Self::Local(network, _) => {
+                let around = given.around(network).filter(|it| it.0 != network);
+                around.chain(given.inside(network)).map(cidrs).collect()
+            }
         }
     }
 }

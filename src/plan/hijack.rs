@@ -1,96 +1,313 @@
-//! Hijacks: ranges that take away from the target's nodes what they reach by themselves
-//! (`kilo.md` §2.5).
+//! Hijacks: ranges that hold what the target's nodes reach by themselves (`kilo.md` §2.5, §2.6).
+//!
+//! No single node decides for its cluster, whichever side ranks first: an address costs a range no
+//! more than that address, and a LAN counts only if enough nodes stand on it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::cut::{Captured, CutOff, Own, Ranges};
-use super::ground::What;
-use super::seen::{Seen, Source, Verdicts};
-use crate::kilo::node::annotation;
+use super::cut::{Captured, CutOff, Fate, LocalNetwork, Own, Ranges};
+use super::ground::{Meeting, What};
+use super::seen::{Seen, Source, Verdict, Verdicts};
+use crate::fleet::Member;
+use crate::granularity::Granularity;
+use crate::kilo::node::{annotation, listening};
 use crate::mesh::Range;
-use crate::net::Cidr;
+use crate::net::{Cidr, Family, family};
 use crate::place::Place;
+use crate::wireguard::Endpoint;
 
-/// Ranges of one declared range that hit nodes of the target.
-struct Hit<'f> {
+/// How many prefixes a range may grow by when hosts are cut out of it.
+const MOST_ADDED: usize = 32;
+
+/// A meeting, and which of the ranges that the target could get it is about.
+type Met<'m, 'f> = (&'m Meeting<'f>, Vec<Cidr>);
+
+/// What of the target's nodes meets one range of a source.
+#[derive(Default)]
+struct Hit {
+    /// The nodes on whose LAN the range lies.
+    on_lan: BTreeSet<usize>,
+    /// The LANs that are a part of it, with the nodes that stand on them.
+    lans: BTreeMap<Cidr, BTreeSet<usize>>,
+    /// The addresses in it, with the nodes that have them.
+    hosts: BTreeMap<IpAddr, BTreeSet<usize>>,
+}
+
+/// What becomes of a range.
+enum Outcome {
+    /// It is left out.
+    LeftOut,
+    /// These are cut out of it, and not always everything that nodes have in it.
+    Without(BTreeSet<Cidr>),
+}
+
+/// Ranges of one declared range that share a fate.
+struct Alike<'f> {
+    declared: &'f Range,
     ranges: BTreeSet<Cidr>,
     homes: BTreeSet<usize>,
+    holes: BTreeSet<Cidr>,
     first: (usize, Own),
-    declared: &'f Range,
 }
 
-/// Settles what becomes of ranges of a source that hit nodes of the target: they go, unless the
-/// source ranks first and fewer than most of the nodes are hit.
+/// Settles what becomes of ranges of a source that hold what the target has of its own.
 pub(super) fn settle(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
-    let mut by_range: BTreeMap<Cidr, BTreeSet<usize>> = BTreeMap::new();
-    let mut found: Vec<((usize, Own), &Range, Vec<Cidr>)> = Vec::new();
-    for meeting in seen.homes(source) {
-        if let (What::Own(own), Some(&home)) = (meeting.what, meeting.whose.first()) {
-            let met = seen.met(source, meeting);
-            for range in &met {
-                by_range.entry(*range).or_default().extend(&meeting.whose);
-            }
-            found.push(((home, own), meeting.range, met));
-        }
+    let meetings = seen.homes(source).iter();
+    let met = meetings.map(|it| (it, seen.met(source, it)));
+    let met: Vec<Met> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
+    if met.is_empty() {
+        return;
     }
-    let outranks = source.member.rank < source.own.rank;
-    let nodes = source.own.roster.homes.len();
-    let is_kept = |homes: &BTreeSet<usize>| outranks && 2 * homes.len() <= nodes;
-    for kept in [false, true] {
-        let mut hits: BTreeMap<Cidr, Hit> = BTreeMap::new();
-        for (first, declared, met) in &found {
-            for range in met {
-                let Some(homes) = by_range.get(range).filter(|it| is_kept(it) == kept) else {
-                    continue;
-                };
-                let hit = hits.entry(declared.cidr).or_insert(Hit {
-                    ranges: BTreeSet::new(),
-                    homes: BTreeSet::new(),
-                    first: *first,
-                    declared,
-                });
-                if hit.ranges.insert(*range) {
-                    hit.homes.extend(homes);
-                }
-            }
-        }
-        for hit in hits.into_values() {
-            let verdict = verdicts.entry(source.index).or_default();
-            if !kept {
-                verdict.withheld.extend(&hit.ranges);
-            }
-            verdict.cuts.extend(told(source, hit, kept).map(Arc::new));
+    let verdict = verdicts.entry(source.index).or_default();
+    local_networks(source, &met, verdict);
+    let outcomes: BTreeMap<Cidr, Outcome> = hits(&met, verdict)
+        .into_iter()
+        .map(|(range, hit)| (range, outcome(source.own, range, &hit)))
+        .collect();
+    for (alike, fate) in alike(&met, &outcomes) {
+        verdict.cuts.extend(told(source, alike, fate).map(Arc::new));
+    }
+    for (range, outcome) in outcomes {
+        match outcome {
+            Outcome::LeftOut => drop(verdict.withheld.insert(range)),
+            Outcome::Without(holes) if holes.is_empty() => {}
+            Outcome::Without(holes) => verdict.holes.entry(range).or_default().extend(holes),
         }
     }
 }
 
-fn told(source: &Source, hit: Hit, kept: bool) -> Option<CutOff> {
-    let (home, own) = hit.first;
+/// Leaves out what lies in networks that people call the target's own, and cuts these out of wider
+/// ranges.
+fn local_networks(source: &Source, met: &[Met], verdict: &mut Verdict) {
+    for (meeting, ranges) in met {
+        let What::Local(network, index) = meeting.what else {
+            continue;
+        };
+        let Some(local) = source.own.entry.local_networks.get(index) else {
+            continue;
+        };
+        for &range in ranges {
+            if network.contains(range) {
+                verdict.withheld.insert(range);
+            } else {
+                verdict.holes.entry(range).or_default().insert(network);
+            }
+        }
+        verdict.cuts.push(Arc::new(CutOff::Local(LocalNetwork {
+            ranges: Ranges {
+                cidrs: ranges.clone(),
+                declared: Some(meeting.range.place.clone()),
+            },
+            network,
+            place: local.place.clone(),
+        })));
+    }
+}
+
+/// Returns what nodes have in each range, without what local networks keep from the target already.
+fn hits(met: &[Met], verdict: &Verdict) -> BTreeMap<Cidr, Hit> {
+    let mut hits: BTreeMap<Cidr, Hit> = BTreeMap::new();
+    for (meeting, ranges) in met {
+        let What::Own(own) = meeting.what else {
+            continue;
+        };
+        for &range in ranges {
+            let holes = verdict.holes.get(&range);
+            let is_cut = holes.is_some_and(|it| it.iter().any(|it| it.contains(own.cidr())));
+            if verdict.withheld.contains(&range) || is_cut {
+                continue;
+            }
+            let hit = hits.entry(range).or_default();
+            let homes = match own {
+                Own::Endpoint(address) | Own::Address(address) => {
+                    hit.hosts.entry(address).or_default()
+                }
+                Own::Lan(lan) if lan.contains(range) => &mut hit.on_lan,
+                Own::Lan(lan) => hit.lans.entry(lan).or_default(),
+            };
+            homes.extend(&meeting.whose);
+        }
+    }
+    hits
+}
+
+/// Decides what becomes of a range in which the nodes of `own` have something.
+fn outcome(own: &Member, range: Cidr, hit: &Hit) -> Outcome {
+    if is_lan(own, &hit.on_lan) {
+        return Outcome::LeftOut;
+    }
+    let is_affordable = |holes: &BTreeSet<Cidr>| range.without(holes).len() <= 1 + MOST_ADDED;
+    // The prefixes around a host on a LAN would lie on that LAN, so it is cut out as a whole.
+    let mut wanted: Vec<Cidr> = hit.lans.keys().copied().collect();
+    wanted.retain(|lan| is_lan(own, &hit.standing(*lan)));
+    let hosts = densest_first(hit).into_iter().map(Cidr::host);
+    let hosts = hosts.filter(|host| !wanted.iter().any(|it| it.contains(*host)));
+    let hosts: Vec<Cidr> = hosts.collect();
+    wanted.extend(hosts);
+    if wanted.contains(&range) {
+        return Outcome::LeftOut;
+    }
+    let all: BTreeSet<Cidr> = wanted.iter().copied().collect();
+    if is_affordable(&all) {
+        return Outcome::Without(all);
+    }
+    let homes: BTreeSet<usize> = hit.hosts.values().flatten().copied().collect();
+    if own.roster.homes.len() < 2 * homes.len() {
+        return Outcome::LeftOut;
+    }
+    // Where most nodes stand together comes first, so that one far away costs the others nothing.
+    let mut affordable = BTreeSet::new();
+    for hole in wanted {
+        affordable.insert(hole);
+        if !is_affordable(&affordable) {
+            affordable.remove(&hole);
+        }
+    }
+    Outcome::Without(affordable)
+}
+
+impl Hit {
+    /// Returns the nodes that stand on a LAN, by its own prefix or by a shorter one.
+    fn standing(&self, lan: Cidr) -> BTreeSet<usize> {
+        let wider = self.lans.iter().filter(|(it, _)| it.contains(lan));
+        let wider = wider.flat_map(|(_, homes)| homes);
+        self.on_lan.iter().chain(wider).copied().collect()
+    }
+}
+
+/// Returns whether the nodes on a LAN are enough for it to be their cluster's: at least two that are
+/// more than half of a location, or any where there is only one.
+fn is_lan(own: &Member, on_lan: &BTreeSet<usize>) -> bool {
+    let homes = &own.roster.homes;
+    if homes.len() == 1 {
+        return !on_lan.is_empty();
+    }
+    if own.roster.granularity == Granularity::Full {
+        return 2 <= on_lan.len();
+    }
+    let mut locations: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (index, home) in homes.iter().enumerate() {
+        let (standing, all) = locations.entry(&home.location).or_default();
+        *standing += usize::from(on_lan.contains(&index));
+        *all += 1;
+    }
+    let mut locations = locations.into_values();
+    locations.any(|(standing, all)| 2 <= standing && all < 2 * standing)
+}
+
+/// Returns the addresses in a range, those first around which most nodes have one.
+fn densest_first(hit: &Hit) -> Vec<IpAddr> {
+    let around = |address: IpAddr| {
+        let length = match family(address) {
+            Family::V4 => 24,
+            Family::V6 => 64,
+        };
+        Cidr::host(address).widened(length)
+    };
+    let mut neighbours: BTreeMap<Option<Cidr>, BTreeSet<usize>> = BTreeMap::new();
+    for (&address, homes) in &hit.hosts {
+        neighbours.entry(around(address)).or_default().extend(homes);
+    }
+    let mut addresses: Vec<IpAddr> = hit.hosts.keys().copied().collect();
+    addresses.sort_by_key(|&address| {
+        let nodes = neighbours.get(&around(address)).map(BTreeSet::len);
+        (std::cmp::Reverse(nodes), address)
+    });
+    addresses
+}
+
+/// Returns the ranges of each declared range that share a fate, with that.
+fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Alike<'f>, Fate)> {
+    let mut found: BTreeMap<(Cidr, Fate, bool), Alike> = BTreeMap::new();
+    for (meeting, ranges) in met {
+        let (What::Own(own), Some(&home)) = (meeting.what, meeting.whose.first()) else {
+            continue;
+        };
+        for range in ranges {
+            let Some(outcome) = outcomes.get(range) else {
+                continue;
+            };
+            let hole = match outcome {
+                Outcome::LeftOut => None,
+                Outcome::Without(holes) => holes.iter().find(|it| it.contains(own.cidr())),
+            };
+            let fate = match (outcome, hole) {
+                (Outcome::LeftOut, _) => Fate::LeftOut,
+                (Outcome::Without(_), Some(_)) => Fate::Without(Vec::new()),
+                (Outcome::Without(holes), None) => {
+                    // A part of a range takes a LAN over only if it is no wider.
+                    let is_left_whole = !holes.iter().any(|it| own.cidr().contains(*it));
+                    if own.address().is_none() && !own.cidr().contains(*range) && is_left_whole {
+                        continue;
+                    }
+                    Fate::Kept
+                }
+            };
+            // What stays is about a LAN or about addresses, and the advice differs.
+            let is_lan = fate == Fate::Kept && own.address().is_none();
+            let key = (meeting.range.cidr, fate, is_lan);
+            let alike = found.entry(key).or_insert(Alike {
+                declared: meeting.range,
+                ranges: BTreeSet::new(),
+                homes: BTreeSet::new(),
+                holes: BTreeSet::new(),
+                first: (home, own),
+            });
+            alike.ranges.insert(*range);
+            alike.homes.extend(&meeting.whose);
+            alike.holes.extend(hole);
+        }
+    }
+    let found = found.into_iter().map(|((_, fate, _), alike)| {
+        let fate = match fate {
+            Fate::Without(_) => Fate::Without(alike.holes.iter().copied().collect()),
+            other => other,
+        };
+        (alike, fate)
+    });
+    found.collect()
+}
+
+fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
+    let (home, own) = alike.first;
     let member = source.own;
     let (node, place) = member.node_at(member.roster.homes.get(home)?.node)?;
     let has = |key: &&str| node.annotations.contains_key(*key);
     let place = match own {
         Own::Lan(_) | Own::Address(_) => {
             let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];
-            annotated(&place, keys.iter().find(|it| has(it))).unwrap_or(place.key("addresses"))
+            let key = keys.into_iter().find(has);
+            key.map_or(place.key("addresses"), |key| annotated(&place, key))
         }
-        Own::Pods(_) => place.key("podCIDRs"),
-        Own::Wireguard(_) => place.key("annotations").key(annotation::WIREGUARD_IP),
+        Own::Endpoint(address) => {
+            let of_kilo = listening(node).filter(|(_, it)| it.address() == Some(address));
+            let dialled = |it: &Endpoint| it.address() == Some(address);
+            let mut speakers = member.roster.speakers.iter();
+            let speaker = speakers.find(|it| {
+                it.leader.as_str() == node.name && it.endpoint.as_ref().is_some_and(dialled)
+            });
+            match (of_kilo, speaker) {
+                (Some((key, _)), _) => annotated(&place, key),
+                (None, Some(speaker)) => member.endpoint_place(speaker),
+                (None, None) => place,
+            }
+        }
     };
     Some(CutOff::Captured(Captured {
         ranges: Ranges {
-            cidrs: hit.ranges.into_iter().collect(),
-            declared: Some(hit.declared.place.clone()),
+            cidrs: alike.ranges.into_iter().collect(),
+            declared: Some(alike.declared.place.clone()),
         },
         own,
         node: node.name.clone(),
         place,
-        nodes: hit.homes.len(),
-        kept,
+        nodes: alike.homes.len(),
+        fate,
     }))
 }
 
-fn annotated(place: &Place, key: Option<&&str>) -> Option<Place> {
-    Some(place.key("annotations").key(key?))
+fn annotated(place: &Place, key: &str) -> Place {
+    place.key("annotations").key(key)
 }

@@ -47,11 +47,17 @@ impl Missed {
             Some(accepted) => accepted.common(range),
             None => vec![range],
         };
-        let ranges = declared.filter(is_routable).flat_map(common);
+        let local = || source.own.entry.local_networks.iter().map(|it| &it.cidr);
+        let others = |range: Cidr| range.without(local());
+        let ranges = declared
+            .filter(is_routable)
+            .flat_map(common)
+            .flat_map(others);
         let is_let = |range: &Cidr| {
             let is_accepted = accepted.is_none_or(|it| it.takes(*range));
+            let is_local = local().any(|it| it.contains(*range));
             let is_unasked = by_people.is_unasked && lacks_anchor(cuts, *range);
-            is_routable(range) && is_accepted && !is_unasked
+            is_routable(range) && is_accepted && !is_local && !is_unasked
         };
         let shared = roster.shared.iter().map(|it| (*it, is_let(it)));
         Some(Self {

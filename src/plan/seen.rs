@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::accepted::Accepted;
+use super::block::Holes;
 use super::cut::CutOff;
 use super::ground::{Ground, Meeting};
 use super::{accepted, hijack, loops};
@@ -47,6 +48,8 @@ pub(super) struct Verdict {
     pub(super) dropped: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
+    /// What is cut out of ranges that it gets otherwise.
+    pub(super) holes: Holes,
     /// What there is to tell about both.
     pub(super) cuts: Vec<Arc<CutOff>>,
 }
@@ -96,7 +99,6 @@ impl<'g, 'f> Seen<'g, 'f> {
         let mut verdicts = Verdicts::new();
         for source in &self.sources {
             loops::of_source(self, source, &mut verdicts);
-            loops::of_target(self, source, &mut verdicts);
             hijack::settle(self, source, &mut verdicts);
         }
         for source in &self.sources {
@@ -166,7 +168,12 @@ impl<'g, 'f> Seen<'g, 'f> {
             of_target || within.withheld.contains(it)
         };
         let is_bare = |speaker: &Speaker| {
-            let claims = speaker.claims.iter();
+            // What people call local is no node's claim.
+            let is_local = |it: &&Cidr| {
+                let mut local = source.own.entry.local_networks.iter();
+                local.any(|network| network.cidr.contains(**it))
+            };
+            let claims = speaker.claims.iter().filter(|it| !is_local(it));
             let claims = claims.filter(|it| self.families.contains(&it.family()));
             let mut claims = claims.peekable();
             claims.peek().is_some() && claims.all(|it| !self.can_route(*it) || is_withheld(it))

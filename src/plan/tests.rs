@@ -106,18 +106,17 @@ fn cut_off(what: &CutOff) -> String {
         }
         CutOff::LoopingRanges(it) => {
             let (ranges, node, address) = (ranges(&it.ranges), &it.node, it.endpoint.address);
-            let (cluster, endpoints, kept) = (&it.cluster, it.endpoints, it.kept);
-            format!(
-                "LoopingRanges {ranges}: {address} of {cluster}/{node} x{endpoints} kept={kept}"
-            )
+            let (cluster, endpoints) = (&it.cluster, it.endpoints);
+            format!("LoopingRanges {ranges}: {address} of {cluster}/{node} x{endpoints}")
         }
         CutOff::Captured(it) => {
             let (ranges, own, node) = (ranges(&it.ranges), it.own, &it.node);
             format!(
-                "Captured {ranges}: {own:?} of {node} x{} kept={}",
-                it.nodes, it.kept
+                "Captured {ranges}: {own:?} of {node} x{} {:?}",
+                it.nodes, it.fate
             )
         }
+        CutOff::Local(it) => format!("Local {}: {}", ranges(&it.ranges), it.network),
         CutOff::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
         CutOff::UnknownAnchor(it) => {
             format!(

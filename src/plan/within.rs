@@ -144,7 +144,6 @@ impl Within {
                     place: member.endpoint_place(speaker),
                 },
                 endpoints: lying.len(),
-                kept: false,
             })));
     }
 }

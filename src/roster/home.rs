@@ -22,10 +22,8 @@ pub struct Home {
     pub lan: Option<Cidr>,
     /// Its internal addresses, at most one of a family.
     pub addresses: Vec<IpAddr>,
-    /// Its pod CIDRs.
-    pub pods: Vec<Cidr>,
-    /// Its address in Kilo's subnet.
-    pub wireguard: Option<IpAddr>,
+    /// Its location; empty for none.
+    pub location: String,
 }
 
 /// The shortest prefix of a network of one site: what is shorter was given to a device for want of
@@ -74,11 +72,6 @@ fn home(
         endpoints,
         lan: kilo.lan.filter(|lan| is_known && is_believable(lan)),
         addresses: check::internal_addresses(read, kilo),
-        pods: checked
-            .pods
-            .iter()
-            .flat_map(|it| it.used.iter().copied())
-            .collect(),
-        wireguard: checked.wireguard.as_ref().ok().copied(),
+        location: kilo.location.clone(),
     }
 }

@@ -111,6 +111,7 @@ fn finding(cut: &Cut) -> Finding {
         CutOff::LoopingPeer(peer) => loops::peer(source, peer),
         CutOff::LoopingRanges(ranges) => loops::ranges(source, ranges),
         CutOff::Captured(captured) => captured::finding(source, &cut.target, captured),
+        CutOff::Local(network) => captured::local(source, &cut.target, network),
         CutOff::NoAnchor { ranges } => anchors::none(source, ranges),
         CutOff::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
         CutOff::FewerAnchors(fewer) => anchors::fewer(source, fewer),

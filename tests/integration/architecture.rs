@@ -47,7 +47,10 @@ const MODULES: &[(&str, &str)] = &[
         "fleet",
         "name net wireguard place mesh snapshot kilo roster",
     ),
-    ("plan", "name net wireguard place mesh kilo roster fleet"),
+    (
+        "plan",
+        "name net wireguard granularity place mesh kilo roster fleet",
+    ),
     // Views
     ("yaml", "diagnostic"),
     ("template", "yaml"),

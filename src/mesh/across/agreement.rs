@@ -59,6 +59,7 @@ fn fields(later: &Member, first: &Member) -> Vec<Finding> {
     };
     let values = |entry: &Entry| {
         [
+            ("localNetworks", local_networks(entry)),
             ("wireguardPort", entry.port.to_string()),
             ("granularity", granularity(entry)),
             ("topologyLabel", format!("`{}`", entry.topology_label)),
@@ -78,6 +79,13 @@ fn fields(later: &Member, first: &Member) -> Vec<Finding> {
             differs(&message, later, first, places)
         })
         .collect()
+}
+
+/// Returns the networks of its own that an entry names, in order of address.
+fn local_networks(entry: &Entry) -> String {
+    let cidrs: BTreeSet<Cidr> = entry.local_networks.iter().map(|it| it.cidr).collect();
+    let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
+    format!("[{}]", cidrs.join(", "))
 }
 
 fn differs(
@@ -148,11 +156,16 @@ spec:
       wireguardPort: 51821
       granularity: Full
       topologyLabel: zone
+      localNetworks: [192.168.1.0/24, 10.9.0.0/16]
     - { name: b, allowedNetworks: [10.9.0.0/16] }
-"), @r"
+"), @"
         error[inconsistent-cluster]: networks of `hub` differ between meshes: 10.0.0.0/17 among `podCIDRs` in `k` only, 10.0.0.0/16 among `podCIDRs` in `m` only
           16:31 | 10.0.0.0/17 | in `k`
           7:31 | 10.0.0.0/16 | in `m`
+          help: what is true of a cluster must be the same in all its meshes
+        error[inconsistent-cluster]: `localNetworks` of `hub` is [10.9.0.0/16, 192.168.1.0/24] in mesh `k`, but [] in `m`
+          21:22 | [192.168.1.0/24, 10.9.0.0/16] | in `k`
+          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
           help: what is true of a cluster must be the same in all its meshes
         error[inconsistent-cluster]: `wireguardPort` of `hub` is 51821 in mesh `k`, but 51820 in `m`
           18:22 | 51821 | in `k`
@@ -179,7 +192,7 @@ kind: ClusterMesh
 metadata: { name: m }
 spec:
   clusters:
-    - { name: hub, allowedNetworks: [10.0.0.0/16, 10.1.0.0/16], persistentKeepalive: 25 }
+    - { name: hub, allowedNetworks: [10.0.0.0/16, 10.1.0.0/16], persistentKeepalive: 25, localNetworks: [192.168.2.0/24, 192.168.1.0/24] }
     - { name: a, allowedNetworks: [10.8.0.0/16] }
 ---
 apiVersion: kilo.squat.ai/v1alpha1
@@ -187,7 +200,7 @@ kind: ClusterMesh
 metadata: { name: k }
 spec:
   clusters:
-    - { name: hub, allowedNetworks: [10.1.0.0/16, 10.0.0.0/16], endpointFrom: [Kilo] }
+    - { name: hub, allowedNetworks: [10.1.0.0/16, 10.0.0.0/16], endpointFrom: [Kilo], localNetworks: [192.168.1.0/24, 192.168.2.0/24] }
     - { name: b, allowedNetworks: [10.9.0.0/16] }
 "
             ),

@@ -18,16 +18,11 @@ fn a_range_on_the_network_of_a_node_is_left_out() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
       m--u--a 10.1.1.0/24 10.201.0.1/32
-    u in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 kept=false
+    u in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
     ");
-    for (range, what) in [
-        ("192.168.1.128/25", "Lan"),
-        ("192.168.1.77/32", "Lan"),
-        ("192.168.0.0/20", "Address(192.168.1.9)"),
-        ("192.168.1.9/32", "Lan"),
-    ] {
+    for range in ["192.168.1.128/25", "192.168.1.77/32", "192.168.1.9/32"] {
         let told = of(range, "internal-ip=192.168.1.9/24");
-        let cut = format!("u in v: Captured {range}: {what}");
+        let cut = format!("u in v: Captured {range}: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut\n");
         assert!(told.contains(&cut), "{range}: {told}");
     }
 }
@@ -40,8 +35,8 @@ fn each_range_is_told_with_the_line_that_declares_it() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
       m--u--a 10.1.1.0/24 10.201.0.1/32 192.168.2.0/24
-    u in v: Captured 192.168.1.0/25: Lan(Cidr(192.168.1.0/24)) of b x1 kept=false
-    u in v: Captured 192.168.1.128/25: Lan(Cidr(192.168.1.0/24)) of b x1 kept=false
+    u in v: Captured 192.168.1.0/25: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
+    u in v: Captured 192.168.1.128/25: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
     ");
 }
 
@@ -77,32 +72,235 @@ fn pods_of_others_on_the_network_of_a_node_are_left_out_too() {
     v:
       m--u--a 10.201.0.1/32
       m--u--a2 10.201.0.2/32
-    u in v: Captured 10.1.1.0/24 10.1.2.0/24: Lan(Cidr(10.1.0.0/16)) of b x1 kept=false
+    u in v: Captured 10.1.1.0/24 10.1.2.0/24: Lan(Cidr(10.1.0.0/16)) of b x1 LeftOut
+    ");
+}
+
+/// Returns what `v` gets of `u`, which declares these ranges too, in both orders of rank: it is the
+/// same.
+fn in_both_orders(additional: &str, own: &str, nodes: &str) -> String {
+    let fields = format!("{A}, additionalCIDRs: [{additional}]");
+    let own = format!("{B}, {own}");
+    let (u, v) = (("u", &*fields, NODE_A), ("v", &*own, nodes));
+    let of_target = |told: String| told.split_once("v:\n").unwrap().1.to_owned();
+    let (first, last) = (told(FULL, &[u, v]), told(FULL, &[v, u]));
+    assert_eq!(of_target(first), of_target(last.clone()));
+    of_target(last)
+}
+
+/// Returns nodes of `v`, each by where it stands; the first letter is its location.
+fn standing(at: &[&str]) -> String {
+    let mut nodes = String::new();
+    for (number, at) in at.iter().enumerate() {
+        let (location, at) = at.split_once(' ').unwrap();
+        let key = [
+            "B",
+            "C",
+            "D",
+            "E",
+            "UllSWVJZUllSWVJZUllSWVJZUllSWVJZUllSWVJZUlk=",
+        ][number];
+        let _ = writeln!(
+            nodes,
+            "b{number} pod=10.2.{number}.0/24 wg=10.202.0.{}/16 key={key} external=198.18.113.{} \
+             endpoint=198.18.113.{}:51820 location={location} {at}",
+            number + 1,
+            number + 10,
+            number + 10,
+        );
+    }
+    nodes
+}
+
+#[test]
+fn an_address_costs_a_wider_range_no_more_than_that_address() {
+    // What is left of a wider range must not take the cluster's LAN over either.
+    let three = standing(&[
+        "x internal-ip=10.50.0.10/28",
+        "x internal-ip=10.50.0.11/28",
+        "x internal-ip=192.168.7.1/24",
+        "x internal-ip=192.168.7.2/24",
+        "x internal-ip=192.168.7.3/24",
+    ]);
+    insta::assert_snapshot!(in_both_orders("10.50.0.0/26", "granularity: Full", &three), @"
+      m--u--a 10.1.1.0/24 10.201.0.1/32 10.50.0.16/28 10.50.0.32/27
+    u in v: Captured 10.50.0.0/26: Lan(Cidr(10.50.0.0/28)) of b0 x2 Without([Cidr(10.50.0.0/28)])
+    ");
+    // Too few for their LAN to be their cluster's: only their own addresses count.
+    let within = standing(&[
+        "x internal-ip=10.50.0.10/28",
+        "x internal-ip=10.50.0.11/28",
+        "x internal-ip=192.168.7.1/24",
+        "x internal-ip=192.168.7.2/24",
+        "x internal-ip=192.168.7.3/24",
+    ]);
+    insta::assert_snapshot!(in_both_orders("10.50.0.0/26", "granularity: Location", &within), @"
+      m--u--a 10.1.1.0/24 10.201.0.1/32 10.50.0.0/29 10.50.0.8/31 10.50.0.12/30 10.50.0.16/28 10.50.0.32/27
+    u in v: Captured 10.50.0.0/26: Address(10.50.0.10) of b0 x2 Without([Cidr(10.50.0.10/32), Cidr(10.50.0.11/32)])
+    u in v: Captured 10.50.0.0/26: Lan(Cidr(10.50.0.0/28)) of b0 x2 Kept
+    ");
+    // The claim of one node of five, on the pods of the source.
+    let liar = standing(&[
+        "x internal-ip=192.168.7.9/24",
+        "x internal-ip=192.168.7.1/24",
+        "x internal-ip=192.168.7.2/24",
+        "x internal-ip=192.168.7.3/24",
+        "x force-internal-ip=10.1.1.1/16",
+    ]);
+    insta::assert_snapshot!(in_both_orders("172.20.0.0/16", "granularity: Full", &liar), @"
+      m--u--a 10.1.1.0/32 10.1.1.2/31 10.1.1.4/30 10.1.1.8/29 10.1.1.16/28 10.1.1.32/27 10.1.1.64/26 10.1.1.128/25 10.201.0.1/32 172.20.0.0/16
+    u in v: Captured 10.1.1.0/24: Address(10.1.1.1) of b4 x1 Without([Cidr(10.1.1.1/32)])
+    u in v: Captured 10.1.1.0/24: Lan(Cidr(10.1.0.0/16)) of b4 x1 Kept
     ");
 }
 
 #[test]
-fn one_node_of_many_does_not_decide_against_a_cluster_that_ranks_first() {
-    let fields = format!("{A}, additionalCIDRs: [192.168.1.0/24]");
-    let one = format!("{NODE_B} granularity=full internal-ip=192.168.1.9/24");
-    let other = |says: &str| {
-        format!(
-            "{one}\nc pod=10.2.2.0/24 wg=10.202.0.2/16 key=C external=198.18.113.9 granularity=full {says}"
-        )
+fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() {
+    let lan = "192.168.1.0/24";
+    let is_given = |own: &str, at: &[&str]| {
+        let told = in_both_orders(lan, own, &standing(at));
+        let is_left_out = told.contains("LeftOut");
+        assert_ne!(is_left_out, told.contains("Kept"), "{told}");
+        assert_eq!(
+            is_left_out,
+            !told
+                .lines()
+                .any(|it| it.contains("  m--u--a") && it.contains("192.168.1.")),
+            "{told}"
+        );
+        !is_left_out
     };
-    let of = |nodes: &str| told(FULL, &[("u", &fields, NODE_A), ("v", B, nodes)]);
-    let kept = of(&other("internal-ip=192.168.2.9/24"));
-    assert!(kept.contains(" 192.168.1.0/24\n"), "{kept}");
-    assert!(kept.contains("x1 kept=true"), "{kept}");
-    let most = of(&other("internal-ip=192.168.1.10/24"));
-    assert!(most.contains("x2 kept=false"), "{most}");
-    assert!(of(&one).contains("x1 kept=false"));
-    let unusable = other("internal-ip=192.168.1.10/24").replace("key=C", "key=nonsense");
-    let told = of(&unusable);
+    let [on, off] = ["internal-ip=192.168.1.9/24", "internal-ip=192.168.2.9/24"];
+    let at = |places: &[(&str, &str)]| -> Vec<String> {
+        let nodes = places.iter().enumerate();
+        nodes
+            .map(|(number, (location, lan))| {
+                format!(
+                    "{location} {}",
+                    lan.replace(".9/", &format!(".{}/", 20 + number))
+                )
+            })
+            .collect()
+    };
+    let is_given_to = |own: &str, places: &[(&str, &str)]| {
+        let at = at(places);
+        is_given(own, &at.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (full, location) = ("granularity: Full", "granularity: Location");
+    for granularity in [full, location] {
+        assert!(!is_given_to(granularity, &[("x", on)]), "the only node");
+        assert!(
+            is_given_to(granularity, &[("x", on), ("x", off)]),
+            "one of two"
+        );
+        assert!(
+            !is_given_to(granularity, &[("x", on), ("x", on), ("x", off)]),
+            "two of three"
+        );
+    }
+    assert!(!is_given_to(
+        full,
+        &[("x", on), ("x", on), ("x", off), ("x", off)]
+    ));
     assert!(
-        told.contains("x1 kept=false"),
-        "the other does not count: {told}"
+        is_given_to(location, &[("x", on), ("x", on), ("x", off), ("x", off)]),
+        "half"
     );
+    assert!(
+        is_given_to(location, &[("x", on), ("y", on), ("x", off)]),
+        "one in each location"
+    );
+    assert!(
+        !is_given_to(
+            location,
+            &[("x", on), ("x", on), ("y", off), ("y", off), ("y", off)]
+        ),
+        "all of a location"
+    );
+}
+
+#[test]
+fn what_people_call_local_no_peer_takes_over() {
+    let nodes = standing(&[
+        "x internal-ip=192.168.9.1/24",
+        "x internal-ip=192.168.9.2/24",
+    ]);
+    let ranges = "192.168.1.0/24, 192.168.2.7/32, 192.168.4.0/22";
+    let local =
+        "localNetworks: [192.168.1.0/24, 192.168.2.0/24, 192.168.6.0/24], granularity: Full";
+    insta::assert_snapshot!(in_both_orders(ranges, local, &nodes), @"
+      m--u--a 10.1.1.0/24 10.201.0.1/32 192.168.4.0/23 192.168.7.0/24
+    u in v: Local 192.168.1.0/24: 192.168.1.0/24
+    u in v: Local 192.168.2.7/32: 192.168.2.0/24
+    u in v: Local 192.168.4.0/22: 192.168.6.0/24
+    ");
+    let wider = "localNetworks: [10.0.0.0/8], granularity: Full";
+    insta::assert_snapshot!(in_both_orders("192.168.1.0/24", wider, &nodes), @"
+      m--u--a 192.168.1.0/24
+    u in v: Local 10.1.1.0/24: 10.0.0.0/8
+    u in v: Local 10.201.0.1/32: 10.0.0.0/8
+    u in v: Rangeless { peers: 1, nodes: 1 }
+    ");
+}
+
+#[test]
+fn too_many_holes_are_for_most_nodes_to_decide() {
+    let six = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:101::/64', additionalCIDRs: ['fd00:50::/48']";
+    let own = "podCIDRs: ['fd00:2::/48'], wireguardCIDR: 'fd00:102::/64', granularity: Full";
+    let source = "a pod=fd00:1:0:1::/64 wg=fd00:101::1/64 key=A external=198.18.113.1";
+    let of = |inside: u8| {
+        let mut nodes = String::new();
+        for number in 0..4u8 {
+            let lan = if number < inside { "50" } else { "60" };
+            let key = ["B", "C", "D", "E"][usize::from(number)];
+            let _ = writeln!(
+                nodes,
+                "b{number} pod=fd00:2:0:{number}::/64 wg=fd00:102::{number}/64 key={key} \
+                 external=198.18.113.{} internal-ip=fd00:{lan}:0:{number}::1/64",
+                10 + number
+            );
+        }
+        let (u, v) = (("u", six, source), ("v", own, nodes.as_str()));
+        let (first, last) = (told(FULL, &[u, v]), told(FULL, &[v, u]));
+        assert_eq!(
+            first.split_once("v:\n").unwrap().1,
+            last.split_once("v:\n").unwrap().1
+        );
+        last
+    };
+    let half = of(2);
+    assert!(
+        half.contains(" fd00:50::/48\n") && half.contains("b0 x2 Kept"),
+        "{half}"
+    );
+    let most = of(3);
+    assert!(
+        !most.contains(" fd00:50::/48\n") && most.contains("b0 x3 LeftOut"),
+        "{most}"
+    );
+}
+
+#[test]
+fn an_address_far_away_does_not_use_up_the_holes_of_others() {
+    // Each address alone costs 20 prefixes of a /12, so that two places are too many.
+    let nodes = standing(&[
+        "x internal-ip=172.16.0.1/32",
+        "x internal-ip=172.31.0.1/24",
+        "x internal-ip=172.31.0.2/24",
+        "x internal-ip=192.168.9.1/24",
+        "x internal-ip=192.168.9.2/24",
+    ]);
+    let fields = format!("{A}, additionalCIDRs: [172.16.0.0/12]");
+    let own = format!("{B}, granularity: Location");
+    let more = format!(
+        "{nodes}b9 pod=10.2.9.0/24 wg=10.202.0.9/16 key=U1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1M= external=198.18.113.99"
+    );
+    let told = told(FULL, &[("u", &fields, NODE_A), ("v", &own, &more)]);
+    assert!(
+        told.contains("Without([Cidr(172.31.0.1/32), Cidr(172.31.0.2/32)])"),
+        "{told}"
+    );
+    assert!(told.contains("Address(172.16.0.1) of b0 x1 Kept"), "{told}");
 }
 
 #[test]

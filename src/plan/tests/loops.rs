@@ -17,7 +17,7 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C internal=192.168.1.2";
     v:
       m--u--a1 10.1.1.0/24 10.201.0.1/32
       m--u--a2 10.1.2.0/24 10.201.0.2/32
-    u in v: LoopingRanges 192.168.1.1/32 192.168.1.2/32: 192.168.1.1 of u/a1 x2 kept=false
+    u in v: LoopingRanges 192.168.1.1/32 192.168.1.2/32: 192.168.1.1 of u/a1 x2
     ");
 }
 
@@ -40,15 +40,15 @@ a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.200.1"
       m--u--a1 10.1.1.0/24 10.201.0.1/32
       m--u--a2 10.1.2.0/24 10.201.0.2/32
       m--u--a3 10.1.3.0/24 10.201.0.3/32
-    u in v: LoopingRanges 198.18.113.0/28: 198.18.113.1 of u/a1 x2 kept=false
+    u in v: LoopingRanges 198.18.113.0/28: 198.18.113.1 of u/a1 x2
     ");
     insta::assert_snapshot!(of("198.18.113.16"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
-      m--u--a2 10.1.2.0/24 10.201.0.2/32
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 198.18.113.0/31 198.18.113.3/32 198.18.113.4/30 198.18.113.8/29
       m--u--a3 10.1.3.0/24 10.201.0.3/32
-    u in v: LoopingRanges 198.18.113.0/28: 198.18.113.2 of v/b x1 kept=false
+    u in v: Captured 198.18.113.0/28: Endpoint(198.18.113.2) of b x1 Without([Cidr(198.18.113.2/32)])
     u in v: LoopingPeer a1 198.18.113.1 in 198.18.113.0/28 of u
     ");
 }
@@ -96,12 +96,12 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.3/32
     w:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
-    u in v: LoopingRanges 198.18.113.2/31: 198.18.113.2 of v/b x1 kept=false
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.2/32
+    u in v: Captured 198.18.113.2/31: Endpoint(198.18.113.2) of b x1 Without([Cidr(198.18.113.2/32)])
     w in v: LoopingPeer c 198.18.113.3 in 198.18.113.2/31 of u
-    u in w: LoopingRanges 198.18.113.2/31: 198.18.113.3 of w/c x1 kept=false
+    u in w: Captured 198.18.113.2/31: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
     v in w: LoopingPeer b 198.18.113.2 in 198.18.113.2/31 of u
     ");
     assert_eq!(told(FULL, &[w, v, u]).matches("LoopingPeer b").count(), 1);
@@ -119,8 +119,8 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
 }
 
 #[test]
-fn of_a_flat_list_rank_decides_and_only_what_is_given_counts() {
-    let flat = "allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 198.18.113.0/24]";
+fn a_node_that_is_dialled_in_a_flat_list_is_left_out_whoever_ranks_first() {
+    let flat = "allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 198.18.113.0/29]";
     let of = |inner: &str, clusters: [usize; 3]| {
         let a = format!("a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.200.1 {inner}");
         let all = [("u", flat, a.as_str()), ("v", B, NODE_B), ("w", C, NODE_C)];
@@ -132,78 +132,57 @@ fn of_a_flat_list_rank_decides_and_only_what_is_given_counts() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.0/31 198.18.113.3/32 198.18.113.4/30
     w:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
-    u in v: LoopingRanges 198.18.113.0/24: 198.18.113.2 of v/b x1 kept=false
-    w in v: LoopingPeer c 198.18.113.3 in 198.18.113.0/24 of u
-    u in w: LoopingRanges 198.18.113.0/24: 198.18.113.3 of w/c x1 kept=false
-    v in w: LoopingPeer b 198.18.113.2 in 198.18.113.0/24 of u
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.0/31 198.18.113.2/32 198.18.113.4/30
+    u in v: Captured 198.18.113.0/29: Endpoint(198.18.113.2) of b x1 Without([Cidr(198.18.113.2/32)])
+    w in v: LoopingPeer c 198.18.113.3 in 198.18.113.0/29 of u
+    u in w: Captured 198.18.113.0/29: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
+    v in w: LoopingPeer b 198.18.113.2 in 198.18.113.0/29 of u
     ");
     insta::assert_snapshot!(of("", last), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
-      m--w--c 10.3.1.0/24 10.203.0.1/32
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.0/31 198.18.113.3/32 198.18.113.4/30
     w:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
-      m--v--b 10.2.1.0/24 10.202.0.1/32
-    u in v: LoopingRanges 198.18.113.0/24: 198.18.113.3 of w/c x1 kept=false
-    u in v: LoopingRanges 198.18.113.0/24: 198.18.113.2 of v/b x1 kept=false
-    u in w: LoopingRanges 198.18.113.0/24: 198.18.113.2 of v/b x1 kept=false
-    u in w: LoopingRanges 198.18.113.0/24: 198.18.113.3 of w/c x1 kept=false
+      m--u--a 10.1.1.0/24 10.201.0.1/32 198.18.113.0/31 198.18.113.2/32 198.18.113.4/30
+    w in v: LoopingPeer c 198.18.113.3 in 198.18.113.0/29 of u
+    u in v: Captured 198.18.113.0/29: Endpoint(198.18.113.2) of b x1 Without([Cidr(198.18.113.2/32)])
+    v in w: LoopingPeer b 198.18.113.2 in 198.18.113.0/29 of u
+    u in w: Captured 198.18.113.0/29: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
     ");
-    let host = of("internal=198.18.113.2", last);
-    assert!(
-        host.contains("u in w: LoopingRanges 198.18.113.2/32: 198.18.113.2 of v/b"),
-        "{host}"
-    );
-    assert!(
-        !host.contains("198.18.113.3"),
-        "nobody gets what holds it: {host}"
-    );
-    let elsewhere = of("internal=198.18.113.9", last);
-    assert!(!elsewhere.contains("Looping"), "{elsewhere}");
+    // What nodes claim in such a range makes no difference to who is left out.
+    for inner in ["internal=198.18.113.2", "internal=198.18.113.5"] {
+        let told = of(inner, last);
+        assert_eq!(told.matches("LoopingPeer").count(), 2, "{told}");
+    }
 }
 
 #[test]
-fn a_range_in_which_the_target_s_own_nodes_are_dialled_is_left_out() {
-    let fields = format!("{A}, additionalCIDRs: [198.18.113.2/31]");
-    let (u, v) = (("u", fields.as_str(), NODE_A), ("v", B, NODE_B));
-    insta::assert_snapshot!(told(FULL, &[v, u]), @"
-    u:
-      m--v--b 10.2.1.0/24 10.202.0.1/32
-    v:
-      m--u--a 10.1.1.0/24 10.201.0.1/32
-    u in v: LoopingRanges 198.18.113.2/31: 198.18.113.2 of v/b x1 kept=false
-    ");
-}
-
-#[test]
-fn one_node_of_many_does_not_decide_against_a_cluster_that_ranks_first() {
+fn where_the_target_s_own_nodes_are_dialled_is_cut_out_whoever_ranks_first() {
     let fields = format!("{A}, additionalCIDRs: [198.18.113.2/31]");
     let two = format!("{NODE_B}\nc pod=10.2.2.0/24 wg=10.202.0.2/16 key=C external=198.18.200.1");
-    let (u, v) = (("u", fields.as_str(), NODE_A), ("v", B, two.as_str()));
-    let kept = told(FULL, &[u, v]);
-    assert!(kept.contains("198.18.113.2/31\n"), "{kept}");
-    assert!(
-        kept.contains("u in v: LoopingRanges 198.18.113.2/31: 198.18.113.2 of v/b x1 kept=true")
-    );
-    let of_most = told(FULL, &[u, ("v", B, NODE_B)]);
-    assert!(of_most.contains("x1 kept=false"), "{of_most}");
-    let outranked = told(FULL, &[v, u]);
-    assert!(outranked.contains("x1 kept=false"), "{outranked}");
+    let u = ("u", fields.as_str(), NODE_A);
+    for v in [("v", B, NODE_B), ("v", B, two.as_str())] {
+        for clusters in [[v, u], [u, v]] {
+            let told = told(FULL, &clusters);
+            assert!(told.contains("10.201.0.1/32 198.18.113.3/32\n"), "{told}");
+            let cut = "u in v: Captured 198.18.113.2/31: Endpoint(198.18.113.2) of b x1 \
+                       Without([Cidr(198.18.113.2/32)])\n";
+            assert!(told.contains(cut), "{told}");
+        }
+    }
 }
 
 #[test]
 fn where_kilo_dials_a_node_of_the_target_counts_too() {
-    let fields = format!("{A}, additionalCIDRs: [172.20.0.0/16]");
+    let fields = format!("{A}, additionalCIDRs: [172.20.0.0/30]");
     let own = format!("{NODE_B} endpoint=172.20.0.1:51820");
     let told = told(FULL, &[("v", B, &own), ("u", &fields, NODE_A)]);
     assert!(
-        told.contains("u in v: LoopingRanges 172.20.0.0/16: 172.20.0.1 of v/b x1 kept=false"),
+        told.contains(" 10.201.0.1/32 172.20.0.0/32 172.20.0.2/31\n"),
         "{told}"
     );
 }

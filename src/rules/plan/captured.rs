@@ -1,55 +1,92 @@
-//! Words for ranges that take away what a target's nodes reach by themselves.
+//! Words for ranges that hold what a target's nodes reach by themselves.
 
 use super::{add_declaration, count, listed_ranges};
 use crate::name::ClusterName;
-use crate::plan::{Captured, Own};
+use crate::net::Cidr;
+use crate::plan::{Captured, Fate, LocalNetwork, Own};
+use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::ranges::CAPTURED_NETWORK;
-use crate::rules::{Finding, bare};
+use crate::rules::{Finding, bare, listed};
 
 pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Captured) -> Finding {
-    let Captured {
-        ranges,
-        own,
-        node,
-        place,
-        nodes,
-        kept,
-    } = captured;
-    let node = bare(node);
-    let more = match nodes {
+    let cidrs = listed_ranges(&captured.ranges);
+    let is_one = captured.ranges.cidrs.len() == 1;
+    let node = bare(&captured.node);
+    let more = match captured.nodes {
         0 | 1 => String::new(),
         nodes => format!(" (and {})", count(nodes - 1, "more node")),
     };
-    let takes = if ranges.cidrs.len() == 1 {
-        "takes"
-    } else {
-        "take"
+    let holder = format!("{target}/{node}{more}");
+    let own = match captured.own {
+        Own::Lan(lan) => format!("{lan}, the LAN of {holder}"),
+        Own::Address(address) => format!("{address}, the address of {holder}"),
+        Own::Endpoint(address) => format!("{address}, the endpoint of {holder}"),
     };
-    let own = match own {
-        Own::Lan(lan) => format!("{takes} addresses of {lan}, the network of {target}/{node}"),
-        Own::Address(address) => format!("{takes} {address}, the address of {target}/{node}"),
-        Own::Pods(pods) => format!("{takes} {pods}, the pods of {target}/{node}"),
-        Own::Wireguard(address) => {
-            format!("{takes} {address}, the WireGuard address of {target}/{node}")
+    let is_inside = |it: &Cidr| captured.own.cidr().contains(*it);
+    let is_on_lan = captured.own.address().is_none() && captured.ranges.cidrs.iter().all(is_inside);
+    let (lies, it) = match (is_on_lan, is_one) {
+        (true, true) => ("lies on", "it"),
+        (true, false) => ("lie on", "they"),
+        (false, true) => ("contains", "it"),
+        (false, false) => ("contain", "they"),
+    };
+    let message = match &captured.fate {
+        Fate::LeftOut => format!("{cidrs} left out: {it} {lies} {own}"),
+        Fate::Without(holes) => {
+            let holes = holes.iter().map(|it| match it.is_host() {
+                true => it.first().to_string(),
+                false => it.to_string(),
+            });
+            format!("{} cut out of {cidrs}: {it} {lies} {own}", listed(holes))
         }
+        Fate::Kept if matches!(captured.own, Own::Lan(_)) => format!(
+            "{cidrs} {lies} {own}, and stays because too few nodes of {target} are on that LAN: \
+             Kilo will route addresses of that LAN into a tunnel there"
+        ),
+        Fate::Kept => format!(
+            "{cidrs} {lies} {own}, and stays because too few nodes of {target} have an address \
+             there: packets to these addresses will go into a tunnel"
+        ),
     };
-    let cidrs = listed_ranges(ranges);
-    let message = if *kept {
-        format!("{cidrs} {own}{more}, into a tunnel; stays, as {source} ranks first")
+    let rule = match captured.own {
+        Own::Endpoint(_) => &LOOPING_ENDPOINT,
+        Own::Lan(_) | Own::Address(_) => &CAPTURED_NETWORK,
+    };
+    let mut finding = Finding::on_cluster(rule, source, message);
+    add_declaration(&mut finding, &captured.ranges);
+    let help = match (captured.own, &captured.fate) {
+        (Own::Lan(lan), Fate::Kept) => format!(
+            "if `{target}` uses this LAN, add `localNetworks: ['{lan}']` to its entry in the mesh; \
+             otherwise correct the node's annotation"
+        ),
+        (_, Fate::Kept) => format!(
+            "add the network of these addresses to `localNetworks` of `{target}` in the mesh"
+        ),
+        _ => format!(
+            "remove the addresses of `{target}` from the ranges of `{source}`, or renumber one of \
+             the two networks"
+        ),
+    };
+    finding
+        .at(captured.place.clone(), format!("of {target}/{node}"))
+        .help(help)
+}
+
+/// Returns a finding about ranges on a network that people call the target's own.
+pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNetwork) -> Finding {
+    let (ranges, network) = (listed_ranges(&local.ranges), local.network);
+    let is_inside = local.ranges.cidrs.iter().all(|it| network.contains(*it));
+    let message = if is_inside {
+        format!("{ranges} left out: inside {network}, a local network of {target}")
     } else {
-        let it = if ranges.cidrs.len() == 1 {
-            "it"
-        } else {
-            "they"
-        };
-        format!("{cidrs} left out: {it} {own}{more}, into a tunnel")
+        format!("{network} cut out of {ranges}: a local network of {target}")
     };
     let mut finding = Finding::on_cluster(&CAPTURED_NETWORK, source, message);
-    add_declaration(&mut finding, ranges);
+    add_declaration(&mut finding, &local.ranges);
     finding
-        .at(place.clone(), format!("of {target}/{node}"))
+        .at(local.place.clone(), "the local network")
         .help(format!(
-            "leave what `{target}` has of its own out of the ranges of `{source}`, or give one of \
-             the two networks another range"
+            "remove these addresses from the ranges of `{source}`, or renumber one of the two \
+             networks"
         ))
 }

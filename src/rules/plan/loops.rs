@@ -47,7 +47,6 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
         node,
         endpoint,
         endpoints,
-        kept,
     } = looping;
     let node = bare(node);
     let more = match endpoints {
@@ -56,17 +55,8 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     };
     let address = endpoint.address;
     let cidrs = listed_ranges(ranges);
-    let holds = if ranges.cidrs.len() == 1 {
-        "holds"
-    } else {
-        "hold"
-    };
     let what = format!("endpoint {address} of {cluster}/{node}{more}");
-    let message = if *kept {
-        format!(
-            "{cidrs} {holds} {what}, and what is sent to it goes into a tunnel; stays, as {source} ranks first"
-        )
-    } else if ranges.cidrs.len() == 1 {
+    let message = if ranges.cidrs.len() == 1 {
         format!("{cidrs} left out: it holds {what}, and {WHY}")
     } else {
         format!("{cidrs} left out: they hold {what}, and {WHY}")

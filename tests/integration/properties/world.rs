@@ -24,6 +24,8 @@ pub(super) struct Cluster {
     /// What it takes, as the mesh and as the config say.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
+    /// What people call its own.
+    pub(super) local: Vec<String>,
     pub(super) nodes: Vec<Claims>,
 }
 
@@ -44,6 +46,8 @@ pub(super) struct Claims {
     pub(super) endpoint: Option<String>,
     pub(super) kilo_endpoint: Option<String>,
     pub(super) internal: Option<String>,
+    /// Whether a person is to have said so.
+    pub(super) is_forced: bool,
     pub(super) addresses: Vec<String>,
     pub(super) location: Option<&'static str>,
     pub(super) granularity: Option<&'static str>,
@@ -96,6 +100,9 @@ pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usiz
         }
         if let [Some(accepted), _] = &cluster.accepted {
             let _ = writeln!(yaml, "    acceptedNetworks: {accepted:?}");
+        }
+        if !cluster.local.is_empty() {
+            let _ = writeln!(yaml, "    localNetworks: {:?}", cluster.local);
         }
         if !cluster.anchors.is_empty() {
             yaml.push_str("    anchors:\n");
@@ -153,7 +160,14 @@ pub(super) fn node(claims: &Claims) -> Node {
             annotation("key", &claims.key.map(key)),
             annotation("force-endpoint", &claims.endpoint),
             annotation("endpoint", &claims.kilo_endpoint),
-            annotation("internal-ip", &claims.internal),
+            annotation(
+                if claims.is_forced {
+                    "force-internal-ip"
+                } else {
+                    "internal-ip"
+                },
+                &claims.internal,
+            ),
             annotation("location", &text(claims.location)),
             annotation("granularity", &text(claims.granularity)),
             annotation("leader", &claims.leads.then(String::new)),
@@ -232,7 +246,11 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
         addresses,
         proptest::option::of(select(vec!["x", "y"])),
         proptest::option::of(granularity),
-        (any::<bool>(), proptest::bool::weighted(0.1)),
+        (
+            any::<bool>(),
+            proptest::bool::weighted(0.1),
+            proptest::bool::weighted(0.2),
+        ),
         select(vec![
             "node".to_owned(),
             "node".to_owned(),
@@ -252,7 +270,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
                 addresses,
                 location,
                 granularity,
-                (leads, stale),
+                (leads, stale, is_forced),
                 stem,
             )| {
                 pods.extend(six);
@@ -264,6 +282,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
                     endpoint,
                     kilo_endpoint,
                     internal,
+                    is_forced,
                     addresses,
                     location,
                     granularity,
@@ -284,6 +303,18 @@ fn accepted(n: usize) -> impl Strategy<Value = Option<Vec<String>>> {
             .prop_map(str::to_owned),
     ];
     proptest::option::weighted(0.25, proptest::collection::vec(range, 1..6))
+}
+
+/// What people of a cluster out of `n` call its own: mostly nothing, and then any part of anything.
+fn local(n: usize) -> impl Strategy<Value = Vec<String>> {
+    let network = prop_oneof![
+        (0..n, 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
+        (0..n, 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/25")),
+        (0..n, 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}/32")),
+        (0..n, 1..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")),
+    ];
+    let networks = proptest::collection::btree_set(network, 1..3);
+    proptest::option::weighted(0.15, networks).prop_map(|it| it.into_iter().flatten().collect())
 }
 
 fn anchors(i: usize) -> impl Strategy<Value = Vec<Anchor>> {
@@ -316,8 +347,9 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
     });
     let granularity = proptest::option::of(select(vec!["Location", "Full", "Cross"]));
     let form = (any::<bool>(), granularity);
-    (form, [accepted(n), accepted(n)], anchors(i), nodes).prop_map(
-        move |((flat, granularity), accepted, anchors, nodes)| Cluster {
+    let written = (anchors(i), local(n));
+    (form, [accepted(n), accepted(n)], written, nodes).prop_map(
+        move |((flat, granularity), accepted, (anchors, local), nodes)| Cluster {
             flat,
             granularity,
             // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers
@@ -325,6 +357,7 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
             behind_nat: i == 0,
             accepted,
             anchors,
+            local,
             nodes,
         },
     )
@@ -339,5 +372,99 @@ pub(super) fn world() -> impl Strategy<Value = World> {
             "{ mode: Hub, hubs: [m0] }",
         ]);
         (topology, clusters).prop_map(|(topology, clusters)| World { topology, clusters })
+    })
+}
+
+/// A target and a source that see only each other, in either order, before and after one node of the
+/// target claims what is the source's.
+#[derive(Clone, Debug)]
+pub(super) struct OneNode {
+    pub(super) before: World,
+    pub(super) after: World,
+    pub(super) target: usize,
+    /// The attacker's place among the target's nodes.
+    pub(super) attacker: usize,
+}
+
+/// An honest node of cluster `i`, on a network of its own cluster that nobody declares.
+fn honest(i: usize, position: usize) -> Claims {
+    Claims {
+        name: format!("node-{position}"),
+        pods: vec![format!("10.{i}.{position}.0/24")],
+        wireguard: Some(format!("100.64.{i}.{}/16", position + 1)),
+        key: Some(100 * i + position),
+        endpoint: Some(format!("198.51.{i}.{position}:51820")),
+        kilo_endpoint: Some(format!("198.51.{i}.{position}:51820")),
+        internal: Some(format!("10.200.{i}.{position}/24")),
+        is_forced: false,
+        addresses: Vec::new(),
+        location: Some("x"),
+        granularity: None,
+        leads: false,
+        stale: false,
+    }
+}
+
+/// Draws an address of cluster `i`, with the network that a node may say it is in.
+fn interface_of(i: usize) -> impl Strategy<Value = String> {
+    let host = prop_oneof![
+        (0..255u8).prop_map(move |k| format!("192.168.{i}.{k}")),
+        (0..255u8).prop_map(move |k| format!("172.20.{i}.{k}")),
+        (0..3u8, 0..255u8).prop_map(move |(j, k)| format!("10.{i}.{j}.{k}")),
+        (0..5u8).prop_map(move |k| format!("100.64.{i}.{k}")),
+    ];
+    (host, select(vec![16u8, 20, 24, 25, 30, 32]))
+        .prop_map(|(host, length)| format!("{host}/{length}"))
+}
+
+pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
+    (0..2usize, 3..8usize).prop_flat_map(|(target, count)| {
+        let source = 1 - target;
+        // With the attacker they are no majority.
+        let minority = proptest::collection::vec(interface_of(source), 0..=(count / 2 - 1));
+        let attack = (
+            proptest::option::of(interface_of(source)),
+            proptest::option::of(interface_of(source)),
+            proptest::option::of(interface_of(source)),
+            select(vec!["x", "y"]),
+            any::<bool>(),
+        );
+        let forms = (any::<bool>(), select(vec!["Location", "Full"]));
+        (forms, minority, attack).prop_map(move |((flat, granularity), minority, attack)| {
+            let cluster = |i: usize, count: usize, granularity| Cluster {
+                flat,
+                granularity: Some(granularity),
+                behind_nat: false,
+                accepted: [None, None],
+                anchors: Vec::new(),
+                local: Vec::new(),
+                nodes: (0..count).map(|position| honest(i, position)).collect(),
+            };
+            let mut clusters = vec![cluster(0, 3, "Full"), cluster(1, 3, "Full")];
+            clusters[target] = cluster(target, count, granularity);
+            for (node, interface) in clusters[target].nodes.iter_mut().zip(minority) {
+                node.internal = Some(interface);
+            }
+            let before = World {
+                topology: "{ mode: FullMesh }",
+                clusters,
+            };
+            let mut after = before.clone();
+            let (internal, endpoint, dialled, location, is_forced) = attack;
+            let port = |it: String| format!("{}:51820", it.split('/').next().unwrap_or_default());
+            let attacker = count - 1;
+            let node = &mut after.clusters[target].nodes[attacker];
+            node.internal = internal.or(node.internal.take());
+            node.kilo_endpoint = endpoint.map(port).or(node.kilo_endpoint.take());
+            node.endpoint = dialled.map(port).or(node.endpoint.take());
+            node.location = Some(location);
+            node.is_forced = is_forced;
+            OneNode {
+                before,
+                after,
+                target,
+                attacker,
+            }
+        })
     })
 }
