@@ -120,14 +120,14 @@ fn hits(met: &[Met], verdict: &Verdict) -> BTreeMap<Cidr, Hit> {
                 continue;
             }
             let hit = hits.entry(range).or_default();
-            let homes = match own {
+            let having = match own {
                 Own::Endpoint(address) | Own::Address(address) => {
                     hit.hosts.entry(address).or_default()
                 }
                 Own::Lan(lan) if lan.contains(range) => &mut hit.on_lan,
                 Own::Lan(lan) => hit.lans.entry(lan).or_default(),
             };
-            homes.extend(&meeting.whose);
+            having.extend(&meeting.whose);
         }
     }
     hits
@@ -229,11 +229,11 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
             let Some(outcome) = outcomes.get(range) else {
                 continue;
             };
-            let hole = match outcome {
+            let cut_out = match outcome {
                 Outcome::LeftOut => None,
                 Outcome::Without(holes) => holes.iter().find(|it| it.contains(own.cidr())),
             };
-            let fate = match (outcome, hole) {
+            let fate = match (outcome, cut_out) {
                 (Outcome::LeftOut, _) => Fate::LeftOut,
                 (Outcome::Without(_), Some(_)) => Fate::Without(Vec::new()),
                 (Outcome::Without(holes), None) => {
@@ -257,7 +257,7 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
             });
             alike.ranges.insert(*range);
             alike.homes.extend(&meeting.whose);
-            alike.holes.extend(hole);
+            alike.holes.extend(cut_out);
         }
     }
     let found = found.into_iter().map(|((_, fate, _), alike)| {

@@ -33,9 +33,12 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
     let message = match &captured.fate {
         Fate::LeftOut => format!("{cidrs} left out: {it} {lies} {own}"),
         Fate::Without(holes) => {
-            let holes = holes.iter().map(|it| match it.is_host() {
-                true => it.first().to_string(),
-                false => it.to_string(),
+            let holes = holes.iter().map(|it| {
+                if it.is_host() {
+                    it.first().to_string()
+                } else {
+                    it.to_string()
+                }
             });
             format!("{} cut out of {cidrs}: {it} {lies} {own}", listed(holes))
         }
