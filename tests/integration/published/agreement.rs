@@ -66,6 +66,7 @@ fn whole_mesh() -> Value {
                     "endpointFrom": ["Annotation", "Kilo"],
                     "endpointDomains": ["nodes.example.org"],
                     "acceptedNetworks": ["10.0.0.0/8"],
+                    "localNetworks": ["192.168.1.0/24"],
                     "anchors": [
                         { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
                     ],
