@@ -35,6 +35,8 @@ mod live;
 mod man;
 mod mistakes;
 mod mutants;
+#[cfg(target_os = "linux")]
+mod owners;
 mod plan;
 mod render;
 mod schema;

@@ -93,7 +93,11 @@ fn main() -> ExitCode {
     let color = cli.options.color();
     let mut talk = output::Talk::new(color);
     let mut result = io::stdout().lock();
-    let outcome = cli.options.enter().and_then(|()| match &cli.command {
+    let entered = cli.options.enter();
+    if entered.is_ok() && cli.command.has_settings() {
+        warn_of_ignored_config(&cli.options, &mut talk);
+    }
+    let outcome = entered.and_then(|()| match &cli.command {
         Command::Snapshot(args) => {
             commands::snapshot::run(args, &cli.options, &mut talk, &mut result)
         }
@@ -119,6 +123,31 @@ fn main() -> ExitCode {
             talk.error(&error);
             ExitCode::from(2)
         }
+    }
+}
+
+impl Command {
+    /// Returns whether the command reads the config.
+    fn has_settings(&self) -> bool {
+        match self {
+            Self::Snapshot(_)
+            | Self::Render(_)
+            | Self::Validate(_)
+            | Self::Trace(_)
+            | Self::Verify(_)
+            | Self::Plan(_)
+            | Self::Config(_) => true,
+            Self::Explain(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => false,
+        }
+    }
+}
+
+fn warn_of_ignored_config(options: &settings::Options, talk: &mut output::Talk) {
+    if let Some(config) = options.ignored_config() {
+        talk.note(&format!(
+            "{} is ignored because another user owns it or its folder; to use it, add --config",
+            disk::shown(&config)
+        ));
     }
 }
 

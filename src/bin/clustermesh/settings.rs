@@ -11,11 +11,14 @@ use crate::input::Unreadable;
 mod config_file;
 mod mesh_files;
 mod options;
+mod owner;
 mod setting;
+mod surroundings;
 
 pub(crate) use config_file::ConfigFile;
 pub(crate) use options::Options;
 pub(crate) use setting::{Origin, Setting};
+pub(crate) use surroundings::repository;
 
 /// The variable from which `kubectl` takes its kubeconfig.
 const KUBECONFIG: &str = "KUBECONFIG";

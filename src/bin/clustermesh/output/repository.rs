@@ -3,6 +3,8 @@
 use std::env;
 use std::path::{Component, Path, PathBuf};
 
+use crate::settings;
+
 /// The repository that we run in, and where in it.
 pub(super) struct Repository {
     root: PathBuf,
@@ -13,10 +15,8 @@ impl Repository {
     /// Returns the repository around the working folder, which is taken for one if there is none.
     pub(super) fn around() -> Self {
         let here = env::current_dir().unwrap_or_default();
-        let mut folders = here.ancestors();
-        let root = folders.find(|folder| folder.join(".git").exists());
         Self {
-            root: root.unwrap_or(&here).to_owned(),
+            root: settings::repository().unwrap_or_else(|| here.clone()),
             here,
         }
     }

@@ -1,7 +1,6 @@
 //! The config file: where it is, what it says, and where it says so.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::path::{Path, PathBuf};
 
 use clustermesh::config::{self, Config};
@@ -12,6 +11,7 @@ use clustermesh::place::Place;
 use clustermesh::rules::{self, Finding, Levels};
 
 use super::setting::{Origin, Setting};
+use super::surroundings;
 use crate::input::{self, Unreadable};
 
 /// The config's name, looked for from the working folder upwards.
@@ -42,7 +42,7 @@ impl ConfigFile {
                 origin,
             },
             None => Setting {
-                value: nearest(),
+                value: surroundings::nearest().config,
                 origin: Origin::Default,
             },
         };
@@ -118,21 +118,4 @@ impl ConfigFile {
         });
         unnamed.collect()
     }
-}
-
-/// Looks for the config here and above, no further than the repository's root.
-fn nearest() -> Option<PathBuf> {
-    let here = env::current_dir().ok()?;
-    let mut relative = PathBuf::new();
-    for folder in here.ancestors() {
-        let candidate = relative.join(NAME);
-        if candidate.is_file() {
-            return Some(candidate);
-        }
-        if folder.join(".git").exists() {
-            return None;
-        }
-        relative.push("..");
-    }
-    None
 }

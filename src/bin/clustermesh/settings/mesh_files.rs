@@ -6,6 +6,7 @@ use std::{env, fs};
 use anyhow::{Context as _, bail};
 
 use super::config_file::{self, ConfigFile};
+use super::surroundings;
 
 /// Returns what is there under the names that need no config.
 pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
@@ -53,17 +54,10 @@ pub(super) fn any(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Returns the nearest folder above that has meshes, no further than the repository's root.
 fn above() -> Option<PathBuf> {
-    let mut folder = PathBuf::new();
-    for here in env::current_dir().ok()?.ancestors() {
-        if folder.join("mesh.yaml").is_file() || folder.join("meshes").is_dir() {
-            return Some(folder);
-        }
-        if here.join(".git").exists() {
-            return None;
-        }
-        folder.push("..");
-    }
-    None
+    let here = env::current_dir().ok()?;
+    surroundings::upwards(&here)
+        .map(|(relative, _)| relative)
+        .find(|folder| folder.join("mesh.yaml").is_file() || folder.join("meshes").is_dir())
 }
 
 /// A folder means the YAML files in it, by name.

@@ -9,6 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
 
 use super::setting::{Origin, Setting};
+use super::surroundings;
 
 /// Options of every command.
 pub(crate) struct Options {
@@ -129,6 +130,14 @@ impl Options {
                 .with_context(|| format!("cannot go to `{}`", directory.display()))?;
         }
         Ok(())
+    }
+
+    /// Returns a config above the working folder that is ignored because another user owns it.
+    pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
+        match self.config {
+            Some(_) => None,
+            None => surroundings::nearest().ignored,
+        }
     }
 }
 

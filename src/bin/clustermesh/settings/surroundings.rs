@@ -1,0 +1,81 @@
+//! Surroundings: the repository around the working folder, and the config that applies there.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::config_file::NAME;
+use super::owner::Owners;
+
+/// What git marks a repository with: a folder, or a file in worktrees and submodules.
+pub(crate) const MARKER: &str = ".git";
+
+/// The config that applies in the working folder.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Nearest {
+    /// The file, as seen from the working folder.
+    pub(super) config: Option<PathBuf>,
+    /// A file above that is ignored because another user owns it.
+    pub(super) ignored: Option<PathBuf>,
+}
+
+/// Looks for the config here and above, no further than the repository's root.
+///
+/// Above the working folder, only a config counts that belongs, with its folder, to a trusted user:
+/// otherwise anybody who can write to a shared folder such as `/tmp` could configure our run.
+pub(super) fn nearest() -> Nearest {
+    let Some((here, owners)) = here() else {
+        return Nearest::default();
+    };
+    for (relative, folder) in upwards(&here) {
+        let candidate = relative.join(NAME);
+        if !candidate.is_file() {
+            continue;
+        }
+        if folder == here || owners.own(&candidate) && owners.own(folder) {
+            return Nearest {
+                config: Some(candidate),
+                ignored: None,
+            };
+        }
+        return Nearest {
+            config: None,
+            ignored: Some(candidate),
+        };
+    }
+    Nearest::default()
+}
+
+/// Returns the repository around the working folder.
+///
+/// A `.git` above it counts only if a trusted user owns it: one that was planted in a shared folder
+/// must not widen what we read.
+pub(crate) fn repository() -> Option<PathBuf> {
+    let (here, owners) = here()?;
+    let (_, folder) = upwards(&here).last()?;
+    let marker = folder.join(MARKER);
+    let is_marked = marker.symlink_metadata().is_ok();
+    (is_marked && (folder == here || owners.own(&marker))).then(|| folder.to_owned())
+}
+
+/// Returns the working folder and the folders above it, up to the first that is marked as a
+/// repository: each as seen from the working folder, and its whole path.
+pub(super) fn upwards(here: &Path) -> impl Iterator<Item = (PathBuf, &Path)> {
+    let mut is_inside = true;
+    let mut relative = PathBuf::new();
+    here.ancestors().map_while(move |folder| {
+        if !is_inside {
+            return None;
+        }
+        is_inside = folder.join(MARKER).symlink_metadata().is_err();
+        let seen = relative.clone();
+        relative.push("..");
+        Some((seen, folder))
+    })
+}
+
+/// Returns the working folder, and the users whose files count there.
+fn here() -> Option<(PathBuf, Owners)> {
+    let here = env::current_dir().ok()?;
+    let owners = Owners::of_run().and_of(&here);
+    Some((here, owners))
+}
