@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::kilo::cluster::Cluster;
 use crate::mesh::{Entry, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
@@ -34,7 +35,9 @@ pub struct Member<'a> {
     pub entry: &'a Entry,
     /// The cluster's snapshot.
     pub file: &'a SnapshotFile,
-    /// What it makes of that.
+    /// What that says, read as the mesh wants it.
+    pub cluster: Cluster<'a>,
+    /// Who of it speaks.
     pub roster: Roster,
     /// Who keeps what two claim.
     pub rank: Rank,
@@ -196,17 +199,8 @@ impl<'a> Fleet<'a> {
     }
 
     /// Returns the kind of address that `target`'s Kilo can route.
-    ///
-    /// That of most of its nodes' internal addresses, where the target declares any range of that
-    /// kind; else that of its first range. (Kilo routes one family only: `kilo.md` §2.5.)
     pub fn family(&self, target: &ClusterName) -> Option<Family> {
-        let member = self.memberships(target).next()?;
-        let ranges = member.entry.networks.all();
-        member
-            .roster
-            .internal_family
-            .filter(|family| self.families(target).contains(family))
-            .or_else(|| Some(ranges.first()?.cidr.family()))
+        self.memberships(target).next()?.cluster.family
     }
 
     /// Returns the families of what a cluster declares. Where there are two, its nodes say which of
@@ -262,11 +256,13 @@ impl<'a> Candidate<'a> {
             file,
             rank,
         } = self;
+        let cluster = Cluster::new(entry, &file.snapshot);
         Member {
             mesh,
             entry,
             file,
-            roster: roster(&mesh.name, entry, &file.snapshot, &file.source),
+            roster: roster(&mesh.name, &cluster, &file.source),
+            cluster,
             rank,
         }
     }

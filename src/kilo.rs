@@ -6,5 +6,6 @@ pub mod node;
 pub mod reason;
 pub mod check;
 pub mod segment;
+pub mod own;
 pub mod cluster;
 pub mod peer;

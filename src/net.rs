@@ -74,6 +74,21 @@ impl Cidr {
         self.0.broadcast()
     }
 
+    /// Returns the address that many behind the first, if the range has as many.
+    pub fn address(self, offset: u128) -> Option<IpAddr> {
+        let address: IpAddr = match self.first() {
+            IpAddr::V4(v4) => v4
+                .to_bits()
+                .checked_add(u32::try_from(offset).ok()?)
+                .map(|bits| IpAddr::from(bits.to_be_bytes())),
+            IpAddr::V6(v6) => v6
+                .to_bits()
+                .checked_add(offset)
+                .map(|bits| IpAddr::from(bits.to_be_bytes())),
+        }?;
+        self.holds(address).then_some(address)
+    }
+
     /// Returns the number of leading bits that all its addresses share.
     pub fn prefix_length(self) -> u8 {
         self.0.prefix_len()

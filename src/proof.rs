@@ -4,8 +4,8 @@
 pub mod rule;
 pub mod applied;
 pub mod prefixes;
-pub mod own;
 pub mod peers;
+mod location_ranges;
 pub mod model;
 pub mod route;
 pub mod flaw;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::config::Limits;
+use crate::kilo::cluster::Cluster;
 use crate::kilo::node::annotation;
 use crate::mesh::{Entry, Mesh};
 use crate::name::MeshName;
@@ -133,7 +134,8 @@ impl Look {
     /// Looks with the eyes of a mesh.
     fn by_roster(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
         // Nobody asks where the nodes stand: they are told by name.
-        let roster = roster(&mesh.name, entry, snapshot, &Arc::from(""));
+        let cluster = Cluster::new(entry, snapshot);
+        let roster = roster(&mesh.name, &cluster, &Arc::from(""));
         let left_out = roster.left_out.into_iter();
         Self {
             usable: roster.usable,

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
-use crate::mesh::Entry;
 use crate::name::{MeshName, NodeName};
-use crate::net::{Cidr, Family};
+use crate::net::Cidr;
 use crate::place::Place;
-use crate::snapshot::Snapshot;
 use crate::wireguard::{Endpoint, PublicKey};
 
 use self::survey::{Draft, Survey};
@@ -46,8 +44,6 @@ pub struct Roster {
     pub dissenters: Vec<Dissenter>,
     /// What more than half of the nodes contradict.
     pub contradictions: Vec<Contradiction>,
-    /// What the cluster's Kilo routes, if most of its usable nodes say one thing.
-    pub internal_family: Option<Family>,
 }
 
 /// A tunnel end, and what lies behind it.
@@ -134,11 +130,10 @@ pub enum Declared {
     NodeSelector,
 }
 
-/// Reads `snapshot`, whose file is `source`, as `entry` of `mesh` wants it read.
-pub fn roster(mesh: &MeshName, entry: &Entry, snapshot: &Snapshot, source: &Arc<str>) -> Roster {
-    let cluster = Cluster::new(entry, snapshot);
+/// Finds who of a cluster, whose snapshot is the file `source`, speaks in `mesh`.
+pub fn roster(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Roster {
     let segments = &cluster.segments;
-    let mut survey = Survey::new(&cluster, source);
+    let mut survey = Survey::new(cluster, source);
     survey.leave_out_unready(&segments.unready);
     let drafts: Vec<Draft> = segments
         .formed

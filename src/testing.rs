@@ -8,6 +8,10 @@ use proptest::prelude::*;
 
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
+use crate::granularity::Granularity;
+use crate::kilo::node::KiloNode;
+use crate::kilo::own::Own;
+use crate::kilo::segment::segments;
 use crate::mesh;
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -61,6 +65,17 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
         }
     }
     text
+}
+
+/// Forms a cluster of nodes; their locations are those of the label `region`.
+pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<Own> {
+    let kilos = nodes
+        .iter()
+        .map(|it| Arc::new(KiloNode::read(it, "region")));
+    let kilos: Vec<Arc<KiloNode>> = kilos.collect();
+    let readings: Vec<&KiloNode> = kilos.iter().map(|it| &**it).collect();
+    let segments = segments(&readings, granularity);
+    Arc::new(Own::of(kilos, &segments))
 }
 
 /// Returns a mesh of clusters, each given as the fields of its entry.

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::node::{InternalIp, KiloNode, annotation};
+use super::node::{InternalIp, KiloNode, WireguardAddress, annotation};
 use super::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
 use crate::mesh::{EndpointSource, Entry, Networks, Range};
 use crate::name::NodeName;
-use crate::net::{Cidr, Interface, family};
+use crate::net::{Cidr, family};
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::{Endpoint, EndpointError, Host, KeyError, PublicKey};
 
@@ -54,10 +54,10 @@ pub struct NodeChecks {
 
 impl NodeChecks {
     /// Checks a node under an entry.
-    pub fn of(entry: &Entry, node: &Node) -> Self {
+    pub fn of(entry: &Entry, node: &Node, kilo: &KiloNode) -> Self {
         Self {
             pods: pod_cidrs(entry, node),
-            wireguard: wireguard_ip(entry, node),
+            wireguard: wireguard_ip(entry, kilo),
             key: public_key(node),
             endpoint: endpoint(entry, node),
         }
@@ -142,13 +142,17 @@ fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, R
 }
 
 /// Returns the node's address in Kilo's subnet, if it is a declared one.
-fn wireguard_ip(entry: &Entry, node: &Node) -> Result<IpAddr, Reason> {
-    let text = present(node, annotation::WIREGUARD_IP).ok_or(Reason::NoWireguardIp)?;
-    let interface: Interface = text.parse().map_err(|error| Reason::WireguardIpInvalid {
-        text: text.to_owned(),
-        error,
-    })?;
-    let address = interface.address;
+fn wireguard_ip(entry: &Entry, kilo: &KiloNode) -> Result<IpAddr, Reason> {
+    let address = match &kilo.wireguard {
+        WireguardAddress::None => return Err(Reason::NoWireguardIp),
+        WireguardAddress::Announced(interface) => interface.address,
+        WireguardAddress::Malformed { text, error } => {
+            return Err(Reason::WireguardIpInvalid {
+                text: text.clone(),
+                error: error.clone(),
+            });
+        }
+    };
     let inside = match &entry.networks {
         Networks::Typed { wireguard, .. } => wireguard.cidr.holds(address),
         Networks::Flat { allowed } => allowed.iter().any(|range| range.cidr.holds(address)),

@@ -4,12 +4,16 @@
 //! Whatever asks for one of these takes it from here, so that a plan and its proof cannot differ in
 //! them.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use super::check::{self, NodeChecks};
 use super::node::KiloNode;
+use super::own::Own;
 use super::segment::{self, Segment, Segments};
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
-use crate::net::Cidr;
+use crate::net::{Cidr, Family, family};
 use crate::snapshot::{Node, Snapshot};
 
 /// A cluster under one entry.
@@ -17,6 +21,8 @@ use crate::snapshot::{Node, Snapshot};
 pub struct Cluster<'a> {
     /// What the mesh says of it.
     pub entry: &'a Entry,
+    /// What its nodes say.
+    pub snapshot: &'a Snapshot,
     /// Its nodes, in order of name.
     pub nodes: Vec<ClusterNode<'a>>,
     /// The granularity that more than half of its nodes name.
@@ -24,10 +30,14 @@ pub struct Cluster<'a> {
     /// How it is cut: as the entry says, else as more than half of its nodes do, else as Kilo does
     /// by default.
     pub granularity: Granularity,
-    /// What it is cut into.
+    /// What it is cut into; whoever is a segment alone is in it even if Kilo does not count it now.
     pub segments: Segments,
+    /// The cluster that its Kilo forms of the nodes that it counts.
+    pub own: Arc<Own>,
     /// The declared ranges of the cluster as a whole.
     pub shared: Vec<Cidr>,
+    /// The kind of address that its Kilo routes (`kilo.md` §2.5), out of those that it declares.
+    pub family: Option<Family>,
 }
 
 /// A node, read once for all purposes.
@@ -36,7 +46,7 @@ pub struct ClusterNode<'a> {
     /// As the snapshot has it.
     pub node: &'a Node,
     /// As Kilo reads it.
-    pub kilo: KiloNode,
+    pub kilo: Arc<KiloNode>,
     /// What the node checks find.
     pub checked: NodeChecks,
 }
@@ -47,29 +57,46 @@ impl<'a> Cluster<'a> {
         let nodes: Vec<ClusterNode> = snapshot
             .nodes
             .iter()
-            .map(|node| ClusterNode {
-                node,
-                kilo: KiloNode::read(node, &entry.topology_label),
-                checked: NodeChecks::of(entry, node),
+            .map(|node| {
+                let kilo = KiloNode::read(node, &entry.topology_label);
+                ClusterNode {
+                    node,
+                    checked: NodeChecks::of(entry, node, &kilo),
+                    kilo: Arc::new(kilo),
+                }
             })
             .collect();
         let voted = vote(&nodes);
         let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
-        let readings: Vec<(&str, &KiloNode)> = nodes
-            .iter()
-            .map(|it| (it.node.name.as_str(), &it.kilo))
-            .collect();
+        let readings: Vec<&KiloNode> = nodes.iter().map(|it| &*it.kilo).collect();
         let segments = segment::segments(&readings, granularity);
+        let kilos = nodes.iter().map(|it| Arc::clone(&it.kilo)).collect();
+        let own = Arc::new(Own::of(kilos, &segments));
         let mut cluster = Self {
             entry,
+            snapshot,
             nodes,
             voted,
             granularity,
             segments,
+            own,
             shared: Vec::new(),
+            family: None,
         };
-        cluster.shared = cluster.shared();
+        let groups: Vec<Group> = cluster
+            .segments
+            .formed
+            .iter()
+            .filter_map(|segment| cluster.group(segment))
+            .collect();
+        (cluster.shared, cluster.family) = (cluster.shared(&groups), cluster.family(&groups));
         cluster
+    }
+
+    /// Returns a node.
+    pub fn node(&self, name: &str) -> Option<&ClusterNode<'a>> {
+        let by_name = |it: &ClusterNode| it.node.name.as_str().cmp(name);
+        self.nodes.get(self.nodes.binary_search_by(by_name).ok()?)
     }
 
     /// Returns the nodes that have a say in how their cluster is cut.
@@ -83,7 +110,7 @@ impl<'a> Cluster<'a> {
     /// the segments have an address in it. The operator asks for any segment, so that one node can
     /// withdraw a range. Nodes are not counted, as only the leader of a segment has a `WireGuard`
     /// address.
-    fn shared(&self) -> Vec<Cidr> {
+    fn shared(&self, groups: &[Group]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
             Networks::Typed {
                 services,
@@ -95,28 +122,36 @@ impl<'a> Cluster<'a> {
             }
             Networks::Flat { allowed } => allowed,
         };
-        let segments: Vec<Vec<Cidr>> = self
-            .segments
-            .formed
-            .iter()
-            .filter_map(|segment| self.addresses(segment))
-            .collect();
-        allowed
-            .iter()
-            .map(|range| range.cidr)
-            .filter(|range| {
-                let inside = segments
-                    .iter()
-                    .filter(|addresses| addresses.iter().any(|it| range.contains(*it)))
-                    .count();
-                2 * inside <= segments.len()
-            })
-            .collect()
+        let segments: Vec<Vec<Cidr>> = groups.iter().map(Group::addresses).collect();
+        let is_of_nodes = |range: Cidr| {
+            let has_address = |it: &&Vec<Cidr>| it.iter().any(|it| range.contains(*it));
+            segments.len() < 2 * segments.iter().filter(has_address).count()
+        };
+        let ranges = allowed.iter().map(|range| range.cidr);
+        ranges.filter(|range| !is_of_nodes(*range)).collect()
     }
 
-    /// Returns what the selected nodes of a segment have of their own; nothing of a segment that
-    /// cannot be given to others.
-    fn addresses(&self, segment: &Segment) -> Option<Vec<Cidr>> {
+    /// Returns the family of more than half of the nodes' internal addresses, else of their pod
+    /// CIDRs as Kilo reads them, else of the first declared range; one that is not declared has no
+    /// say, as nothing of it is offered to others.
+    fn family(&self, groups: &[Group]) -> Option<Family> {
+        let nodes = || groups.iter().flat_map(|it| &it.members);
+        let declared = self.entry.networks.all();
+        let of_most = |family_of: &dyn Fn(&KiloNode) -> Option<Family>| {
+            [Family::V4, Family::V6].into_iter().find(|&wanted| {
+                let having = nodes().filter(|it| family_of(&it.kilo) == Some(wanted));
+                nodes().count() < 2 * having.count()
+                    && declared.iter().any(|it| it.cidr.family() == wanted)
+            })
+        };
+        of_most(&|kilo| kilo.internal_address().map(family))
+            .or_else(|| of_most(&|kilo| kilo.pod_cidr.map(Cidr::family)))
+            .or_else(|| Some(declared.first()?.cidr.family()))
+    }
+
+    /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
+    /// segments; nothing of one that cannot be.
+    fn group(&self, segment: &Segment) -> Option<Group<'_, 'a>> {
         let leader = self.nodes.get(segment.leader)?;
         let speaker = check::speaker(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
@@ -128,16 +163,32 @@ impl<'a> Cluster<'a> {
         if selected.is_empty() {
             return None;
         }
-        let mut addresses = vec![Cidr::host(speaker.wireguard)];
-        for member in selected {
-            // A member without a usable pod CIDR gives nothing at all.
-            if let Ok(pods) = &member.checked.pods {
-                addresses.extend(&pods.used);
-                let hosts = check::internal_addresses(member.node, &member.kilo);
-                addresses.extend(hosts.into_iter().map(Cidr::host));
-            }
+        let given = selected.into_iter().filter(|it| it.checked.pods.is_ok());
+        Some(Group {
+            wireguard: speaker.wireguard,
+            members: given.collect(),
+        })
+    }
+}
+
+/// What of a segment is given to others.
+struct Group<'c, 'a> {
+    /// Its address in Kilo's subnet.
+    wireguard: IpAddr,
+    /// Its nodes with usable pod CIDRs.
+    members: Vec<&'c ClusterNode<'a>>,
+}
+
+impl Group<'_, '_> {
+    /// Returns what its nodes have of their own.
+    fn addresses(&self) -> Vec<Cidr> {
+        let mut addresses = vec![Cidr::host(self.wireguard)];
+        for member in &self.members {
+            let pods = member.checked.pods.iter().flat_map(|it| &it.used);
+            let hosts = check::internal_addresses(member.node, &member.kilo);
+            addresses.extend(pods.chain(&hosts.into_iter().map(Cidr::host).collect::<Vec<_>>()));
         }
-        Some(addresses)
+        addresses
     }
 }
 

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::granularity::Granularity;
-use crate::net::{Cidr, Interface};
+use crate::kilo::peer::translation::AllowedIp;
+use crate::net::{Cidr, CidrError, Interface};
 use crate::snapshot::Node;
 use crate::wireguard::{Endpoint, EndpointError, Host, PublicKey};
 
@@ -38,6 +39,8 @@ pub mod annotation {
 /// What Kilo's agent knows of a node.
 #[derive(Clone, Debug)]
 pub struct KiloNode {
+    /// Its name, as it claims.
+    pub name: String,
     /// The key's bytes, however they were written; zero counts as none.
     pub key: Option<[u8; 32]>,
     /// Where Kilo dials it, or would.
@@ -48,8 +51,12 @@ pub struct KiloNode {
     pub lan: Option<Cidr>,
     /// The first pod CIDR, the only one Kilo reads.
     pub pod_cidr: Option<Cidr>,
-    /// Whether it holds a WireGuard address, and so leads a segment.
-    pub has_wireguard_ip: bool,
+    /// Pod CIDRs that only Kubernetes knows of, at most one of each other family.
+    pub further_pod_cidrs: Vec<Cidr>,
+    /// Its address in Kilo's subnet, which only leaders have.
+    pub wireguard: WireguardAddress,
+    /// What it wants reached behind it; unfiltered.
+    pub location_ranges: Vec<AllowedIp>,
     /// Its location; empty for none.
     pub location: String,
     /// Whether it volunteers to lead.
@@ -60,6 +67,22 @@ pub struct KiloNode {
     pub keepalive: u64,
     /// Whether it stopped checking in.
     pub stale: bool,
+}
+
+/// What a node says of its address in Kilo's subnet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum WireguardAddress {
+    /// Nothing: it does not lead, or Kilo does not run there.
+    None,
+    /// This one, with the length of the subnet.
+    Announced(Interface),
+    /// Something that is not `address/length`.
+    Malformed {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: CidrError,
+    },
 }
 
 /// Kilo's idea of a node's internal address.
@@ -81,16 +104,23 @@ impl KiloNode {
             annotation(annotation::FORCE_INTERNAL_IP),
             annotation(annotation::INTERNAL_IP),
         );
+        let (pod_cidr, further_pod_cidrs) = pods(node);
         Self {
+            name: node.name.clone(),
             key: annotation(annotation::KEY)
                 .and_then(PublicKey::bytes_as_kilo_reads)
                 .filter(|key| *key != [0; 32]),
             endpoint: listening(node).map(|(_, endpoint)| endpoint),
             internal_ip,
             lan,
-            pod_cidr: node.pod_cidrs.first().and_then(|text| text.parse().ok()),
-            has_wireguard_ip: annotation(annotation::WIREGUARD_IP)
-                .is_some_and(|text| !text.is_empty()),
+            pod_cidr,
+            further_pod_cidrs,
+            wireguard: WireguardAddress::read(annotation(annotation::WIREGUARD_IP)),
+            location_ranges: annotation(annotation::ALLOWED_LOCATION_IPS)
+                .unwrap_or_default()
+                .split(',')
+                .filter_map(AllowedIp::read)
+                .collect(),
             location: annotation(annotation::LOCATION)
                 .or_else(|| node.labels.get(topology_label).map(String::as_str))
                 .unwrap_or_default()
@@ -107,6 +137,32 @@ impl KiloNode {
     /// Returns whether Kilo counts the node (`Node.Ready`), as far as a snapshot can tell.
     pub fn is_ready(&self) -> bool {
         !self.stale && self.key.is_some() && self.pod_cidr.is_some() && self.endpoint.is_some()
+    }
+
+    /// Returns its address in Kilo's subnet.
+    pub fn wireguard_ip(&self) -> Option<Interface> {
+        match self.wireguard {
+            WireguardAddress::Announced(interface) => Some(interface),
+            WireguardAddress::None | WireguardAddress::Malformed { .. } => None,
+        }
+    }
+
+    /// Returns whether it says anything of an address in Kilo's subnet, and so leads a segment.
+    pub fn has_wireguard_ip(&self) -> bool {
+        self.wireguard != WireguardAddress::None
+    }
+
+    /// Returns its pod CIDRs, that which Kilo reads first.
+    pub fn pods(&self) -> impl Iterator<Item = Cidr> {
+        self.pod_cidr
+            .into_iter()
+            .chain(self.further_pod_cidrs.iter().copied())
+    }
+
+    /// Returns whether its endpoint is a name, which Kilo resolves before it elects leaders.
+    pub fn has_name(&self) -> bool {
+        let host = self.endpoint.as_ref().map(|it| &it.host);
+        matches!(host, Some(Host::Dns(_)))
     }
 
     /// Returns the address on the nodes' network that Kilo works with.
@@ -129,6 +185,34 @@ impl KiloNode {
             _ => false,
         }
     }
+}
+
+impl WireguardAddress {
+    fn read(text: Option<&str>) -> Self {
+        match text.filter(|text| !text.is_empty()) {
+            None => Self::None,
+            Some(text) => text.parse().map_or_else(
+                |error| Self::Malformed {
+                    text: text.to_owned(),
+                    error,
+                },
+                Self::Announced,
+            ),
+        }
+    }
+}
+
+/// Returns the pod CIDR that Kilo reads, and the first one of the other family.
+fn pods(node: &Node) -> (Option<Cidr>, Vec<Cidr>) {
+    let Some((first, others)) = node.pod_cidrs.split_first() else {
+        return (None, Vec::new());
+    };
+    let Ok(first) = first.parse::<Cidr>() else {
+        return (None, Vec::new());
+    };
+    let others = others.iter().filter_map(|text| text.parse().ok());
+    let mut of_other = others.filter(|it: &Cidr| it.family() != first.family());
+    (Some(first), of_other.next().into_iter().collect())
 }
 
 /// Returns the endpoint that Kilo works with and the annotation that has it. Its port is the one

@@ -12,13 +12,17 @@ pub struct Segment {
     pub key: String,
     /// Its nodes by index, in order of name.
     pub members: Vec<usize>,
-    /// The one that speaks WireGuard.
+    /// The one that speaks WireGuard: the only one that has an address for it, else who is elected.
     pub leader: usize,
+    /// Who is elected, as far as that does not depend on names.
+    pub elected: usize,
 }
 
 /// A cluster cut into segments.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Segments {
+    /// How it is cut.
+    pub granularity: Granularity,
     /// The segments, sorted by key, bytewise.
     pub formed: Vec<Segment>,
     /// Nodes that belong to a location but are not ready, so that Kilo leaves them out.
@@ -29,11 +33,11 @@ pub struct Segments {
 ///
 /// A node that is its own segment is formed whether Kilo counts it now or not: its Peer is right
 /// as soon as it is back.
-pub fn segments(nodes: &[(&str, &KiloNode)], granularity: Granularity) -> Segments {
+pub fn segments(nodes: &[&KiloNode], granularity: Granularity) -> Segments {
     let mut alone = Vec::new();
     let mut unready = Vec::new();
     let mut locations: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, (_, node)) in nodes.iter().enumerate() {
+    for (index, node) in nodes.iter().enumerate() {
         if granularity != Granularity::Location || node.internal_address().is_none() {
             alone.push(index);
         } else if node.is_ready() {
@@ -42,36 +46,47 @@ pub fn segments(nodes: &[(&str, &KiloNode)], granularity: Granularity) -> Segmen
             unready.push(index);
         }
     }
-    let shared = locations.into_iter().map(|(location, members)| Segment {
-        key: format!("location:{location}"),
-        leader: leader(nodes, &members),
-        members,
+    let shared = locations.into_iter().map(|(location, members)| {
+        let elected = elected(nodes, &members);
+        Segment {
+            key: format!("location:{location}"),
+            leader: only_holder(nodes, &members).unwrap_or(elected),
+            elected,
+            members,
+        }
     });
     let own = alone.into_iter().filter_map(|index| {
-        let (name, _) = nodes.get(index)?;
         Some(Segment {
-            key: format!("node:{name}"),
+            key: format!("node:{}", nodes.get(index)?.name),
             members: vec![index],
             leader: index,
+            elected: index,
         })
     });
     let mut formed: Vec<Segment> = shared.chain(own).collect();
     formed.sort_by(|a, b| a.key.cmp(&b.key));
-    Segments { formed, unready }
+    Segments {
+        granularity,
+        formed,
+        unready,
+    }
 }
 
-/// Returns the member that leads.
-///
-/// Only a leader has a WireGuard address; where exactly one member has, Kilo has decided and we
-/// see it. Else this is its election (`findLeader`).
-fn leader(nodes: &[(&str, &KiloNode)], members: &[usize]) -> usize {
-    let is = |test: fn(&KiloNode) -> bool| {
-        move |index: &&usize| nodes.get(**index).is_some_and(|(_, node)| test(node))
-    };
-    let mut holders = members.iter().filter(is(|node| node.has_wireguard_ip));
-    if let (Some(&only), None) = (holders.next(), holders.next()) {
-        return only;
+/// Returns the only member with a WireGuard address: only a leader has one, so that Kilo has decided.
+fn only_holder(nodes: &[&KiloNode], members: &[usize]) -> Option<usize> {
+    let is_holder = |index: &&usize| nodes.get(**index).is_some_and(|it| it.has_wireguard_ip());
+    let mut holders = members.iter().filter(is_holder);
+    match (holders.next(), holders.next()) {
+        (Some(&only), None) => Some(only),
+        _ => None,
     }
+}
+
+/// Returns the member that Kilo elects (`findLeader`).
+fn elected(nodes: &[&KiloNode], members: &[usize]) -> usize {
+    let is = |test: fn(&KiloNode) -> bool| {
+        move |index: &&usize| nodes.get(**index).is_some_and(|node| test(node))
+    };
     let volunteer: fn(&KiloNode) -> bool = |node| node.volunteers;
     let public: fn(&KiloNode) -> bool = KiloNode::has_public_endpoint;
     members
@@ -112,8 +127,8 @@ mod tests {
         (name, KiloNode::read(&node, "region"))
     }
 
-    fn borrowed<'a>(nodes: &'a [(&'a str, KiloNode)]) -> Vec<(&'a str, &'a KiloNode)> {
-        nodes.iter().map(|(name, node)| (*name, node)).collect()
+    fn borrowed<'a>(nodes: &'a [(&'a str, KiloNode)]) -> Vec<&'a KiloNode> {
+        nodes.iter().map(|(_, node)| node).collect()
     }
 
     fn formed(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Vec<String> {

@@ -35,7 +35,7 @@ impl Missed {
         if roster.speakers.is_empty() {
             return None;
         }
-        let by_people = ByPeople::of(member.entry, &member.file.snapshot, roster);
+        let by_people = ByPeople::of(&member.cluster, roster);
         let left_out = roster.left_out.iter();
         let left_out = left_out.filter(|it| it.reason != Reason::NotSelected);
         let speaking: usize = roster.speakers.iter().map(|it| it.nodes).sum();

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
-use super::own::OwnNode;
 use super::peers::Won;
+use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -47,7 +47,7 @@ struct Index {
 pub struct At {
     /// The number of the cluster in [`Fabric::sites`].
     pub site: usize,
-    /// The number of the node in [`super::own::Own::nodes`].
+    /// The number of the node in [`crate::kilo::own::Own::nodes`].
     pub node: usize,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns `cluster/node`, as the node calls itself.
     pub fn name(&self, at: At) -> String {
-        let node = self.node(at).map_or("", |it| &it.name);
+        let node = self.node(at).map_or("", |it| &it.kilo.name);
         let cluster = self.site(at.site).map_or("", |it| it.cluster.as_str());
         format!("{cluster}/{node}")
     }

@@ -118,8 +118,8 @@ impl Model<'_> {
     fn local(&self) -> Prefixes<Local> {
         let mut local = Vec::new();
         for (number, node) in self.own.nodes.iter().enumerate() {
-            local.extend(node.lan.map(|it| (it, Local::Lan(number))));
-            local.extend(node.kilo.pod_cidr.map(|it| (it, Local::Pods(number))));
+            local.extend(node.kilo.lan.map(|it| (it, Local::Lan(number))));
+            local.extend(node.kilo.pods().map(|it| (it, Local::Pods(number))));
         }
         Prefixes::new(&local)
     }

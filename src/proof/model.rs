@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::applied::File;
-use super::own::{Leader, Own, OwnNode, Target, WireguardIp};
 use super::peers::{Contest, Peer, Peers, Share, Standing, Won};
 use super::prefixes::Prefixes;
+use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -19,7 +20,7 @@ use crate::wireguard::{Endpoint, Host};
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
     /// The cluster's own nodes and segments.
-    pub own: Own,
+    pub own: Arc<Own>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
     pub peers: Vec<Peer<'a>>,
     /// What more than one Peer wants to be.
@@ -97,14 +98,14 @@ pub enum Dial<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Builds what the Kilo of `target` builds from the Peers of these files.
-    pub fn new(target: Target, files: &'a [File]) -> Self {
-        Self::decided(target, files, &[])
+    /// Builds what the Kilo of a cluster builds from the Peers of these files.
+    pub fn new(own: &Arc<Own>, files: &'a [File]) -> Self {
+        Self::decided(own, files, &[])
     }
 
     /// Builds the same where some contests are won.
-    pub fn decided(target: Target, files: &'a [File], won: &[Won]) -> Self {
-        let mut own = Own::of(target);
+    pub fn decided(own: &Arc<Own>, files: &'a [File], won: &[Won]) -> Self {
+        let mut own = Arc::clone(own);
         let Peers {
             all: peers,
             by_key,
@@ -113,7 +114,8 @@ impl<'a> Model<'a> {
         if own.has_location_ranges() {
             let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-            own.filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
+            Arc::make_mut(&mut own)
+                .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
         }
         let upsets = upsets(&own, &peers);
         let mut claims = claims(&own, &peers);
@@ -261,7 +263,7 @@ impl<'a> Model<'a> {
     /// A network of its own that is narrower than every range around the address keeps the packets
     /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
     pub fn carries(&self, segment: usize, address: IpAddr) -> Option<usize> {
-        let lan = self.own.leader(segment).and_then(|it| it.lan);
+        let lan = self.own.leader(segment).and_then(|it| it.kilo.lan);
         let lan = lan.filter(|lan| lan.holds(address));
         let mut around = self.tunnels.holding(address).filter(|&slot| {
             self.tunnels.get(slot).is_some_and(|(range, claims)| {

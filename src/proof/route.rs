@@ -3,9 +3,8 @@
 use std::net::IpAddr;
 
 use super::model::Model;
-use super::own::{OwnNode, OwnSegment};
 use super::peers::Peer;
-use crate::kilo::node::KiloNode;
+use crate::kilo::own::{OwnNode, OwnSegment};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::family;
 
@@ -96,7 +95,9 @@ impl Model<'_> {
         let Some((node, own)) = self.with_segment(node) else {
             return Ok(Vec::new());
         };
-        let leads = self.leader(own).is_some_and(|it| it.name == node.name);
+        let leads = self
+            .leader(own)
+            .is_some_and(|it| it.kilo.name == node.kilo.name);
         if leads {
             self.leader_routes(node, own)
         } else {
@@ -166,7 +167,7 @@ impl Model<'_> {
             let members = || self.members(segment).map(|it| &it.kilo);
             let pods = members().filter_map(|it| it.pod_cidr).map(AllowedIp::of);
             routes.extend(pods.map(by_leader));
-            let internal = members().filter_map(KiloNode::internal_address);
+            let internal = members().filter_map(|it| it.internal_address());
             routes.extend(internal.map(AllowedIp::host).map(by_leader));
             routes.extend(segment.location_ranges.iter().copied().map(by_leader));
         }

@@ -13,6 +13,8 @@ rules! {
     NOT_READY = "not-ready" Error;
     RETURN_FAILS = "return-fails" Error;
     UNPROMISED_REACH = "unpromised-reach" Error;
+    NOTHING_PROVED = "nothing-proved" Error;
+    UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;
     EMPTY_EXPECTATION = "empty-expectation" Error;

@@ -210,7 +210,7 @@ impl Fabric<'_> {
         })?;
         let class = class.unwrap_or(Class::Pod);
         let address = match class {
-            Class::Pod => site.node(node).and_then(|it| it.kilo.pod_cidr).map(a_pod),
+            Class::Pod => site.routed_pods(node).map(a_pod),
             Class::Node => site.address(node),
             Class::Service | Class::Network => None,
         };

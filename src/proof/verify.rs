@@ -35,6 +35,9 @@ pub struct Verification {
     pub outsiders: Vec<Outsider>,
     /// Nodes without which something is cut.
     pub single_points: Vec<SinglePoint>,
+    /// Declared pod CIDRs of nodes that take part, and that Kilo does not carry packets to, by number
+    /// of the cluster.
+    pub uncarried: BTreeMap<usize, Vec<Cidr>>,
     /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
     pub apart: Vec<At>,
 }
@@ -230,6 +233,11 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             .failures
             .sort_by_key(|failure| Reverse(failure.pairs));
         for (site, promises) in self.promises.iter().enumerate() {
+            if !promises.uncarried.is_empty() {
+                verification
+                    .uncarried
+                    .insert(site, promises.uncarried.clone());
+            }
             let nodes = promises.peered.iter().enumerate();
             let apart = nodes.filter(|(_, is_peered)| !**is_peered);
             let apart = apart.map(|(node, _)| At { site, node });

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use super::fabric::{At, Fabric, Owner, Site};
 use super::model::{Claim, Tunnel, Upset};
-use super::own::Leader;
 use super::peers::Peer;
 use super::rule;
 use super::trace::Trace;
 use crate::diagnostic::{Finding, Severity, escaped};
+use crate::kilo::own::Leader;
 use crate::place::Place;
 
 pub use ending::ending;

@@ -38,7 +38,7 @@ fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
 
 /// Only leaders have a `WireGuard` address, so only those are counted that have.
 fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
-    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip).count();
+    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip()).count();
     let is_outside = |it: &&&ClusterNode| {
         matches!(
             it.checked.wireguard,

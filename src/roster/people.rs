@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use super::{Reason, Roster};
 use crate::kilo::check::ENDPOINT_ANNOTATIONS;
-use crate::kilo::node::{KiloNode, annotation, endpoint};
-use crate::mesh::Entry;
-use crate::net::{Cidr, Interface};
-use crate::snapshot::{AddressKind, Node, Snapshot};
+use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::node::endpoint;
+use crate::net::Cidr;
+use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::Host;
 
 /// What people leave out of a cluster.
@@ -24,8 +24,8 @@ pub struct ByPeople {
 
 impl ByPeople {
     /// Finds it in a roster, given what that was made of.
-    pub fn of(entry: &Entry, snapshot: &Snapshot, roster: &Roster) -> Self {
-        let node = |name: &str| snapshot.nodes.iter().find(|it| it.name == name);
+    pub fn of(cluster: &Cluster, roster: &Roster) -> Self {
+        let node = |name: &str| cluster.nodes.iter().find(|it| it.node.name == name);
         let mut by_people = Self::default();
         for left_out in &roster.left_out {
             let Some(node) = node(&left_out.node) else {
@@ -33,17 +33,17 @@ impl ByPeople {
             };
             let is_by_people = match left_out.reason {
                 Reason::NotSelected => true,
-                Reason::NoEndpoint(_) => is_dialable(node),
+                Reason::NoEndpoint(_) => is_dialable(node.node),
                 _ => false,
             };
             if is_by_people {
                 by_people.nodes += 1;
-                by_people.claims.extend(claims(entry, node));
+                by_people.claims.extend(claims(node));
             }
         }
         let silent = roster.speakers.iter().filter(|it| it.endpoint.is_none());
         let mut silent = silent.filter_map(|it| node(it.leader.as_str()));
-        by_people.is_unasked = silent.any(is_dialable);
+        by_people.is_unasked = silent.any(|it| is_dialable(it.node));
         by_people
     }
 }
@@ -61,12 +61,9 @@ fn is_dialable(node: &Node) -> bool {
 }
 
 /// Returns what a node says that it has.
-fn claims(entry: &Entry, node: &Node) -> Vec<Cidr> {
-    let kilo = KiloNode::read(node, &entry.topology_label);
-    let wireguard = node.annotations.get(annotation::WIREGUARD_IP);
-    let wireguard = wireguard.and_then(|it| it.parse::<Interface>().ok());
+fn claims(ClusterNode { node, kilo, .. }: &ClusterNode) -> Vec<Cidr> {
     let addresses = kilo.internal_address().into_iter();
-    let addresses = addresses.chain(wireguard.map(|it| it.address));
+    let addresses = addresses.chain(kilo.wireguard_ip().map(|it| it.address));
     let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
     pods.chain(addresses.map(Cidr::host)).collect()
 }

@@ -11,7 +11,7 @@ use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::segment::Segment;
 use crate::mesh::Entry;
 use crate::name::NodeName;
-use crate::net::{Cidr, Family};
+use crate::net::Cidr;
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::{Endpoint, PublicKey};
@@ -185,7 +185,6 @@ impl<'a> Survey<'a> {
         self.usable.retain(|index| !left_out.contains_key(index));
         let contradictions = contradiction::contradictions(cluster);
         let dissenters = self.dissenters();
-        let internal_family = self.internal_family();
         let homes = self.homes();
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
         let usable = usable.collect();
@@ -208,7 +207,6 @@ impl<'a> Survey<'a> {
             lost: self.lost,
             dissenters,
             contradictions,
-            internal_family,
             speakers,
         }
     }
@@ -226,19 +224,5 @@ impl<'a> Survey<'a> {
                 })
             })
             .collect()
-    }
-
-    /// Returns the family of more than half of the usable nodes' internal addresses.
-    fn internal_family(&self) -> Option<Family> {
-        let families: Vec<Family> = self
-            .usable
-            .iter()
-            .filter_map(|&index| self.candidates.get(index)?.kilo.internal_address())
-            .map(crate::net::family)
-            .collect();
-        [Family::V4, Family::V6].into_iter().find(|family| {
-            let having = families.iter().filter(|it| *it == family).count();
-            self.usable.len() < 2 * having
-        })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::document::Source;
 use crate::mesh;
+use crate::snapshot::Snapshot;
 use crate::testing::node;
 
 const TYPED: &str = "podCIDRs: [10.42.0.0/16, 'fd00:42::/48'], wireguardCIDR: 10.4.0.0/16, serviceCIDR: 10.43.0.0/16, additionalCIDRs: [192.168.0.0/24]";
@@ -20,12 +21,8 @@ fn told(fields: &str, nodes: &str) -> String {
     let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
     let snapshot = Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap();
     let entry = &reading.meshes[0].entries[0];
-    let roster = roster(
-        &reading.meshes[0].name,
-        entry,
-        &snapshot,
-        &Arc::from("east.json"),
-    );
+    let cluster = Cluster::new(entry, &snapshot);
+    let roster = roster(&reading.meshes[0].name, &cluster, &Arc::from("east.json"));
     let mut text = String::new();
     let join = |cidrs: &[Cidr]| {
         cidrs

@@ -15,7 +15,6 @@ use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::plan::{Block, Plan, Target};
 use crate::proof::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
-use crate::proof::own::{self, Own};
 
 rules! {
     "capacity" about Tree;
@@ -69,14 +68,8 @@ fn bundle(block: &Block) -> Bundle {
 
 fn nodes(fleet: &Fleet, target: &Target) -> Nodes {
     let member = fleet.memberships(&target.cluster).next();
-    let own = member.map(|member| {
-        Own::of(own::Target {
-            snapshot: &member.file.snapshot,
-            granularity: member.roster.granularity,
-            topology_label: &member.entry.topology_label,
-        })
-    });
-    own.as_ref().map(Nodes::of).unwrap_or_default()
+    let own = member.map(|member| Nodes::of(&member.cluster.own));
+    own.unwrap_or_default()
 }
 
 /// Returns what is too much for a target, given the load of each.

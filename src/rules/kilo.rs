@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::fleet::{Fleet, Member};
+use crate::kilo::cluster::Cluster;
 use crate::kilo::node::KiloNode;
-use crate::kilo::segment::{Segments, segments};
 use crate::name::is_dns_subdomain;
 use crate::place::Place;
 use crate::roster::Reason;
@@ -29,6 +29,7 @@ rules! {
     NODE_NOT_READY = "node-not-ready" Warning;
     LEADER_LEFT_OUT = "leader-left-out" Warning;
     SEVERAL_LEADERS = "several-leaders" Notice;
+    UNCERTAIN_LEADER = "uncertain-leader" Warning;
     MISREAD_LEADER = "misread-leader" Warning;
     MISSING_LOCATION = "missing-location" Notice;
     EMPTY_LOCATION = "empty-location" Notice;
@@ -46,9 +47,6 @@ rules! {
 struct Site<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
     member: &'f Member<'f>,
-    /// All its nodes, in order of name.
-    nodes: Vec<(&'f Node, KiloNode)>,
-    segments: Segments,
     /// Nodes of which other findings say enough.
     left_out: BTreeSet<&'f str>,
 }
@@ -73,16 +71,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 
 impl<'f> Site<'f> {
     fn new(member: &'f Member<'f>) -> Self {
-        let label = &member.entry.topology_label;
-        let nodes = member.file.snapshot.nodes.iter();
-        let nodes: Vec<(&Node, KiloNode)> = nodes
-            .map(|node| (node, KiloNode::read(node, label)))
-            .collect();
-        let readings: Vec<(&str, &KiloNode)> = nodes
-            .iter()
-            .map(|(node, kilo)| (node.name.as_str(), kilo))
-            .collect();
-        let segments = segments(&readings, member.roster.granularity);
         // What Kilo makes of these matters to their cluster, even where no other gets them.
         let matters = |reason: &Reason| {
             matches!(
@@ -95,14 +83,22 @@ impl<'f> Site<'f> {
         Self {
             left_out: left_out.map(|it| it.node.as_str()).collect(),
             member,
-            nodes,
-            segments,
         }
     }
 
+    fn cluster(&self) -> &'f Cluster<'f> {
+        &self.member.cluster
+    }
+
+    /// Returns all its nodes, in order of name.
+    fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        let nodes = self.cluster().nodes.iter();
+        nodes.map(|it| (it.node, &*it.kilo))
+    }
+
     /// Returns the nodes that Kilo works with and of which nothing worse is told.
-    fn lively(&self) -> impl Iterator<Item = (&'f Node, &KiloNode)> {
-        let nodes = self.nodes.iter().map(|(node, kilo)| (*node, kilo));
+    fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        let nodes = self.nodes();
         nodes.filter(|(node, kilo)| !kilo.stale && !self.left_out.contains(node.name.as_str()))
     }
 

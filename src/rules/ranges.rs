@@ -3,10 +3,7 @@
 use super::Finding;
 use crate::diagnostic::Label;
 use crate::fleet::Fleet;
-use crate::kilo::node::annotation;
-use crate::net::Interface;
 use crate::place::Place;
-use crate::snapshot::Node;
 
 mod declared;
 mod flat;
@@ -46,11 +43,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         .collect();
     findings.extend(subnet::findings(fleet));
     findings
-}
-
-/// Returns the WireGuard address that a node has, in its subnet, if what it says is one.
-fn wireguard_ip(node: &Node) -> Option<Interface> {
-    node.annotations.get(annotation::WIREGUARD_IP)?.parse().ok()
 }
 
 fn label(place: Place, text: impl Into<String>) -> Label {

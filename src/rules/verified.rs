@@ -4,9 +4,10 @@ use super::gitops::PEER_WITHOUT_ENDPOINT;
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
 use crate::name::ClusterName;
+use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::peers::Peer;
-use crate::proof::rule::{OUTSIDE_PEER, UNPROMISED_REACH};
+use crate::proof::rule::{NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNREACHED_PODS};
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
 use crate::wireguard::Endpoint;
@@ -19,10 +20,15 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let outsiders = verification.outsiders.iter();
     let outsiders = outsiders.filter_map(|it| outsider(fabric, *it));
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
+    let uncarried = verification.uncarried.iter();
+    let uncarried = uncarried.filter_map(|(site, pods)| unreached(fabric, *site, pods));
+    let nothing = (verification.total().promised == 0).then(nothing_proved);
     failures
         .chain(leaks)
         .chain(outsiders)
         .chain(unapplied)
+        .chain(uncarried)
+        .chain(nothing)
         .collect()
 }
 
@@ -37,7 +43,7 @@ fn unapplied(site: &Site) -> Option<Finding> {
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
     let nodes = unapplied.segments.iter();
     let nodes: Vec<String> = nodes
-        .filter_map(|it| Some(bare(&site.model.leader(*it)?.name)))
+        .filter_map(|it| Some(bare(&site.model.leader(*it)?.kilo.name)))
         .collect();
     let mut waiting = Vec::new();
     if !hidden.is_empty() {
@@ -173,4 +179,21 @@ fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Findin
                 key, take a snapshot and render again";
     let finding = Finding::on_cluster(&OUTSIDE_PEER, it.cluster, message);
     Some(finding.at(peer.place(), "").help(help))
+}
+
+/// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.
+fn unreached(fabric: &Fabric, site: usize, pods: &[Cidr]) -> Option<Finding> {
+    let cluster = cluster(fabric, site)?;
+    let ranges = listed(pods.iter().map(ToString::to_string));
+    let message = format!(
+        "Kilo carries no packets from other clusters to {} of its pod CIDRs: {ranges}",
+        pods.len()
+    );
+    Some(Finding::on_cluster(&UNREACHED_PODS, cluster, message))
+}
+
+fn nothing_proved() -> Finding {
+    let message = "nothing was proved: the run has no declared path between linked clusters";
+    let help = "run `clustermesh validate` to see why nodes are left out";
+    Finding::new(&NOTHING_PROVED, message).help(help)
 }

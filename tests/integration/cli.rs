@@ -21,6 +21,7 @@ mod decided_once;
 mod escaping;
 mod expectations;
 mod explain;
+mod families;
 mod files;
 mod findings;
 #[cfg(target_os = "linux")]

@@ -1,16 +1,16 @@
 //! The model of a cluster's Kilo against Kilo's own `NewTopology`, `Conf`, `Routes` and `Rules`.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clustermesh::kilo::own::Own;
 use clustermesh::net::Cidr;
 use clustermesh::proof::applied::File;
 use clustermesh::proof::model::{Holder, Model, Tunnel};
-use clustermesh::proof::own::Target;
 use clustermesh::proof::prefixes::Span;
 use clustermesh::proof::route::{Device, NatRule, Route, Table};
-use clustermesh::snapshot::{Node, Snapshot};
 use serde_json::{Value, json};
 
 use crate::topology::{Scenario, scenarios, texts};
@@ -20,7 +20,6 @@ const ROAMING: &str = "location-discovered-endpoints";
 
 /// What a model is made of.
 struct Input {
-    snapshot: Snapshot,
     files: Vec<File>,
 }
 
@@ -28,23 +27,15 @@ impl Input {
     fn new(scenario: &Scenario) -> Self {
         let list = json!({"kind": "List", "items": scenario.value["input"]["peers"]});
         Self {
-            snapshot: snapshot(scenario.nodes.clone()),
             files: vec![File::read(&"peers.json".into(), &list.to_string().into())],
         }
     }
 
     fn model(&self, scenario: &Scenario) -> Model<'_> {
-        let target = Target {
-            snapshot: &self.snapshot,
-            granularity: scenario.granularity(),
-            topology_label: scenario.input("topologyLabel"),
-        };
-        Model::new(target, &self.files)
+        let kilos = scenario.readings().into_iter().map(Arc::new).collect();
+        let own = Arc::new(Own::of(kilos, &scenario.formed()));
+        Model::new(&own, &self.files)
     }
-}
-
-fn snapshot(nodes: Vec<Node>) -> Snapshot {
-    Snapshot::new("target".parse().unwrap(), nodes).unwrap()
 }
 
 /// Goes through all scenarios.
@@ -96,7 +87,7 @@ fn peers_are_those_of_the_topology() {
 fn segments_are_those_of_the_topology() {
     each(|scenario, model| {
         assert!(!model.own.is_exhausted);
-        let name = |node: usize| model.own.nodes[node].name.as_str();
+        let name = |node: usize| model.own.nodes[node].kilo.name.as_str();
         let theirs = scenario.value["expected"]["segments"].as_array().unwrap();
         assert_eq!(
             model.own.segments.len(),
@@ -127,7 +118,7 @@ fn segments_are_those_of_the_topology() {
 
 /// What `Conf` writes on a node.
 fn configuration(model: &Model, node: usize, segment: usize) -> Value {
-    let keepalive = model.own.nodes[node].keepalive;
+    let keepalive = model.own.nodes[node].kilo.keepalive;
     let tunnels = model.configured(segment).into_iter();
     tunnels
         .map(|tunnel| {
@@ -162,9 +153,9 @@ fn every_node_is_configured_as_by_kilo() {
             let Some(segment) = node.segment else {
                 continue;
             };
-            let theirs = &theirs[&node.name];
+            let theirs = &theirs[&node.kilo.name];
             let leads = model.own.segments[segment].leader.node() == number;
-            let context = format!("{} {}", scenario.name(), node.name);
+            let context = format!("{} {}", scenario.name(), node.kilo.name);
             assert_eq!(json!(leads), theirs["leader"], "{context}");
             let port = node.endpoint().unwrap().port;
             assert_eq!(json!(port), theirs["listenPort"], "{context}");
@@ -179,7 +170,7 @@ fn every_node_is_configured_as_by_kilo() {
                 .zip(tunnels)
             {
                 let roams = match tunnel {
-                    Tunnel::Segment(other) => model.leader(other).unwrap().keepalive != 0,
+                    Tunnel::Segment(other) => model.leader(other).unwrap().kilo.keepalive != 0,
                     Tunnel::Peer(peer) => {
                         model.share(peer).unwrap().translation.keepalive.is_some()
                     }
@@ -215,12 +206,16 @@ fn tables_follow_from_what_is_configured() {
         for segment in 0..model.own.segments.len() {
             let leader = model.leader(segment).unwrap();
             let own = encoded(leader.kilo.key);
-            let expected = &scenario.value["expected"]["perNode"][&leader.name];
+            let expected = &scenario.value["expected"]["perNode"][&leader.kilo.name];
             let peers = expected["wireguardPeers"].as_array().unwrap();
             let twice = |key: &str| 1 < peers.iter().filter(|it| it["publicKey"] == key).count();
             for (slot, (range, _)) in model.tunnels.iter().enumerate() {
                 let theirs = written(peers, &own, range);
-                let context = format!("{} {} {range} {theirs:?}", scenario.name(), leader.name);
+                let context = format!(
+                    "{} {} {range} {theirs:?}",
+                    scenario.name(),
+                    leader.kilo.name
+                );
                 match model.holder(segment, slot) {
                     None => assert!(theirs.is_empty(), "{context}"),
                     Some(Holder::Certain(claim)) => {
@@ -267,7 +262,7 @@ fn routes_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
         for (number, node) in model.own.nodes.iter().enumerate() {
-            let expected = &scenario.value["expected"]["perNode"][&node.name];
+            let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("routes") else {
                 continue;
             };
@@ -278,7 +273,13 @@ fn routes_are_kilo_s() {
                     vec!["PANIC: runtime error: index out of range [0] with length 0".to_owned()]
                 }
             };
-            assert_eq!(ours, texts(theirs), "{} {}", scenario.name(), node.name);
+            assert_eq!(
+                ours,
+                texts(theirs),
+                "{} {}",
+                scenario.name(),
+                node.kilo.name
+            );
         }
     });
     assert!(10 <= seen, "{seen}");
@@ -297,7 +298,7 @@ fn nat_rules_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
         for (number, node) in model.own.nodes.iter().enumerate() {
-            let expected = &scenario.value["expected"]["perNode"][&node.name];
+            let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("iptables") else {
                 continue;
             };
@@ -314,7 +315,7 @@ fn nat_rules_are_kilo_s() {
                 rules.collect::<Vec<_>>(),
                 "{} {}",
                 scenario.name(),
-                node.name
+                node.kilo.name
             );
             let known = printed(model.exemptions());
             for range in ours

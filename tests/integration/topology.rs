@@ -8,7 +8,7 @@ use clustermesh::fleet::Fleet;
 use clustermesh::granularity::Granularity;
 use clustermesh::kilo::node::{InternalIp, KiloNode, annotation};
 use clustermesh::kilo::peer::Peer;
-use clustermesh::kilo::segment::{self, Segment};
+use clustermesh::kilo::segment::{self, Segment, Segments};
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Family, Interface};
 use clustermesh::plan;
@@ -114,12 +114,17 @@ impl Scenario {
         Granularity::from_annotation(self.input("granularity")).unwrap()
     }
 
-    fn readings(&self) -> Vec<(&str, KiloNode)> {
+    pub(crate) fn readings(&self) -> Vec<KiloNode> {
         let label = self.input("topologyLabel");
         let nodes = self.nodes.iter();
-        nodes
-            .map(|node| (node.name.as_str(), KiloNode::read(node, label)))
-            .collect()
+        nodes.map(|node| KiloNode::read(node, label)).collect()
+    }
+
+    /// The cluster in our segments.
+    pub(crate) fn formed(&self) -> Segments {
+        let readings = self.readings();
+        let readings: Vec<&KiloNode> = readings.iter().collect();
+        segment::segments(&readings, self.granularity())
     }
 
     fn node(&self, name: &str) -> Option<&Node> {
@@ -148,13 +153,13 @@ impl Scenario {
     /// The family that the cluster itself routes.
     fn family(&self) -> Family {
         let readings = self.readings();
-        let internal = readings.iter().filter_map(|it| it.1.internal_address());
+        let internal = readings.iter().filter_map(KiloNode::internal_address);
         let families: Vec<Family> = internal.map(|it| Cidr::host(it).family()).collect();
         let six = families.iter().filter(|it| **it == Family::V6).count();
         match families.len() {
             0 => readings
                 .iter()
-                .find_map(|it| it.1.pod_cidr)
+                .find_map(|it| it.pod_cidr)
                 .map_or(Family::V4, Cidr::family),
             all if all < 2 * six => Family::V6,
             _ => Family::V4,
@@ -168,7 +173,7 @@ impl Scenario {
         let mut hosts = Vec::new();
         let mut all: Vec<Cidr> = self.cluster_wide();
         all.push(self.input("kiloSubnet").parse().unwrap());
-        for (node, (_, kilo)) in self.nodes.iter().zip(&readings) {
+        for (node, kilo) in self.nodes.iter().zip(&readings) {
             pods.extend(
                 node.pod_cidrs
                     .iter()
@@ -180,9 +185,7 @@ impl Scenario {
                 .iter()
                 .filter_map(|it| it.address.parse().ok());
             hosts.extend(reported.map(Cidr::host));
-            let text = node.annotations.get(annotation::WIREGUARD_IP);
-            let wireguard = text.and_then(|text| text.parse::<Interface>().ok());
-            all.extend(wireguard.map(|it| Cidr::host(it.address)));
+            all.extend(kilo.wireguard_ip().map(|it| Cidr::host(it.address)));
         }
         all.extend(summary(&pods));
         all.extend(summary(&hosts));
@@ -231,15 +234,12 @@ fn cidrs(value: &Value) -> Vec<Cidr> {
     texts.map(|text| text.parse().unwrap()).collect()
 }
 
-fn borrowed<'a>(readings: &'a [(&'a str, KiloNode)]) -> Vec<(&'a str, &'a KiloNode)> {
-    readings.iter().map(|(name, node)| (*name, node)).collect()
-}
-
 #[test]
 fn nodes_are_read_as_kilo_reads_them() {
     for scenario in scenarios() {
         let theirs = &scenario.value["expected"]["nodes"];
-        for (name, ours) in scenario.readings() {
+        for ours in scenario.readings() {
+            let name = &ours.name;
             let theirs = &theirs[name];
             let context = format!("{} {name}: {theirs:#}", scenario.name());
             let cidr = |key: &str| {
@@ -283,24 +283,18 @@ fn nodes_are_read_as_kilo_reads_them() {
 #[test]
 fn leaders_are_elected_as_kilo_elects_them() {
     for scenario in scenarios() {
-        let mut readings = scenario.readings();
-        for (_, kilo) in &mut readings {
-            kilo.has_wireguard_ip = false;
-        }
-        let ours = segment::segments(&borrowed(&readings), scenario.granularity());
+        let readings = scenario.readings();
+        let ours = scenario.formed();
         for theirs in scenario.segments() {
             let members = texts(&theirs["hostnames"]);
-            let has_name = |it: &(&str, KiloNode)| {
-                let host = it.1.endpoint.as_ref().map(|it| &it.host);
-                members.contains(&it.0) && matches!(host, Some(Host::Dns(_)))
-            };
+            let has_name = |it: &KiloNode| members.contains(&&*it.name) && it.has_name();
             // Kilo resolves names before it elects; nothing here can.
             if 1 < members.len() && readings.iter().any(has_name) {
                 continue;
             }
             let ours = ours.formed.iter().find(|it| it.key == theirs["location"]);
-            let leader = readings[ours.unwrap().leader].0;
-            assert_eq!(leader, theirs["leader"], "{}", scenario.name());
+            let elected = &readings[ours.unwrap().elected].name;
+            assert_eq!(*elected, theirs["leader"], "{}", scenario.name());
         }
     }
 }
@@ -328,8 +322,8 @@ fn segments_and_peers_are_kilo_s_but_for_reasons() {
 fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     let mut reasons = BTreeSet::new();
     let readings = scenario.readings();
-    let name = |index: &usize| readings[*index].0;
-    let ours = segment::segments(&borrowed(&readings), scenario.granularity());
+    let name = |index: &usize| readings[*index].name.as_str();
+    let ours = scenario.formed();
     let is_kept_unready = |segment: &Segment| {
         !segment.key.starts_with("location:") && !scenario.is_ready(name(&segment.leader))
     };
@@ -356,7 +350,7 @@ fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
             let holders = ours
                 .members
                 .iter()
-                .filter(|it| readings[**it].1.has_wireguard_ip);
+                .filter(|it| readings[**it].has_wireguard_ip());
             assert_eq!(holders.collect::<Vec<_>>(), [&ours.leader], "{context}");
             reasons.insert(Why::HolderLeads);
         }
@@ -526,8 +520,8 @@ fn left_out(scenario: &Scenario, given: &Given, node: &str) -> Why {
 /// Whether Kilo uses another endpoint than the one that was forced.
 fn falls_back(scenario: &Scenario, node: &str, forced: &str) -> bool {
     let mut readings = scenario.readings().into_iter();
-    let kilo = readings.find(|(name, _)| *name == node);
-    kilo.and_then(|(_, kilo)| kilo.endpoint)
+    let kilo = readings.find(|it| it.name == node);
+    kilo.and_then(|kilo| kilo.endpoint)
         .is_some_and(|endpoint| forced.parse() != Ok(endpoint))
 }
 

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use super::text::count;
 use crate::granularity::Granularity;
+use crate::kilo::own::{Own, OwnNode};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::proof::model::Model;
-use crate::proof::own::{Own, OwnNode};
 use crate::proof::peers::{Peer, Standing};
 use crate::wireguard::{Endpoint, Host};
 
@@ -187,7 +187,7 @@ impl Nodes {
                 0 => 0,
                 own => together.local_routes - own,
             };
-            let digits = leader.keepalive.to_string().len();
+            let digits = leader.kilo.keepalive.to_string().len();
             let port = leader.endpoint().map_or(5, |it| it.port.to_string().len());
             let bytes = INTERFACE_BYTES + port + apart.bytes + apart.tunnels * digits;
             nodes.keepalive_digits = nodes.keepalive_digits.max(digits);

@@ -14,9 +14,8 @@ use crate::config::capacity::{Costs, Quantity, Steps};
 use crate::granularity::Granularity;
 use crate::proof::applied::File;
 use crate::proof::model::Model;
-use crate::proof::own::Target;
 use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing::{node, own};
 
 mod levers;
 mod waves;
@@ -88,15 +87,7 @@ fn file(source: &str, value: &Value) -> File {
 }
 
 fn with<T>(snapshot: &Snapshot, files: &[File], look: impl FnOnce(&Model) -> T) -> T {
-    look(&Model::new(target(snapshot), files))
-}
-
-fn target(snapshot: &Snapshot) -> Target<'_> {
-    Target {
-        snapshot,
-        granularity: Granularity::Full,
-        topology_label: "region",
-    }
+    look(&Model::new(&own(&snapshot.nodes, Granularity::Full), files))
 }
 
 fn load(snapshot: &Snapshot, files: &[File]) -> Load {
@@ -305,8 +296,7 @@ proptest! {
         }
         let snapshot = cluster(&lines);
         let files = [peers("s", 0..number)];
-        let target = Target { granularity, ..target(&snapshot) };
-        let model = Model::new(target, &files);
+        let model = Model::new(&own(&snapshot.nodes, granularity), &files);
         let load = Load::of(&model, None);
         let routes = (0..model.own.nodes.len()).map(|it| model.routes_of(it).unwrap().len());
         prop_assert_eq!(load.nodes.routes + load.ranges(), routes.max().unwrap());

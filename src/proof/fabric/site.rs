@@ -1,15 +1,16 @@
 //! Sites: one cluster as its own Kilo makes it, and who in it has which address.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::{annotation, endpoint};
+use crate::kilo::own::{Leader, OwnNode, WireguardIp};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::applied::File;
 use crate::proof::model::Model;
-use crate::proof::own::{Leader, OwnNode, Target, WireguardIp};
 use crate::proof::peers::Won;
 use crate::proof::prefixes::{Prefixes, Span};
 use crate::snapshot::Snapshot;
@@ -24,6 +25,8 @@ pub struct Site<'a> {
     pub entry: &'a Entry,
     /// What its nodes say.
     pub snapshot: &'a Snapshot,
+    /// What that comes to, read as the mesh wants it.
+    pub reading: Arc<Cluster<'a>>,
     /// The manifests that it gets.
     pub files: &'a [File],
     /// The contests that are taken as won, in that order; none but where all of them are tried.
@@ -65,7 +68,7 @@ pub enum Owner {
 impl<'a> Site<'a> {
     /// Builds a cluster from what a mesh says of it, its nodes and its manifests.
     pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
-        Self::decided(entry, snapshot, files, Vec::new())
+        Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
     }
 
     /// Builds the same where a contest of it is won.
@@ -73,26 +76,22 @@ impl<'a> Site<'a> {
     pub fn after(&self, won: Won) -> Self {
         let mut all = self.won.clone();
         all.push(won);
-        Self::decided(self.entry, self.snapshot, self.files, all)
+        Self::decided(Arc::clone(&self.reading), self.files, all)
     }
 
-    fn decided(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File], won: Vec<Won>) -> Self {
-        let cluster = Cluster::new(entry, snapshot);
-        let target = Target {
-            snapshot,
-            granularity: cluster.granularity,
-            topology_label: &entry.topology_label,
-        };
-        let model = Model::decided(target, files, &won);
+    fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
+        let (entry, snapshot) = (reading.entry, reading.snapshot);
+        let model = Model::decided(&reading.own, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
-        let owned = owned(&cluster, &model);
+        let owned = owned(&reading, &model);
         let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
         let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
         Self {
             cluster: &entry.name,
             entry,
             snapshot,
+            reading,
             files,
             won,
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
@@ -110,10 +109,29 @@ impl<'a> Site<'a> {
         self.model.own.nodes.get(node)
     }
 
+    /// Returns a pod CIDR of a node: one of the kind that its Kilo routes, if it has one.
+    pub fn routed_pods(&self, node: usize) -> Option<Cidr> {
+        let kilo = &self.node(node)?.kilo;
+        let mut pods = kilo.pods();
+        let routed = pods.find(|it| Some(it.family()) == self.reading.family);
+        routed.or(kilo.pod_cidr)
+    }
+
+    /// Returns whether its Kilo carries packets to a pod CIDR of a node: it is of the kind that is
+    /// routed, and the first, or else the tunnel ends on the node itself.
+    pub fn carries_pods(&self, node: usize, pods: Cidr) -> bool {
+        let Some(own) = self.node(node) else {
+            return false;
+        };
+        let leader = own.segment.and_then(|it| self.leader(it));
+        Some(pods.family()) == self.reading.family
+            && (own.kilo.pod_cidr == Some(pods) || leader.map(Leader::node) == Some(node))
+    }
+
     /// Returns the number of a node.
     pub fn node_named(&self, name: &str) -> Option<usize> {
         let nodes = &self.model.own.nodes;
-        nodes.iter().position(|node| node.name == name)
+        nodes.iter().position(|node| node.kilo.name == name)
     }
 
     /// Returns the segment of a node; none while Kilo does not count it.
@@ -214,9 +232,9 @@ fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
     for (number, node) in model.own.nodes.iter().enumerate() {
         let internal = node.kilo.internal_address().map(Cidr::host);
         owned.extend(internal.map(|it| (it, Owner::Node(number))));
-        let tunnel = node.announced.map(|it| Cidr::host(it.address));
+        let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
         owned.extend(tunnel.map(|it| (it, Owner::Tunnel(number))));
-        owned.extend(node.kilo.pod_cidr.map(|it| (it, Owner::Pods(number))));
+        owned.extend(node.kilo.pods().map(|it| (it, Owner::Pods(number))));
     }
     let mut declare = |ranges: &[Range], owner: Owner| {
         owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
@@ -251,9 +269,9 @@ fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
 fn connected(model: &Model) -> Prefixes<usize> {
     let mut connected = Vec::new();
     for (number, node) in model.own.nodes.iter().enumerate() {
-        let pods = node.kilo.pod_cidr.filter(|it| Some(*it) != node.lan);
-        let both = node.lan.into_iter().chain(pods);
-        connected.extend(both.map(|range| (range, number)));
+        let lan = node.kilo.lan;
+        let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
+        connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
     }
     Prefixes::new(&connected)
 }

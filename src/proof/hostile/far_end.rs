@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use crate::kilo::own::Leader;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Site};
 use crate::proof::model::{Claim, Holder, Tunnel};
-use crate::proof::own::Leader;
 use crate::proof::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::prefixes::Span;
 use crate::proof::reach::pieces;

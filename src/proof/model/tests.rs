@@ -11,7 +11,7 @@ use crate::granularity::Granularity;
 use crate::proof::flaw::FlawKind;
 use crate::proof::peers::Prize;
 use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing::{node, own};
 
 /// A key for each letter, sorted as the letters are.
 fn key(letter: u8) -> String {
@@ -55,12 +55,8 @@ fn peer(line: &str) -> Value {
 
 fn with<T>(nodes: &str, lines: &str, look: impl FnOnce(&Model) -> T) -> T {
     let (snapshot, file) = (snapshot(nodes), peers(lines));
-    let target = Target {
-        snapshot: &snapshot,
-        granularity: Granularity::Full,
-        topology_label: "region",
-    };
-    look(&Model::new(target, std::slice::from_ref(&file)))
+    let own = own(&snapshot.nodes, Granularity::Full);
+    look(&Model::new(&own, std::slice::from_ref(&file)))
 }
 
 fn called(model: &Model, claim: Claim) -> String {

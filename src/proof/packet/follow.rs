@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
+use crate::kilo::own::Leader;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::model::{Claim, Holder, Tunnel};
-use crate::proof::own::Leader;
 
 impl Fabric<'_> {
     /// Follows a packet to its end.
@@ -143,7 +143,13 @@ impl Fabric<'_> {
         };
         let is_proxied = matches!(packet.to, Goal::Services(_));
         let Some(slot) = site.model.tunnels.holding(packet.destination).next() else {
-            return Ok(());
+            // Kilo does not know of a node's second pod CIDR, so no route leads to another node.
+            let is_elsewhere = matches!(packet.to, Goal::Node(to) if to != at);
+            return if is_elsewhere {
+                Err(Ending::NoRoute { at })
+            } else {
+                Ok(())
+            };
         };
         let Some((range, claims)) = site.model.tunnels.get(slot).filter(|_| !is_proxied) else {
             return Ok(());

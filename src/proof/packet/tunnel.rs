@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use super::follow::missing;
 use super::{Doubt, Ending, Session, Step, Unaccepted};
+use crate::kilo::own::Leader;
 use crate::proof::fabric::{At, Fabric, Site};
 use crate::proof::model::{Dial, Holder, Tunnel};
-use crate::proof::own::Leader;
 use crate::proof::peers::{Peer, Standing};
 use crate::wireguard::Host;
 
@@ -90,7 +90,7 @@ impl Fabric<'_> {
             let site = self.site(at.site)?;
             site.model.endpoint(Tunnel::Peer(peer)).cloned()
         };
-        let calls = self.node(receiver).is_some_and(|it| 0 < it.keepalive);
+        let calls = self.node(receiver).is_some_and(|it| 0 < it.kilo.keepalive);
         let (by, endpoint) = match session {
             Session::Open => (sender, None),
             Session::New if there => (sender, endpoint(sender, peer)),

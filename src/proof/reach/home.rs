@@ -1,9 +1,9 @@
 //! Homes: what a cluster is sent packets for, as it is whoever looks at it.
 
 use super::parcel::{Parcel, parcels};
+use crate::kilo::own::Leader;
 use crate::proof::fabric::{Fabric, Site};
 use crate::proof::model::Tunnel;
-use crate::proof::own::Leader;
 use crate::proof::prefixes::Span;
 use crate::proof::trace::Class;
 
@@ -34,6 +34,8 @@ pub(super) struct Plot {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Deliver {
     Takes,
+    /// It has no route to the node that has them: Kilo does not know of a node's second pod CIDR.
+    Lacks,
     /// It has a route within the location for it, which may be missing.
     Passes,
     /// This range has other claims.
@@ -77,15 +79,20 @@ impl Deliver {
     /// segment.
     pub(super) fn of(home: &Site, segment: Option<usize>, parcel: Parcel, span: Span) -> Self {
         let tunnels = &home.model.tunnels;
+        let leader = segment.and_then(|it| home.leader(it)).map(Leader::node);
         let slot = tunnels.around(span).next();
         let Some((slot, (range, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
-            return Self::Takes;
+            let is_elsewhere = parcel.owner.node().is_some_and(|it| Some(it) != leader);
+            return if is_elsewhere {
+                Self::Lacks
+            } else {
+                Self::Takes
+            };
         };
         if parcel.owner.class() == Some(Class::Service) {
             return Self::Takes;
         }
         let address = span.first_address();
-        let leader = segment.and_then(|it| home.leader(it)).map(Leader::node);
         let beside = leader.and_then(|it| home.connection(it, address));
         if leader.is_some_and(|it| home.has_address(it, address))
             || beside.is_some_and(|it| range.prefix_length() < it.prefix_length())

@@ -1,8 +1,8 @@
 //! What a cluster's Peers come to, whatever is sent through them.
 
+use crate::kilo::own::OwnNode;
 use crate::proof::fabric::{At, Fabric, Holding, Site};
 use crate::proof::model::{Dial, Tunnel};
-use crate::proof::own::OwnNode;
 use crate::proof::peers::Standing;
 use crate::wireguard::{Endpoint, Host};
 

@@ -40,7 +40,7 @@ pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
         if node.segment.is_some() != is_counted {
             continue;
         }
-        let pods = node.kilo.pod_cidr.map(|range| Parcel {
+        let pods = node.kilo.pods().map(|range| Parcel {
             owner: Owner::Pods(number),
             span: Span::of(range),
         });
@@ -48,7 +48,7 @@ pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
             owner: Owner::Node(number),
             span: Span::host(address),
         });
-        parcels.extend(pods.into_iter().chain(own));
+        parcels.extend(pods.chain(own));
     }
     parcels
 }

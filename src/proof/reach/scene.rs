@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use super::home::Home;
 use super::view::{Kin, Seen};
+use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
 use crate::proof::applied::Content;
 use crate::proof::fabric::{Fabric, Owner, Site};
-use crate::proof::own::WireguardIp;
 use crate::proof::prefixes::{Prefixes, Span};
 
 /// What there is to see, the same for all who look.

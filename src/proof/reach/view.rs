@@ -8,10 +8,10 @@ use super::home::{Deliver, Plot};
 use super::known::{Dialled, Known, Link};
 use super::parcel::{Parcel, pieces};
 use super::scene::Scene;
+use crate::kilo::own::Leader;
 use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, Site};
 use crate::proof::model::{Holder, Tunnel};
-use crate::proof::own::Leader;
 use crate::proof::packet::stays;
 use crate::proof::prefixes::{Look, Span};
 use crate::proof::trace::Class;
@@ -298,7 +298,7 @@ impl Eye<'_, '_> {
             segment: plot.segment.filter(|_| is_doubtful),
             calls: speaker
                 .and_then(|it| home.node(it.node))
-                .is_some_and(|it| 0 < it.keepalive),
+                .is_some_and(|it| 0 < it.kilo.keepalive),
             is_led: !matches!(plot.leader.or_else(leads), Some(Leader::Ambiguous(_))),
             unique,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::links::Links;
 use super::{Leak, Outsider};
+use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Goal, Packet, Session};
@@ -29,9 +30,13 @@ pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<L
     let Some(site) = fabric.site(number) else {
         return Vec::new();
     };
-    let sender = site.model.own.nodes.iter().enumerate();
-    let mut senders = sender.filter(|(_, node)| node.segment.is_some());
-    let sender = senders.find_map(|(node, own)| Some((node, own.kilo.pod_cidr?)));
+    let sender = |family: Family| {
+        let nodes = site.model.own.nodes.iter().enumerate();
+        let mut pods = nodes
+            .filter(|(_, it)| it.segment.is_some())
+            .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));
+        pods.find(|(_, pods)| pods.family() == family)
+    };
     let mut leaks = Vec::new();
     let mut declared: BTreeMap<usize, Prefixes<()>> = BTreeMap::new();
     for (peer, it) in site.model.peers.iter().enumerate() {
@@ -63,7 +68,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<L
                 .filter(|piece| piece.slot.is_none())
                 .map(|it| it.span);
             let arrives = |span: Span| {
-                let (node, pods) = sender.filter(|it| it.1.family() == span.family)?;
+                let (node, pods) = sender(span.family)?;
                 let trace = fabric.exchange(Packet {
                     from: At { site: number, node },
                     source: pods.first(),

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use crate::kilo::node::annotation;
+use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
-use crate::net::Cidr;
+use crate::net::{Cidr, Family};
 use crate::proof::fabric::{At, Fabric, Owner, Site};
-use crate::proof::own::Leader;
 use crate::proof::reach::Parcel;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
@@ -16,8 +16,10 @@ use crate::wireguard::PublicKey;
 pub(super) struct Promises {
     /// Whether it takes part.
     pub(super) peered: Vec<bool>,
-    /// Whether its pods are reached.
-    pods: Vec<bool>,
+    /// Which of its pods are reached.
+    pods: Vec<Vec<Family>>,
+    /// Declared pod CIDRs that its Kilo does not carry packets to.
+    pub(super) uncarried: Vec<Cidr>,
     /// Whether its internal address is.
     nodes: Vec<bool>,
 }
@@ -40,14 +42,18 @@ impl Promises {
         let mut promises = Self::default();
         for (node, own) in site.model.own.nodes.iter().enumerate() {
             let is_peered = is_peered(fabric, At { site: number, node });
-            let pods = own.kilo.pod_cidr;
             // No tunnel can lead to where anybody is dialled (`kilo.md` §2.6).
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
             let address = site.address(node).filter(|it| !is_dialled(it));
             promises.peered.push(is_peered);
+            let pods = own.kilo.pods().filter(|_| is_peered);
+            let (carried, others): (Vec<Cidr>, Vec<Cidr>) = pods
+                .filter(|it| within(for_pods, *it))
+                .partition(|it| site.carries_pods(node, *it));
             promises
                 .pods
-                .push(is_peered && pods.is_some_and(|it| within(for_pods, it)));
+                .push(carried.into_iter().map(Cidr::family).collect());
+            promises.uncarried.extend(others);
             promises
                 .nodes
                 .push(is_peered && address.is_some_and(|it| within(for_nodes, Cidr::host(it))));
@@ -59,7 +65,10 @@ impl Promises {
     pub(super) fn include(&self, parcel: &Parcel) -> bool {
         let says = |all: &[bool], node: usize| all.get(node).copied().unwrap_or(false);
         match parcel.owner {
-            Owner::Pods(node) => says(&self.pods, node),
+            Owner::Pods(node) => {
+                let families = self.pods.get(node);
+                families.is_some_and(|it| it.contains(&parcel.span.family))
+            }
             Owner::Node(node) => says(&self.nodes, node),
             Owner::Services | Owner::Network => self.peered.contains(&true),
             Owner::Tunnel(_) | Owner::Pool => false,
@@ -100,7 +109,7 @@ fn speaks(site: &Site, leader: usize) -> bool {
     let (Some(own), Some(node)) = (site.node(leader), site.snapshot.nodes.get(leader)) else {
         return false;
     };
-    let is_declared = own.announced.is_some_and(|announced| {
+    let is_declared = own.kilo.wireguard_ip().is_some_and(|announced| {
         let mut ranges = site.entry.networks.all().into_iter();
         ranges.any(|range| range.cidr.holds(announced.address))
     });

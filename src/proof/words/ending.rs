@@ -2,10 +2,10 @@
 
 use super::{called, peer, peer_of, place, speaker, tunnel, upset};
 use crate::diagnostic::Finding;
+use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner};
 use crate::proof::model::{Claim, Tunnel};
-use crate::proof::own::OwnNode;
 use crate::proof::packet::{Doubt, Ending, Goal, Packet, Unaccepted};
 use crate::proof::peers::Peer;
 use crate::proof::rule;

@@ -101,16 +101,11 @@ fn a_plan_weighs_as_much_as_its_manifests() {
             let texts: Vec<(Arc<str>, Arc<str>)> = texts.collect();
             let files = File::read_all(&texts);
             let member = fleet.memberships(&target.cluster).next().unwrap();
-            let own = own::Target {
-                snapshot: &member.file.snapshot,
-                granularity: member.roster.granularity,
-                topology_label: &member.entry.topology_label,
-            };
             let sizes = load.files.unwrap();
             assert_eq!(sizes.entries, texts.len() + 1);
             let largest = texts.iter().map(|(_, text)| text.len()).max().unwrap();
             assert_eq!(sizes.largest, largest);
-            let expected = Load::of(&Model::new(own, &files), load.files);
+            let expected = Load::of(&Model::new(&member.cluster.own, &files), load.files);
             assert!(0 < expected.peers() && expected.peers() < expected.ranges());
             assert_eq!(*load, expected, "{}", target.cluster);
         }

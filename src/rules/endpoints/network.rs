@@ -6,11 +6,10 @@ use std::net::IpAddr;
 use super::{Dialled, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
-use crate::kilo::node::KiloNode;
+use crate::kilo::cluster::ClusterNode;
 use crate::name::ClusterName;
 use crate::net::{Cidr, Cover, Family, family};
 use crate::rules::{Finding, Rule, listed};
-use crate::snapshot::Node;
 use crate::wireguard::Host;
 
 /// Where the nodes of a cluster are.
@@ -104,9 +103,7 @@ fn told(rule: &'static Rule, dialled: &[Dialled], unreachable: &Unreachable) -> 
 
 impl Surroundings {
     fn of(member: &Member) -> Self {
-        let nodes = &member.file.snapshot.nodes;
-        let own = nodes.iter().map(|node| Own::of(node, member));
-        let own: Vec<Own> = own.collect();
+        let own: Vec<Own> = member.cluster.nodes.iter().map(Own::of).collect();
         let networks = own.iter().flat_map(|it| it.networks.iter().copied());
         let addresses = own.iter().flat_map(|it| &it.addresses);
         Self {
@@ -136,8 +133,7 @@ struct Own {
 }
 
 impl Own {
-    fn of(node: &Node, member: &Member) -> Self {
-        let kilo = KiloNode::read(node, &member.entry.topology_label);
+    fn of(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
         let reported = node
             .addresses
             .iter()

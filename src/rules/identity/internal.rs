@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use super::{SHARED_INTERNAL_IP, label};
 use crate::diagnostic::Quoted;
 use crate::fleet::{Fleet, Member};
-use crate::kilo::node::{KiloNode, annotation};
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::roster::RangeReason;
@@ -24,11 +25,10 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     let told = told(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut findings = Vec::new();
-    for node in &member.file.snapshot.nodes {
+    for ClusterNode { node, kilo, .. } in &member.cluster.nodes {
         if !member.roster.usable.contains(&node.name) {
             continue;
         }
-        let kilo = KiloNode::read(node, &member.entry.topology_label);
         let Some(address) = kilo.internal_address() else {
             continue;
         };

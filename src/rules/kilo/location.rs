@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, Site, annotate,
-    annotated,
+    EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, Site, UNCERTAIN_LEADER,
+    annotate, annotated,
 };
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::granularity::Granularity;
+use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, listed};
@@ -29,6 +30,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
         findings.extend(hidden_labels(site));
         findings.extend(nameless(site));
         findings.extend(several_leaders(site));
+        findings.extend(uncertain_leaders(site));
     }
     findings
 }
@@ -36,10 +38,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
 /// Tells of nodes without an internal address in a location where others have one.
 fn missing_internal_ips(site: &Site) -> Vec<Finding> {
     let granularity = site.member.roster.granularity;
-    let having = site
-        .nodes
-        .iter()
-        .filter(|it| it.1.internal_address().is_some());
+    let having = site.nodes().filter(|it| it.1.internal_address().is_some());
     let having: BTreeMap<&str, &str> = having
         .map(|(node, kilo)| (kilo.location.as_str(), node.name.as_str()))
         .collect();
@@ -151,14 +150,16 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
 
 /// Tells of locations in which more than one node volunteers.
 fn several_leaders(site: &Site) -> Vec<Finding> {
-    let formed = site.segments.formed.iter().filter_map(|segment| {
-        let member = |index: &usize| site.nodes.get(*index);
-        let volunteers = segment.members.iter().filter_map(member);
+    let nodes = &site.cluster().nodes;
+    let formed = site.cluster().segments.formed.iter().filter_map(|segment| {
+        let volunteers = segment.members.iter().filter_map(|it| nodes.get(*it));
         let volunteers: Vec<&Node> = volunteers
-            .filter(|it| it.1.volunteers)
-            .map(|it| it.0)
+            .filter(|it| it.kilo.volunteers)
+            .map(|it| it.node)
             .collect();
-        let (leader, kilo) = site.nodes.get(segment.leader)?;
+        let ClusterNode {
+            node: leader, kilo, ..
+        } = nodes.get(segment.leader)?;
         let second = volunteers.get(1)?;
         let names = volunteers.iter().map(|it| Quoted(&it.name).to_string());
         let message = format!(
@@ -175,6 +176,36 @@ fn several_leaders(site: &Site) -> Vec<Finding> {
         Some(finding)
     });
     formed.collect()
+}
+
+/// Reports locations that are led by another node than Kilo elects, as far as one can tell.
+fn uncertain_leaders(site: &Site) -> Vec<Finding> {
+    let nodes = &site.cluster().nodes;
+    let uncertain = site.cluster().segments.formed.iter().filter(|segment| {
+        let has_name = |it: &usize| nodes.get(*it).is_some_and(|it| it.kilo.has_name());
+        segment.leader != segment.elected && !segment.members.iter().any(has_name)
+    });
+    uncertain
+        .filter_map(|segment| {
+            let holder = nodes.get(segment.leader)?;
+            let elected = nodes.get(segment.elected)?;
+            let message = format!(
+                "{} has the only WireGuard address of {}, but Kilo elects {}",
+                Quoted(&holder.node.name),
+                called(&holder.kilo.location),
+                Quoted(&elected.node.name),
+            );
+            let cluster = &site.member.entry.name;
+            let place = site.annotation(holder.node, annotation::WIREGUARD_IP);
+            let help = format!(
+                "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
+                 there, remove it: `{}`",
+                annotate(holder.node, &format!("{}-", annotation::WIREGUARD_IP))
+            );
+            let finding = Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message);
+            Some(finding.at(place, "").help(help))
+        })
+        .collect()
 }
 
 fn called(location: &str) -> String {
@@ -261,6 +292,26 @@ mod tests {
         assert_eq!(
             of("", "location", "leader= location=x", "leader= location=y"),
             ""
+        );
+    }
+
+    #[test]
+    fn a_leader_that_kilo_would_not_elect_is_reported() {
+        let location = |first: &str, second: &str| of("", "location", first, second);
+        let certain =
+            |first: &str, second: &str| !location(first, second).contains("uncertain-leader");
+        insta::assert_snapshot!(location("wg=", ""), @"
+        warning[uncertain-leader] east: `b` has the only WireGuard address of the location without a name, but Kilo elects `a`
+          east.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
+          help: take a new snapshot with `clustermesh snapshot east`; if the address is still there, remove it: `kubectl annotate node b --overwrite kilo.squat.ai/wireguard-ip-`
+        ");
+        assert!(!certain("wg= leader=", ""));
+        assert!(certain("wg=", "leader="));
+        assert!(certain("wg= location=x", ""));
+        assert!(certain("wg= force-endpoint=wg.example:51820", ""));
+        assert!(
+            certain("", ""),
+            "the election decides between two addresses"
         );
     }
 

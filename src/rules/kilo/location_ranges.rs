@@ -10,7 +10,7 @@ use crate::diagnostic::{Label, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
-use crate::net::{Cidr, Cover, Interface};
+use crate::net::{Cidr, Cover};
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, Rule, listed};
 use crate::snapshot::Node;
@@ -68,8 +68,7 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
 fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
     let segments = segment_of(site);
     let offers = site
-        .nodes
-        .iter()
+        .nodes()
         .enumerate()
         .filter_map(|(index, (node, kilo))| {
             let is_lively = !kilo.stale && !site.left_out.contains(node.name.as_str());
@@ -93,7 +92,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
 
 /// Returns which segment each node is in.
 fn segment_of(site: &Site) -> BTreeMap<usize, usize> {
-    let formed = site.segments.formed.iter().enumerate();
+    let formed = site.cluster().segments.formed.iter().enumerate();
     formed
         .flat_map(|(segment, formed)| formed.members.iter().map(move |&node| (node, segment)))
         .collect()
@@ -109,12 +108,11 @@ struct Claims<'a> {
 impl<'f> Claims<'f> {
     fn of(site: &Site<'f>) -> Self {
         let segments = segment_of(site);
-        let nodes = site.nodes.iter().enumerate();
+        let nodes = site.nodes().enumerate();
         let nodes = nodes.filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
         let mut sorted: Vec<Claim> = Vec::new();
         for (segment, (node, kilo)) in nodes {
-            let wireguard = annotated(node, annotation::WIREGUARD_IP);
-            let wireguard = wireguard.and_then(|text| text.parse::<Interface>().ok());
+            let wireguard = kilo.wireguard_ip();
             let host = |address: IpAddr| Cidr::host(address);
             let own = [
                 (kilo.pod_cidr, "pod CIDR"),

@@ -3,20 +3,16 @@
 use super::{FULL_SUBNET, Site};
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
-use crate::net::{Cidr, Interface};
+use crate::net::Cidr;
 use crate::rules::Finding;
 
 /// Returns what there is to tell about a cluster of more segments than its subnet has addresses.
 pub(super) fn finding(site: &Site) -> Option<Finding> {
-    let (node, subnet) = site.nodes.iter().find_map(|(node, _)| {
-        let text = node.annotations.get(annotation::WIREGUARD_IP)?;
-        let interface: Interface = text.parse().ok()?;
-        Some((*node, interface.network))
-    })?;
+    let (node, subnet) = site
+        .nodes()
+        .find_map(|(node, kilo)| Some((node, kilo.wireguard_ip()?.network)))?;
     let room = room(subnet)?;
-    let formed = site.segments.formed.iter();
-    let leaders = formed.filter(|it| site.nodes.get(it.leader).is_some_and(|it| it.1.is_ready()));
-    let segments = leaders.count();
+    let segments = site.cluster().own.segments.len();
     if segments <= room {
         return None;
     }

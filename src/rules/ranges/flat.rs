@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label, wireguard_ip};
+use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::mesh::{Networks, Range};
@@ -42,8 +42,8 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 /// Returns where the speakers' WireGuard addresses lie, but for those that are not given to anyone.
 fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
     let held = member.roster.speakers.iter().filter_map(|speaker| {
-        let node = member.file.snapshot.node(speaker.leader.as_str())?;
-        let address = wireguard_ip(node)?.address;
+        let node = member.cluster.node(speaker.leader.as_str())?;
+        let address = node.kilo.wireguard_ip()?.address;
         let range = allowed.iter().position(|it| it.cidr.holds(address))?;
         let is_given = !speaker.lost.contains(&Cidr::host(address));
         is_given.then_some(Held {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{OVERLAPPING_SUBNET, label, wireguard_ip};
+use super::{OVERLAPPING_SUBNET, label};
 use crate::fleet::{Fleet, Member};
+use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
@@ -68,9 +69,10 @@ fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
 
 fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
     let mut said: BTreeMap<Cidr, (&Node, Vec<IpAddr>)> = BTreeMap::new();
-    let nodes = member.file.snapshot.nodes.iter().filter(|it| !it.stale);
+    let nodes = member.cluster.nodes.iter().filter(|it| !it.kilo.stale);
     let mut having = 0;
-    for (node, interface) in nodes.filter_map(|node| Some((node, wireguard_ip(node)?))) {
+    let said_by = |it: &'f ClusterNode<'f>| Some((it.node, it.kilo.wireguard_ip()?));
+    for (node, interface) in nodes.filter_map(said_by) {
         having += 1;
         let (_, addresses) = said
             .entry(interface.network)

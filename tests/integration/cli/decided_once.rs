@@ -105,3 +105,36 @@ fn an_example_holds_in_the_flat_form_too() {
     assert_eq!((code, kept), (0, promised));
     assert!(0 < promised);
 }
+
+/// A WireGuard address on a node that Kilo would not elect: `render` writes a Peer for it.
+#[test]
+fn a_leader_that_kilo_would_not_elect_is_reported_and_proves_nothing() {
+    let folder = Folder::mesh();
+    for (number, cluster) in (1..).zip(["east", "north", "west"]) {
+        let nodes = [1, 2].map(|it| {
+            let mut node = node(number, it);
+            let annotations = node["annotations"].as_object_mut().unwrap();
+            annotations["kilo.squat.ai/granularity"] = json!("location");
+            if it == 1 {
+                annotations["kilo.squat.ai/wireguard-ip"] = json!("");
+            }
+            node
+        });
+        folder.keep(cluster, &nodes);
+    }
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["validate", "--output", "concise", "--strict"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout.contains("warning[uncertain-leader]"),
+        "{}",
+        run.stdout
+    );
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(
+        run.stdout.contains("error[nothing-proved]"),
+        "{}",
+        run.stdout
+    );
+}

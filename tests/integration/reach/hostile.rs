@@ -1,9 +1,9 @@
 //! What a hostile cluster could do, against looking at every address by itself.
 
 use super::*;
+use clustermesh::kilo::own::Leader;
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Whose, assume_hostile};
 use clustermesh::proof::model::{Claim, Holder};
-use clustermesh::proof::own::Leader;
 use clustermesh::proof::packet::{Doubt, Ending, Step};
 
 type Keys = BTreeSet<[u8; 32]>;

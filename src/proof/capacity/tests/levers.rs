@@ -16,7 +16,7 @@ fn levers_of(snapshot: &Snapshot, files: &[File], capacity: &Capacity) -> String
     with(snapshot, files, |model| {
         let load = Load::of(model, None);
         let internal = (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect();
-        let before = Model::new(target(snapshot), &[]);
+        let before = Model::new(&own(&snapshot.nodes, Granularity::Full), &[]);
         let wave = Wave::between(&before, model);
         told(&levers(model, (&load, Some(&wave)), &internal, capacity))
     })

@@ -18,8 +18,8 @@ fn a_wave_is_what_differs() {
     edited.content = content.into();
     let after = [edited];
     let (before, after) = (
-        Model::new(target(&snapshot), &before),
-        Model::new(target(&snapshot), &after),
+        Model::new(&own(&snapshot.nodes, Granularity::Full), &before),
+        Model::new(&own(&snapshot.nodes, Granularity::Full), &after),
     );
     let wave = Wave::between(&before, &after);
     let expected = Wave {

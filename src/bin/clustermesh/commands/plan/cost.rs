@@ -7,14 +7,13 @@ use std::sync::Arc;
 use clustermesh::config::Capacity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::kilo::node::KiloNode;
+use clustermesh::kilo::own::Own;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::proof::applied::File;
 use clustermesh::proof::capacity::{Estimate, Files, Lever, Load, Wave, estimates, levers};
 use clustermesh::proof::model::Model;
-use clustermesh::proof::own::Target;
 use rayon::prelude::*;
 
 use crate::disk;
@@ -156,13 +155,8 @@ impl<'a> Ledger<'a> {
     }
 }
 
-fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<Target<'f>> {
-    let member = fleet.memberships(cluster).next()?;
-    Some(Target {
-        snapshot: &member.file.snapshot,
-        granularity: member.roster.granularity,
-        topology_label: &member.entry.topology_label,
-    })
+fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<&'f Arc<Own>> {
+    Some(&fleet.memberships(cluster).next()?.cluster.own)
 }
 
 /// Returns the files of Peers, named without their folder and extension.
@@ -212,9 +206,8 @@ fn internal_addresses(fleet: &Fleet, plan: &Plan) -> BTreeSet<IpAddr> {
     let owns = owns.filter_map(|it| own(fleet, &it.cluster));
     let mut addresses = BTreeSet::new();
     for target in owns {
-        let nodes = target.snapshot.nodes.iter();
-        let nodes = nodes.map(|it| KiloNode::read(it, target.topology_label));
-        addresses.extend(nodes.filter_map(|it| it.internal_address()));
+        let nodes = target.nodes.iter();
+        addresses.extend(nodes.filter_map(|it| it.kilo.internal_address()));
     }
     addresses
 }

@@ -236,7 +236,7 @@ fn end(traced: &Traced, end: End) -> WrittenEnd {
     let node = end.owner.node().and_then(|it| site?.node(it));
     WrittenEnd {
         cluster: site.map_or_else(String::new, |it| it.cluster.to_string()),
-        node: node.map(|it| escaped(&it.name, NAMED)),
+        node: node.map(|it| escaped(&it.kilo.name, NAMED)),
         class: end.owner.class().map(|class| match class {
             Class::Pod => WrittenClass::Pod,
             Class::Node => WrittenClass::Node,

@@ -250,7 +250,7 @@ impl Verified<'_, '_> {
     }
 
     fn node(&self, at: At) -> WrittenNode {
-        let name = self.fabric.node(at).map(|it| escaped(&it.name, NAMED));
+        let name = self.fabric.node(at).map(|it| escaped(&it.kilo.name, NAMED));
         WrittenNode {
             cluster: self.cluster(at.site),
             node: name.unwrap_or_default(),

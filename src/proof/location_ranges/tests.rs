@@ -5,40 +5,20 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::node;
+use crate::granularity::Granularity;
+use crate::snapshot::Node;
+use crate::testing::{self, node};
 
-/// Reads nodes, one a line, for [`node`]; their keys are their numbers.
-fn snapshot(lines: &str) -> Snapshot {
+/// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
+fn own(lines: &str, granularity: Granularity) -> Own {
     let nodes = lines.lines().zip(1..).map(|(line, number)| {
         let mut node = node(line);
         let key = STANDARD.encode([number; 32]);
         node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
         node
     });
-    Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()
-}
-
-#[test]
-fn an_election_that_depends_on_names_is_not_certain() {
-    let members = |more: &str| {
-        let one = "pod=10.42.0.0/24 endpoint=wg.example:1 internal-ip=192.168.0.1/24";
-        let two = "pod=10.42.1.0/24 endpoint=192.0.2.2:1 internal-ip=192.168.0.2/24";
-        snapshot(&format!("a {one} {more}\nb {two}"))
-    };
-    let leader = |snapshot: &Snapshot| {
-        let target = Target {
-            snapshot,
-            granularity: Granularity::Location,
-            topology_label: "region",
-        };
-        Own::of(target).segments[0].leader
-    };
-    assert_eq!(leader(&members("")), Leader::Ambiguous(1));
-    assert_eq!(
-        leader(&members("wireguard-ip=10.4.0.1/16")),
-        Leader::Certain(0)
-    );
-    assert_eq!(leader(&members("stale")), Leader::Certain(1));
+    let nodes: Vec<Node> = nodes.collect();
+    Own::clone(&testing::own(&nodes, granularity))
 }
 
 /// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
@@ -92,9 +72,7 @@ proptest! {
             let ranges = ranges.join(",");
             writeln!(lines, "{basics} allowed-location-ips={ranges}").unwrap();
         }
-        let snapshot = snapshot(&lines);
-        let target = Target { snapshot: &snapshot, granularity: Granularity::Full, topology_label: "" };
-        let mut own = Own::of(target);
+        let mut own = own(&lines, Granularity::Full);
         let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
         let expected = filtered(&own, &peers);
         own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));

@@ -1,0 +1,253 @@
+//! The cluster itself: its nodes and segments as its own Kilo forms them (`kilo.md` §3 and §4).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use super::node::KiloNode;
+use super::peer::translation::AllowedIp;
+use super::segment::{Segment, Segments};
+use crate::granularity::Granularity;
+use crate::net::{Cidr, Interface};
+use crate::wireguard::Endpoint;
+
+/// A cluster as its own Kilo sees it.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// How it is cut.
+    pub granularity: Granularity,
+    /// Its nodes, by name.
+    pub nodes: Vec<OwnNode>,
+    /// Its segments, by key, bytewise.
+    pub segments: Vec<OwnSegment>,
+    /// Whether the Kilo subnet has too few addresses for the segments; no agent can do anything then
+    /// (`kilo.md` §4.4).
+    pub is_exhausted: bool,
+}
+
+/// A node of the cluster.
+#[derive(Clone, Debug)]
+pub struct OwnNode {
+    /// What Kilo knows of it.
+    pub kilo: Arc<KiloNode>,
+    /// Its segment; none while Kilo does not count it.
+    pub segment: Option<usize>,
+}
+
+/// A segment of the cluster.
+#[derive(Clone, Debug)]
+pub struct OwnSegment {
+    /// Kilo's key for it.
+    pub key: String,
+    /// Its members, in the order of names.
+    pub members: Vec<usize>,
+    /// Who leads.
+    pub leader: Leader,
+    /// Its WireGuard address.
+    pub wireguard_ip: WireguardIp,
+    /// Pod CIDR and internal address of each member; the WireGuard address, which follows them, is
+    /// apart.
+    pub allowed_ips: Vec<AllowedIp>,
+    /// What is left of the members' location ranges (`filterAllowedLocationIPs`).
+    pub location_ranges: Vec<AllowedIp>,
+}
+
+/// Who leads a segment (`findLeader`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Leader {
+    /// This node.
+    Certain(usize),
+    /// It depends on how names resolve, or on whether an election is over: most likely this node.
+    Ambiguous(usize),
+}
+
+/// The WireGuard address of a segment: its place in the order of segments, nothing else.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireguardIp {
+    /// This one.
+    Certain(IpAddr),
+    /// Its leader announced another one: it is being renumbered, or the subnet is not known.
+    Ambiguous {
+        /// What follows from the segments there are.
+        computed: IpAddr,
+        /// What was announced.
+        announced: IpAddr,
+    },
+    /// The first behind the end of the subnet is empty.
+    None,
+}
+
+/// Kilo's own, where nothing says otherwise.
+const SUBNET: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 4, 0, 0), 16);
+
+impl Leader {
+    /// Returns who leads, as far as one can tell.
+    pub fn node(self) -> usize {
+        match self {
+            Self::Certain(node) | Self::Ambiguous(node) => node,
+        }
+    }
+}
+
+impl WireguardIp {
+    /// Returns the address that follows from the segments there are.
+    pub fn computed(self) -> Option<IpAddr> {
+        match self {
+            Self::Certain(address) => Some(address),
+            Self::Ambiguous { computed, .. } => Some(computed),
+            Self::None => None,
+        }
+    }
+}
+
+impl Own {
+    /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
+    /// the Peers.
+    pub fn of(kilos: Vec<Arc<KiloNode>>, formed: &Segments) -> Self {
+        let mut nodes: Vec<OwnNode> = kilos
+            .into_iter()
+            .map(|kilo| OwnNode {
+                kilo,
+                segment: None,
+            })
+            .collect();
+        // Whoever is a segment alone is formed even if Kilo does not count it now.
+        let mut segments: Vec<OwnSegment> = formed
+            .formed
+            .iter()
+            .filter(|it| nodes.get(it.leader).is_some_and(|it| it.kilo.is_ready()))
+            .map(|it| OwnSegment::of(it, &nodes))
+            .collect();
+        let is_exhausted = number(&mut segments, &nodes);
+        for (index, segment) in segments.iter().enumerate() {
+            for &member in &segment.members {
+                if let Some(node) = nodes.get_mut(member) {
+                    node.segment = Some(index);
+                }
+            }
+        }
+        Self {
+            granularity: formed.granularity,
+            nodes,
+            segments,
+            is_exhausted,
+        }
+    }
+
+    /// Returns the node that leads a segment.
+    pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
+        let segment = self.segments.get(segment)?;
+        self.nodes.get(segment.leader.node())
+    }
+
+    /// Returns whether a segment's leader has no tunnel to another: in `Cross` there are none within
+    /// a location, and nowhere one to itself.
+    pub fn are_one(&self, one: usize, other: usize) -> bool {
+        let location = |segment| self.leader(segment).map(|it| &it.kilo.location);
+        one == other || self.granularity == Granularity::Cross && location(one) == location(other)
+    }
+
+    /// Returns whether any node wants something behind it reached.
+    pub fn has_location_ranges(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|it| !it.location_ranges.is_empty())
+    }
+}
+
+impl OwnNode {
+    /// Returns where its own cluster dials it.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.kilo.endpoint.as_ref()
+    }
+}
+
+impl OwnSegment {
+    fn of(segment: &Segment, nodes: &[OwnNode]) -> Self {
+        let members = segment.members.iter();
+        let members: Vec<&KiloNode> = members
+            .filter_map(|&it| nodes.get(it))
+            .map(|it| &*it.kilo)
+            .collect();
+        Self {
+            key: segment.key.clone(),
+            leader: leader(segment, &members),
+            wireguard_ip: WireguardIp::None,
+            allowed_ips: allowed_ips(&members),
+            location_ranges: location_ranges(&members),
+            members: segment.members.clone(),
+        }
+    }
+}
+
+/// Returns who leads, given the one that an announced address points to and the one that an election
+/// without names would give.
+fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
+    let Segment {
+        leader, elected, ..
+    } = *segment;
+    let has_name = members.iter().any(|it| it.has_name());
+    let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
+    match holders {
+        _ if members.len() == 1 => Leader::Certain(leader),
+        1 if has_name => Leader::Certain(leader),
+        _ if has_name || leader != elected => Leader::Ambiguous(elected),
+        _ => Leader::Certain(elected),
+    }
+}
+
+fn allowed_ips(members: &[&KiloNode]) -> Vec<AllowedIp> {
+    let mut allowed = Vec::with_capacity(2 * members.len());
+    for member in members {
+        let pods = member.pod_cidr.map(AllowedIp::of);
+        let internal = member.internal_address().map(AllowedIp::host);
+        allowed.extend(pods.into_iter().chain(internal));
+    }
+    allowed
+}
+
+/// Of equal texts one, in the order of the texts.
+fn location_ranges(members: &[&KiloNode]) -> Vec<AllowedIp> {
+    let all = members.iter().flat_map(|it| &it.location_ranges);
+    let texts: BTreeMap<String, AllowedIp> = all.map(|it| (it.to_string(), *it)).collect();
+    texts.into_values().collect()
+}
+
+/// Gives each segment its address: the first of the subnet and one for each segment before it.
+/// Returns whether they are too many.
+fn number(segments: &mut [OwnSegment], nodes: &[OwnNode]) -> bool {
+    let subnet = subnet(nodes);
+    let mut is_exhausted = false;
+    for (segment, offset) in segments.iter_mut().zip(1u128..) {
+        let Some(computed) = subnet.address(offset) else {
+            // The first behind the end is handed out empty, the next one is an error.
+            is_exhausted |= subnet.address(offset - 1).is_none();
+            continue;
+        };
+        let leader = nodes.get(segment.leader.node());
+        segment.wireguard_ip = match leader.and_then(|it| it.kilo.wireguard_ip()) {
+            Some(announced) if announced.address != computed => WireguardIp::Ambiguous {
+                computed,
+                announced: announced.address,
+            },
+            _ => WireguardIp::Certain(computed),
+        };
+    }
+    is_exhausted
+}
+
+/// Returns the Kilo subnet: addresses are announced with its length. Where nodes disagree, what most
+/// of them say; the others' addresses are then not those that follow.
+fn subnet(nodes: &[OwnNode]) -> Cidr {
+    let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
+    for announced in nodes.iter().filter_map(|it| it.kilo.wireguard_ip()) {
+        *counts.entry(announced.network).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let (address, length) = SUBNET;
+    let usual = Interface::new(address.into(), length).map(|it| it.network);
+    let most = most.map(|(network, _)| network);
+    most.or(usual).unwrap_or_else(|| Cidr::host(address.into()))
+}
+
+#[cfg(test)]
+mod tests;
