@@ -22,12 +22,13 @@ mod key;
 mod loops;
 mod missed;
 mod promise;
+mod seat;
 mod seen;
 mod within;
 
 pub use cut::{
-    Captured, Cut, CutOff, Endpoint, Fate, FewerAnchors, LocalNetwork, LoopingPeer, LoopingRanges,
-    Own, Ranges, UnknownAnchor,
+    Captured, Cut, CutOff, DistantAnchor, Endpoint, Fate, FewerAnchors, LocalNetwork, LoopingPeer,
+    LoopingRanges, Own, Ranges, UnknownAnchor,
 };
 pub use missed::Missed;
 pub use promise::BrokenPromise;

@@ -61,6 +61,8 @@ pub struct Speaker {
     pub origin: Option<Origin>,
     /// How many nodes it speaks for.
     pub nodes: usize,
+    /// Which nodes of the snapshot these are, in order of name.
+    pub members: Vec<usize>,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.

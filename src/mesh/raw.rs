@@ -220,8 +220,9 @@ pub(super) struct Cluster {
     /// other clusters declare of these addresses is left out here, or cut out of a wider range.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["192.168.1.0/24"])]
     pub(super) local_networks: Option<Vec<String>>,
-    /// Which nodes carry what belongs to the cluster as a whole; by default the first by name that
-    /// has an endpoint carries all of it.
+    /// Which nodes carry what belongs to the cluster as a whole; by default a segment
+    /// on whose LAN a range lies, else the first by name of those with at least half as many nodes
+    /// as the largest.
     pub(super) anchors: Option<Vec<Anchor>>,
 }
 
@@ -234,7 +235,7 @@ pub(super) struct Anchor {
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
     pub(super) ranges: Option<Vec<String>>,
     /// The nodes that are to carry them, the best first. One that is not there, or cannot be
-    /// dialled, is passed over; after them come the others by name.
+    /// dialled, is passed over; after them come those that would carry them by default.
     #[schemars(
         length(min = 1),
         inner(length(min = 1)),

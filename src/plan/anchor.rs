@@ -1,8 +1,9 @@
 //! Anchors: who carries the ranges that belong to a cluster as a whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::cut::{CutOff, FewerAnchors, UnknownAnchor};
+use super::cut::{CutOff, DistantAnchor, FewerAnchors, UnknownAnchor};
+use super::seat::{Seats, Standing};
 use crate::fleet::Member;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
@@ -16,9 +17,9 @@ pub(super) struct Carrier<'f> {
 
 /// Some of the ranges, and who carries them.
 struct Share<'a> {
-    anchor: Option<&'a Anchor>,
-    /// By their places among those that are left, the best first.
-    carriers: Vec<usize>,
+    anchor: &'a Anchor,
+    /// Those that it names, by their places among those that are left, the best first.
+    named: Vec<usize>,
 }
 
 impl Carrier<'_> {
@@ -42,37 +43,86 @@ pub(super) fn carry(
     let claimed: BTreeSet<Cidr> = claimed.collect();
     let mut ranges = ranges;
     ranges.retain(|range| !claimed.contains(range));
-    // Speakers are in order of name.
-    let dialled = left.iter().enumerate();
-    let dialled = dialled.filter(|(_, it)| it.speaker.endpoint.is_some());
-    let dialled: Vec<usize> = dialled.map(|(index, _)| index).collect();
     if ranges.is_empty() {
         return ranges;
     }
-    if dialled.is_empty() {
+    let by_rank = by_rank(left);
+    if by_rank.is_empty() {
         if !source.roster.speakers.is_empty() {
             cuts.push(CutOff::NoAnchor { ranges });
         }
         return Vec::new();
     }
-    let shares = shares(source, left, &dialled, &ranges, cuts);
+    let shares = shares(source, left, &by_rank, &ranges, cuts);
+    let seats = Seats::new(source, left);
+    let mut distant: BTreeMap<(usize, usize, usize), Vec<Cidr>> = BTreeMap::new();
     let mut carried = Vec::new();
     for range in ranges {
         let share = shares.iter().find(|share| share.is_for(range));
-        let (anchor, carriers) = match share {
-            Some(share) => (share.anchor, share.carriers.as_slice()),
-            None => (None, dialled.as_slice()),
+        let anchor = share.map(|it| it.anchor);
+        let named = share.map_or(&[][..], |it| &it.named);
+        let standing = seats.standing(range);
+        let near = match &standing {
+            Standing::Several(segments) => segments.as_slice(),
+            Standing::One { .. } | Standing::Nobody => &[],
         };
-        let spread = spread(anchor, carriers.len(), range, cuts);
-        for (part, index) in range.parts(spread).into_iter().zip(carriers) {
+        let spread = spread(anchor, by_rank.len(), range, cuts);
+        let parts = range.parts(spread);
+        let mut known = BTreeSet::new();
+        let carriers = named.iter().chain(near).chain(&by_rank);
+        let carriers = carriers.copied().filter(|it| known.insert(*it));
+        let carriers: Vec<usize> = carriers.take(parts.len()).collect();
+        if let (Standing::One { home, carrier }, true) = (standing, named.is_empty())
+            && let Some(&first) = carriers.first()
+            && !carriers.contains(&carrier)
+        {
+            distant
+                .entry((home, carrier, first))
+                .or_default()
+                .push(range);
+        }
+        for (part, index) in parts.into_iter().zip(carriers) {
             // What a node has as its own, it carries by itself.
-            if let (false, Some(carrier)) = (claimed.contains(&part), left.get_mut(*index)) {
+            if let (false, Some(carrier)) = (claimed.contains(&part), left.get_mut(index)) {
                 carrier.ranges.push(part);
                 carried.push(part);
             }
         }
     }
+    for ((home, carrier, first), ranges) in distant {
+        cuts.extend(distant_anchor(source, left, (home, carrier, first), ranges));
+    }
     carried
+}
+
+/// Returns those that can be dialled, by their places: first those with at least half as many nodes
+/// as the one with most, then the others, both in order of name. So a node with a location of its own
+/// does not come first, and one that comes or goes rarely changes who does.
+fn by_rank(left: &[Carrier]) -> Vec<usize> {
+    let dialled = left.iter().enumerate();
+    let dialled = dialled.filter(|(_, it)| it.speaker.endpoint.is_some());
+    let dialled: Vec<(usize, usize)> = dialled.map(|(at, it)| (at, it.speaker.nodes)).collect();
+    let most = dialled.iter().map(|it| it.1).max().unwrap_or_default();
+    // Speakers are in order of name.
+    let (large, small): (Vec<_>, Vec<_>) = dialled.into_iter().partition(|it| most <= 2 * it.1);
+    large.into_iter().chain(small).map(|it| it.0).collect()
+}
+
+fn distant_anchor(
+    source: &Member,
+    left: &[Carrier],
+    (home, carrier, first): (usize, usize, usize),
+    ranges: Vec<Cidr>,
+) -> Option<CutOff> {
+    let (node, place) = source.node_at(source.roster.homes.get(home)?.node)?;
+    let leader = |carrier: usize| Some(left.get(carrier)?.speaker.leader.clone());
+    Some(CutOff::DistantAnchor(DistantAnchor {
+        ranges,
+        node: node.name.clone(),
+        place,
+        leader: leader(carrier)?,
+        carrier: leader(first)?,
+    }))
 }
 
 /// Returns who carries what, for each anchor that has something to carry: those that name ranges
@@ -95,16 +145,16 @@ fn shares<'a>(
         };
         if 0 < own {
             shares.push(Share {
-                anchor: Some(anchor),
-                carriers: carriers(source, anchor, left, dialled, cuts),
+                anchor,
+                named: named(source, anchor, left, dialled, cuts),
             });
         }
     }
     shares
 }
 
-/// Returns those who can carry something: the named ones first, then the others by name.
-fn carriers(
+/// Returns those that an anchor names and that can carry something.
+fn named(
     source: &Member,
     anchor: &Anchor,
     left: &[Carrier],
@@ -126,8 +176,6 @@ fn carriers(
             })),
         }
     }
-    let known: BTreeSet<usize> = carriers.iter().copied().collect();
-    carriers.extend(dialled.iter().filter(|it| !known.contains(it)));
     carriers
 }
 
@@ -151,7 +199,7 @@ fn spread(anchor: Option<&Anchor>, carriers: usize, range: Cidr, cuts: &mut Vec<
 
 impl Share<'_> {
     fn is_for(&self, range: Cidr) -> bool {
-        let ranges = self.anchor.map(|it| &it.ranges);
-        ranges.is_some_and(|it| it.as_ref().is_none_or(|it| it.contains(&range)))
+        let ranges = self.anchor.ranges.as_ref();
+        ranges.is_none_or(|it| it.contains(&range))
     }
 }

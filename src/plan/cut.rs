@@ -93,6 +93,8 @@ pub enum CutOff {
         /// The ranges.
         ranges: Vec<Cidr>,
     },
+    /// Ranges on the LAN of one node, which another segment carries.
+    DistantAnchor(DistantAnchor),
     /// A node that somebody named as an anchor and that cannot be one.
     UnknownAnchor(UnknownAnchor),
     /// A range that is spread over fewer nodes than somebody asked for.
@@ -168,6 +170,21 @@ pub struct LocalNetwork {
     pub network: Cidr,
     /// The line that names it.
     pub place: Place,
+}
+
+/// Ranges on the LAN of one node, which another segment carries.
+#[derive(Clone, Debug)]
+pub struct DistantAnchor {
+    /// The ranges.
+    pub ranges: Vec<Cidr>,
+    /// The node on that LAN, as it claims.
+    pub node: String,
+    /// Where the snapshot has it.
+    pub place: Place,
+    /// The node that leads its segment, which is the one to name.
+    pub leader: NodeName,
+    /// The node whose Peer carries the ranges.
+    pub carrier: NodeName,
 }
 
 /// A node that somebody named as an anchor and that cannot be one.
@@ -258,6 +275,7 @@ impl CutOff {
             | Self::Local(_)
             | Self::Unaccepted { .. }
             | Self::NoAnchor { .. }
+            | Self::DistantAnchor(_)
             | Self::UnknownAnchor(_)
             | Self::FewerAnchors(_) => false,
         }

@@ -125,6 +125,16 @@ fn cut_off(what: &CutOff) -> String {
                 it.node_place.is_some()
             )
         }
+        CutOff::DistantAnchor(it) => {
+            let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
+            format!(
+                "DistantAnchor {} {} of {}, by {}",
+                cidrs.join(" "),
+                it.node,
+                it.leader,
+                it.carrier
+            )
+        }
         CutOff::FewerAnchors(it) => {
             let FewerAnchors {
                 range,

@@ -122,6 +122,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
             Some(Speaker {
                 place: survey.place(survey.candidates.get(draft.leader)?.node),
                 nodes: draft.members.len().max(1),
+                members: draft.members.iter().map(|it| it.0).collect(),
                 leader: draft.name,
                 key: draft.key,
                 endpoint: draft.endpoint,

@@ -6,8 +6,9 @@ use super::Reason;
 use super::survey::Survey;
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
-use crate::kilo::node::InternalIp;
-use crate::net::{Cidr, Family};
+use crate::kilo::node::{InternalIp, annotation};
+use crate::net::{Cidr, Family, Interface};
+use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::Endpoint;
 
 /// A node that passes the checks, selected or not: Kilo joins it to the others of its cluster either
@@ -22,6 +23,9 @@ pub struct Home {
     pub lan: Option<Cidr>,
     /// Its internal addresses, at most one of a family.
     pub addresses: Vec<IpAddr>,
+    /// Where Kilo or Kubernetes found it: networks, and single addresses. What a person forced is not
+    /// among them.
+    pub seats: Vec<Cidr>,
     /// Its location; empty for none.
     pub location: String,
 }
@@ -67,11 +71,38 @@ fn home(
     let dialled = checked.endpoint().and_then(Endpoint::address);
     endpoints.extend(dialled.filter(|it| !endpoints.contains(it)));
     let is_known = matches!(kilo.internal_ip, InternalIp::Known(_));
+    let lan = kilo.lan.filter(|lan| is_known && is_believable(lan));
     Home {
         node,
         endpoints,
-        lan: kilo.lan.filter(|lan| is_known && is_believable(lan)),
+        lan,
         addresses: check::internal_addresses(read, kilo),
+        seats: seats(read, lan),
         location: kilo.location.clone(),
     }
+}
+
+/// How many addresses of a node are looked at; Kubernetes reports one or two.
+const ADDRESSES: usize = 8;
+
+/// Returns where a node stands by what Kilo found, or by what Kubernetes reports. A LAN that a person
+/// forced counts if Kubernetes reports an address in it.
+fn seats(node: &Node, lan: Option<Cidr>) -> Vec<Cidr> {
+    let found = node.annotations.get(annotation::INTERNAL_IP);
+    let found = found.and_then(|text| text.parse::<Interface>().ok());
+    let found = found.map(|it| {
+        Some(it.network)
+            .filter(is_believable)
+            .unwrap_or(Cidr::host(it.address))
+    });
+    let reported: Vec<IpAddr> = node
+        .addresses
+        .iter()
+        .filter(|it| it.kind == AddressKind::InternalIP)
+        .filter_map(|it| it.address.parse().ok())
+        .take(ADDRESSES)
+        .collect();
+    let confirmed = lan.filter(|lan| reported.iter().any(|it| lan.holds(*it)));
+    let hosts = reported.iter().copied().map(Cidr::host);
+    found.into_iter().chain(confirmed).chain(hosts).collect()
 }

@@ -23,6 +23,7 @@ rules! {
     NO_ANCHOR = "no-anchor" Warning;
     UNKNOWN_ANCHOR = "unknown-anchor" Warning;
     FEWER_ANCHORS = "fewer-anchors" Warning;
+    DISTANT_ANCHOR = "distant-anchor" Notice;
     LOOPING_ENDPOINT = "looping-endpoint" Warning;
     UNANSWERED_PORT = "unanswered-port" Warning;
     UNDECLARED_PORT = "undeclared-port" Notice;

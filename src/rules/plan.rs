@@ -113,6 +113,7 @@ fn finding(cut: &Cut) -> Finding {
         CutOff::Captured(captured) => captured::finding(source, &cut.target, captured),
         CutOff::Local(network) => captured::local(source, &cut.target, network),
         CutOff::NoAnchor { ranges } => anchors::none(source, ranges),
+        CutOff::DistantAnchor(distant) => anchors::distant(source, distant),
         CutOff::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
         CutOff::FewerAnchors(fewer) => anchors::fewer(source, fewer),
         CutOff::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),

@@ -108,3 +108,90 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2";
     );
     assert!(told.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"), "{told}");
 }
+
+/// Returns the node of `u` whose Peer in `v` has a range, and what is reported about it.
+fn carrier(ranges: &str, nodes: &str) -> (String, String) {
+    let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, additionalCIDRs: [10.30.0.0/24]");
+    let node = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+    let told = told(FULL, &[("u", &fields, nodes), ("v", B, node)]);
+    let of_target = told.split_once("v:\n").unwrap().1;
+    let mut lines = of_target.lines();
+    let line = lines
+        .find(|it| it.split(' ').any(|it| it == ranges))
+        .unwrap();
+    let name = line.trim().split(' ').next().unwrap().to_owned();
+    let cuts = of_target.lines().filter(|it| it.starts_with("u in v: "));
+    (name, cuts.collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns three nodes in full granularity, of which the last two can be given where they stand.
+fn three(second: &str, third: &str) -> String {
+    format!(
+        "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 granularity=full
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2 granularity=full {second}
+a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.3 granularity=full {third}"
+    )
+}
+
+#[test]
+fn a_range_goes_to_those_on_whose_lan_it_lies_if_two_stand_there() {
+    let (kilo, status) = (
+        ["internal-ip=10.30.0.2/24", "internal-ip=10.30.0.3/24"],
+        ["internal=10.30.0.2", "internal=10.30.0.3"],
+    );
+    for [second, third] in [kilo, status, [kilo[0], status[1]]] {
+        let (carrier, cuts) = carrier("10.30.0.0/24", &three(second, third));
+        assert_eq!((carrier.as_str(), cuts.as_str()), ("m--u--a2", ""));
+    }
+    // What a person forced on both is no proof that they are there.
+    let forced = three(
+        "force-internal-ip=10.30.0.2/24",
+        "force-internal-ip=10.30.0.3/24",
+    );
+    let (first, cuts) = carrier("10.30.0.0/24", &forced);
+    assert_eq!(first, "m--u--a1");
+    assert!(
+        cuts.contains("DistantAnchor 10.30.0.0/24 a2 of a2, by a1"),
+        "{cuts}"
+    );
+    let (services, _) = carrier("10.101.0.0/16", &three(kilo[0], kilo[1]));
+    assert_eq!(services, "m--u--a1");
+}
+
+#[test]
+fn one_node_on_a_lan_does_not_attract_the_range() {
+    for claim in [
+        "internal-ip=10.30.0.2/24",
+        "force-internal-ip=10.30.0.2/16",
+        "internal=10.30.0.2",
+    ] {
+        let (carrier, cuts) = carrier("10.30.0.0/24", &three("internal-ip=192.168.0.2/24", claim));
+        assert_eq!(carrier, "m--u--a1");
+        assert!(
+            cuts.contains("DistantAnchor 10.30.0.0/24 a3 of a3, by a1"),
+            "{claim}: {cuts}"
+        );
+    }
+}
+
+#[test]
+fn a_location_of_one_s_own_attracts_nothing() {
+    let node = |name: &str, number: usize, location: &str, rest: &str| {
+        let key = ["A", "C", "D", "E"][number];
+        format!(
+            "{name} pod=10.1.{number}.0/24 key={key} external=198.18.113.{number} endpoint=198.18.113.{number}:51820 internal-ip=192.168.0.{}/24 location={location} granularity=location {rest}\n",
+            number + 1
+        )
+    };
+    let two = node("b1", 1, "x", "wg=10.201.0.1/16") + &node("b2", 2, "x", "");
+    let liar = |location: &str| node("a", 0, location, "wg=10.201.0.9/16");
+    let of = |nodes: &str| carrier("10.101.0.0/16", nodes).0;
+    assert_eq!(
+        of(&(two.clone() + &liar("y"))),
+        "m--u--a",
+        "one of two is half"
+    );
+    let three = two + &node("b3", 3, "x", "");
+    assert_eq!(of(&(three + &liar("y"))), "m--u--b1");
+}

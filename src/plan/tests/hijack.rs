@@ -239,7 +239,6 @@ fn what_people_call_local_no_peer_takes_over() {
       m--u--a 192.168.1.0/24
     u in v: Local 10.1.1.0/24: 10.0.0.0/8
     u in v: Local 10.201.0.1/32: 10.0.0.0/8
-    u in v: Rangeless { peers: 1, nodes: 1 }
     ");
 }
 

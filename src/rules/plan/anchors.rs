@@ -3,9 +3,9 @@
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{FewerAnchors, UnknownAnchor};
-use crate::rules::endpoints::{FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
-use crate::rules::{Finding, listed};
+use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
+use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
+use crate::rules::{Finding, bare, listed};
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter().map(ToString::to_string));
@@ -56,4 +56,27 @@ pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
     Finding::on_cluster(&FEWER_ANCHORS, source, message)
         .at(fewer.place.clone(), "")
         .help(help)
+}
+
+pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding {
+    let DistantAnchor {
+        ranges,
+        node,
+        place,
+        leader,
+        carrier,
+    } = distant;
+    let shown = listed(ranges.iter().map(ToString::to_string));
+    let message = format!(
+        "{shown} carried by {carrier}, although the LAN is that of {}",
+        bare(node)
+    );
+    let quoted: Vec<String> = ranges.iter().map(|it| format!("'{it}'")).collect();
+    Finding::on_cluster(&DISTANT_ANCHOR, source, message)
+        .at(place.clone(), "this node")
+        .help(format!(
+            "if the LAN is real, add `anchors: [{{ ranges: [{}], nodes: [{leader}] }}]` to \
+             `{source}` in the mesh",
+            quoted.join(", ")
+        ))
 }
