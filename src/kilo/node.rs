@@ -34,6 +34,38 @@ pub mod annotation {
     pub const PERSISTENT_KEEPALIVE: &str = "kilo.squat.ai/persistent-keepalive";
     /// Ranges beside the nodes' own that its location reaches, with commas between.
     pub const ALLOWED_LOCATION_IPS: &str = "kilo.squat.ai/allowed-location-ips";
+    /// The node's address for some network plugins.
+    const CNI_COMPATIBILITY_IP: &str = "kilo.squat.ai/cni-compatibility-ip";
+    /// When the agent was last seen.
+    const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
+    /// Endpoints of other nodes that the agent has learned.
+    const DISCOVERED_ENDPOINTS: &str = "kilo.squat.ai/discovered-endpoints";
+
+    /// What all of them begin with.
+    pub const PREFIX: &str = "kilo.squat.ai/";
+
+    /// Those that people write.
+    pub const BY_PEOPLE: [&str; 7] = [
+        FORCE_ENDPOINT,
+        CLUSTERMESH_ENDPOINT,
+        FORCE_INTERNAL_IP,
+        LOCATION,
+        LEADER,
+        PERSISTENT_KEEPALIVE,
+        ALLOWED_LOCATION_IPS,
+    ];
+
+    /// Those that the agent writes.
+    pub const BY_AGENT: [&str; 8] = [
+        KEY,
+        WIREGUARD_IP,
+        ENDPOINT,
+        INTERNAL_IP,
+        GRANULARITY,
+        CNI_COMPATIBILITY_IP,
+        LAST_SEEN,
+        DISCOVERED_ENDPOINTS,
+    ];
 }
 
 /// What Kilo's agent knows of a node.

@@ -16,6 +16,7 @@ mod granularity;
 mod keepalive;
 mod location;
 mod location_ranges;
+mod spelling;
 mod subnet;
 
 rules! {
@@ -36,6 +37,9 @@ rules! {
     MISSING_INTERNAL_IP = "missing-internal-ip" Warning;
     MISSING_KEEPALIVE = "missing-keepalive" Warning;
     UNDECLARED_KEEPALIVE = "undeclared-keepalive" Notice;
+    ANNOTATION_AS_LABEL = "annotation-as-label" Warning;
+    UNKNOWN_ANNOTATION = "unknown-annotation" Warning;
+    SIMILAR_LOCATIONS = "similar-locations" Warning;
     IGNORED_ANNOTATION = "ignored-annotation" Warning;
     IGNORED_LOCATION_RANGE = "ignored-location-range" Warning;
     CONTESTED_LOCATION_RANGE = "contested-location-range" Warning;
@@ -62,6 +66,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(granularity::finding(&site));
         findings.extend(subnet::finding(&site));
         findings.extend(location::findings(&site));
+        findings.extend(spelling::findings(&site));
         findings.extend(annotations::findings(&site));
         findings.extend(location_ranges::findings(fleet, &site));
         findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));

@@ -108,7 +108,11 @@ fn nameless(site: &Site) -> Vec<Finding> {
     if unnamed.len() == located.len() {
         return by_another_label(site, &unnamed).into_iter().collect();
     }
-    let told = unnamed.iter().map(|node| {
+    let told = unnamed.iter().filter(|node| {
+        // `annotation-as-label` names the cause.
+        !node.labels.contains_key(annotation::LOCATION)
+    });
+    let told = told.map(|node| {
         let message = format!(
             "has no location: neither annotation {} nor label {label} says one, as for others",
             annotation::LOCATION
