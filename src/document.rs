@@ -17,6 +17,7 @@ mod position;
 mod problem;
 mod reader;
 mod shape;
+mod syntax;
 mod tree;
 mod walk;
 
@@ -289,22 +290,91 @@ pub(crate) mod tests {
 
     #[test]
     fn tells_where_the_syntax_breaks() {
-        insta::assert_snapshot!(errors("a: b\n c: d\n"), @r"
-        error[syntax-error]: not YAML: mapping values are not allowed in this context
+        insta::assert_snapshot!(errors("a: b\n c: d\n"), @"
+        error[syntax-error]: not valid YAML: a `:` is not possible here
           2:3 | :
+          help: check the indentation of this line and the one before it, or quote the value
         ");
-        insta::assert_snapshot!(errors("a: [b\n"), @r"
-        error[syntax-error]: not YAML: unclosed bracket '['
+        insta::assert_snapshot!(errors("a: [b\n"), @"
+        error[syntax-error]: not valid YAML: `[` is never closed
           1:4 | [
         ");
-        insta::assert_snapshot!(errors("a: *nowhere\n"), @r"
-        error[syntax-error]: not YAML: while parsing node, found unknown anchor
+        insta::assert_snapshot!(errors("a: *nowhere\n"), @"
+        error[syntax-error]: not valid YAML: this alias (`*name`) has no anchor (`&name`) before it
           1:4 | *
         ");
-        insta::assert_snapshot!(errors("a:\n\t- b\n"), @r"
-        error[syntax-error]: not YAML: tabs disallowed within this context (block indentation)
-          2:2 | -
+        insta::assert_snapshot!(errors("a:\n\t- b\n"), @"
+        error[syntax-error]: a tab is used for indentation, but YAML allows only spaces
+          2:1 | 	
+          help: replace the tab with spaces
         ");
+    }
+
+    #[test]
+    fn a_tab_is_reported_in_its_own_line() {
+        for (text, line) in [
+            ("a:\n  b: 1\n\tc: 2\n", 3),
+            ("a:\n\tb: 1\n", 2),
+            ("a:\n  - x\n\n\t- y\n", 4),
+            ("a:\n  - name: x\n  \tpod: [a]\n", 3),
+            ("a: \"x\n\ty\"\n", 2),
+            ("a:\n  b: |\n\tx\n", 3),
+        ] {
+            let told = errors(text);
+            let start = "error[syntax-error]: a tab is used for indentation";
+            assert!(told.starts_with(start), "{told}");
+            assert!(told.contains(&format!("\n  {line}:")), "{told}");
+        }
+    }
+
+    /// Words of the YAML specification, which users need not know.
+    const JARGON: [&str; 8] = [
+        "scalar",
+        "flow",
+        "block",
+        "token",
+        "indicator",
+        "node",
+        "context",
+        "EOF",
+    ];
+
+    #[test]
+    fn syntax_errors_are_plain_sentences() {
+        for text in [
+            "a: b\n c: d\n",
+            "a: [b\n",
+            "a: [b}\n",
+            "a: *x\n",
+            "a: 'b\n",
+            "a: 'b' c\n",
+            "a: \"\\q\"\n",
+            "a: @b\n",
+            "a: `b\n",
+            "- a\nb: c\n",
+            "a: 1\nb\n",
+            "a: {b: c\n",
+            "a: {b c: d, e\n",
+            "a: &\n",
+            "%X\n",
+            "a: |x\n  b\n",
+            "a: - b\n",
+            "]\n",
+            "a:\n - b\n  - c\n d: e\n",
+            "a: b: c\n",
+            "? a\n: b: c\n d\n",
+        ] {
+            let told = errors(text);
+            assert!(
+                told.contains("[syntax-error]: not valid YAML: "),
+                "{text:?}: {told}"
+            );
+            let (message, _) = told.split_once('\n').unwrap();
+            assert!(
+                !JARGON.iter().any(|word| message.contains(word)),
+                "{text:?}: {told}"
+            );
+        }
     }
 
     #[test]

@@ -62,7 +62,8 @@ fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
 pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));
-    let mut findings: Vec<Finding> = members.iter().flat_map(|it| roster::findings(it)).collect();
+    // A cluster in several meshes has most of these in each.
+    let mut findings = once(members.iter().flat_map(|it| roster::findings(it)).collect());
     findings.extend(plan.map(plan::findings).unwrap_or_default());
     let questions = [ranges::findings, endpoints::findings, kilo::findings];
     findings.extend(questions.iter().flat_map(|question| question(fleet)));

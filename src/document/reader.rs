@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::diagnostic::{Finding, Quoted, Rule, escaped, mistake};
+use crate::diagnostic::{Finding, Quoted, Rule, mistake};
 use crate::place::Place;
 
-use super::position::boundary;
+use super::syntax::SyntaxProblem;
 use super::tree::{Entry, Key, Node, Scalar, Value};
 
 /// The longest text that is looked at, in bytes.
@@ -321,15 +321,16 @@ impl<'a> Reader<'a> {
     }
 
     fn broken(&self, text: &str, error: &ScanError) -> Finding {
-        let offset = error.marker().byte_offset().unwrap_or(text.len());
-        let start = boundary(text, offset);
-        let width = text
-            .get(start..)
-            .and_then(|rest| rest.chars().next())
-            .filter(|character| !character.is_control())
-            .map_or(0, char::len_utf8);
-        let message = format!("not YAML: {}", escaped(&error.info(), 240));
-        self.error(&mistake::SYNTAX_ERROR, message, start..start + width)
+        let SyntaxProblem {
+            message,
+            bytes,
+            help,
+        } = SyntaxProblem::of(text, error);
+        let error = self.error(&mistake::SYNTAX_ERROR, message, bytes);
+        match help {
+            Some(help) => error.help(help),
+            None => error,
+        }
     }
 
     fn error(

@@ -103,7 +103,9 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     let own = first.place.pointer.clone();
     let is_unnamed =
         diagnostic.rule == &mistake::INVALID_NAME && diagnostic.message.starts_with("`` ");
-    let own = if diagnostic.rule == &mistake::MISSING_NETWORKS || is_unnamed {
+    // A mode that is misspelled counts as the default, which fits no other field.
+    let beside = [&mistake::MISSING_NETWORKS, &mistake::TOPOLOGY_MISMATCH];
+    let own = if beside.contains(&diagnostic.rule) || is_unnamed {
         own.parent()
     } else {
         own
@@ -189,6 +191,35 @@ spec:
             "unknown-cluster",
         ];
         assert_eq!(codes, [&structure[..], &meaning].concat(), "{told}");
+    }
+
+    #[test]
+    fn a_misspelled_mode_is_one_finding() {
+        let of = |topology: &str| {
+            told(&format!(
+                "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: {{ name: prod }}
+spec:
+  topology: {topology}
+  clusters:
+    - {{ name: east, allowedNetworks: [10.1.0.0/16] }}
+    - {{ name: west, allowedNetworks: [10.2.0.0/16] }}
+"
+            ))
+        };
+        insta::assert_snapshot!(of("{ mode: hub, hubs: [east] }"), @"
+        error[unknown-value]: `mode` cannot be `hub`
+          6:21 | hub
+          help: did you mean `Hub`?
+        ");
+        insta::assert_snapshot!(of("{ mode: links, links: [[east, west]] }"), @"
+        error[unknown-value]: `mode` cannot be `links`
+          6:21 | links
+          help: did you mean `Links`?
+        ");
+        assert_eq!(of("{ mode: fullmesh }").matches("error[").count(), 1);
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod address;
 mod network;
 mod port;
 
+pub(super) use network::site;
+
 rules! {
     "endpoints" about Plan with crate::proof::rule::NO_INITIATOR;
     INVALID_ENDPOINT = "invalid-endpoint" Warning "NodeEndpointInvalid";

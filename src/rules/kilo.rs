@@ -120,12 +120,13 @@ impl<'f> Site<'f> {
 
 /// Returns the command that changes an annotation of a node.
 fn annotate(node: &Node, change: &str) -> String {
-    let name = match node.name.as_str() {
-        name if is_dns_subdomain(name) => name,
-        // What nobody has checked is no part of a command.
-        _ => "NODE",
-    };
+    let name = command_name(&node.name);
     format!("kubectl annotate node {name} --overwrite {change}")
+}
+
+/// Returns a node's name for use in a command: an unchecked name is never part of one.
+pub(super) fn command_name(name: &str) -> &str {
+    if is_dns_subdomain(name) { name } else { "NODE" }
 }
 
 /// Returns a node's annotation.

@@ -1,29 +1,32 @@
 //! Words for what a roster holds: which nodes and which of their ranges are left out, and why.
 
-use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT, ROAMING_NODE};
+use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use super::identity::{
     DUPLICATE_ADDRESS, DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY,
     NO_PUBLIC_KEY,
 };
 use super::kilo::{
     INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, MIXED_GRANULARITY, NO_WIREGUARD_IP, NODE_NOT_READY,
+    command_name,
 };
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{
     ADDRESS_IN_POD_CIDR, INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR,
     POD_CIDR_OUT_OF_RANGE, UNUSED_ADDRESS, UNUSED_POD_CIDR, WIREGUARD_IP_OUT_OF_RANGE,
 };
-use super::{Finding, Rule};
+use super::{Finding, Rule, listed};
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
-use crate::mesh::EndpointSource;
+use crate::mesh::{EndpointSource, Networks};
+use crate::net::Cidr;
 use crate::place::Place;
 use crate::roster::{
     Contradiction, Declared, EndpointProblem, LeftOut, LostRange, Origin, RangeReason, Reason,
     Unready,
 };
+use crate::snapshot::{Node, Snapshot};
 
 /// Returns what there is to tell about one cluster in one mesh.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
@@ -36,8 +39,20 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
             .map(|it| contradiction(member, it)),
     );
     findings.extend(silence(member));
-    findings.extend(roster.left_out.iter().map(|it| left_out(member, it)));
-    findings.extend(roster.lost.iter().map(|it| lost(member, it)));
+    findings.extend(not_selected(member));
+    let is_selected = |it: &&LeftOut| it.reason != Reason::NotSelected;
+    let left_out_nodes = roster.left_out.iter().filter(is_selected);
+    let is_running = runs_on_most(member);
+    findings.extend(left_out_nodes.map(|it| {
+        let mut finding = left_out(member, it);
+        if is_running && is_new(member, it) {
+            finding.severity = Severity::Notice;
+        }
+        finding
+    }));
+    let is_undeclared = |it: &&LostRange| !is_of_undeclared_family(member, it);
+    let lost_ranges = roster.lost.iter().filter(is_undeclared);
+    findings.extend(lost_ranges.map(|it| lost(member, it)));
     findings.extend(roster.dissenters.iter().map(|it| {
         let message = format!(
             "says granularity {}, the cluster is rendered as {}",
@@ -45,20 +60,41 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
         );
         on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place)
     }));
-    let roaming = roster.speakers.iter().filter(|it| it.endpoint.is_none());
-    findings.extend(roaming.map(|it| {
-        let message = "has no endpoint: until it has connected, Kilo may miss changes of other \
-             Peers"
-            .to_owned();
-        on_node(
-            &ROAMING_NODE,
-            member,
-            it.leader.as_str(),
-            message,
-            &it.place,
-        )
-    }));
     findings
+}
+
+/// Returns one finding about all nodes that the entry does not select.
+fn not_selected(member: &Member) -> Option<Finding> {
+    let left_out = member.roster.left_out.iter();
+    let nodes: Vec<&LeftOut> = left_out
+        .filter(|it| it.reason == Reason::NotSelected)
+        .collect();
+    let first = nodes.first()?;
+    let names = listed(nodes.iter().map(|it| Quoted(&it.node).to_string()));
+    let message = match nodes.len() {
+        1 => format!("1 node is not selected by nodeSelector: {names}"),
+        count => format!("{count} nodes are not selected by nodeSelector: {names}"),
+    };
+    let finding = Finding::on_cluster(&NODE_NOT_SELECTED, &member.entry.name, message);
+    let selector = member.entry.place.key("nodeSelector");
+    Some(finding.at(selector, "").at(first.place.key("name"), ""))
+}
+
+/// Returns whether a further pod CIDR is of a family in which the entry declares no range: people
+/// then want only the other family, and a declaration would only lead to ranges that Kilo does not
+/// route.
+fn is_of_undeclared_family(member: &Member, lost: &LostRange) -> bool {
+    let Ok(cidr) = lost.range.parse::<Cidr>() else {
+        return false;
+    };
+    let pods = match &member.entry.networks {
+        Networks::Typed { pods, .. } => pods,
+        Networks::Flat { allowed } => allowed,
+    };
+    lost.reason == RangeReason::OutOfRange
+        && pods
+            .iter()
+            .all(|range| range.cidr.family() != cidr.family())
 }
 
 /// Tells of a cluster that nobody will reach.
@@ -107,7 +143,44 @@ fn left_out(member: &Member, node: &LeftOut) -> Finding {
         Reason::NoWireguardIp => wireguard_ip_help(member, node),
         _ => None,
     };
+    if let Reason::PodCidrTaken { node: other, .. } = &node.reason {
+        name_both(&mut finding, member, other);
+    }
     finding
+}
+
+/// Adds the node with the other of two pod CIDRs that overlap, and what cures it.
+fn name_both(finding: &mut Finding, member: &Member, other: &str) {
+    let Some(node) = member.node(other) else {
+        return;
+    };
+    finding.labels.push(Label {
+        place: Snapshot::place(&member.file.source, node.position).key("podCIDRs"),
+        text: "the other".to_owned(),
+    });
+    finding.help = Some(format!(
+        "find out which of the two nodes has the wrong pod CIDR; a pod CIDR cannot be changed, so \
+         delete that node, `kubectl delete node {}` or the other, and let it register again",
+        command_name(other)
+    ));
+}
+
+/// Returns whether Kilo has written anything on a node.
+fn has_run(node: &Node) -> bool {
+    let mut keys = annotation::BY_AGENT.iter();
+    keys.any(|key| node.annotations.contains_key(*key))
+}
+
+fn runs_on_most(member: &Member) -> bool {
+    let nodes = &member.file.snapshot.nodes;
+    nodes.len() < 2 * nodes.iter().filter(|node| has_run(node)).count()
+}
+
+/// Returns whether Kilo has not run on a node yet. If it runs on most nodes of the cluster, that is
+/// no reason to worry: autoscalers add nodes all the time.
+fn is_new(member: &Member, left_out: &LeftOut) -> bool {
+    left_out.reason == Reason::NoWireguardIp
+        && member.node(&left_out.node).is_some_and(|it| !has_run(it))
 }
 
 /// On bare metal no node has an external address, and nobody has annotated anything yet.

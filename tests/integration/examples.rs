@@ -65,6 +65,14 @@ fn renders_what_is_committed() {
 }
 
 #[test]
+fn sound_examples_have_no_warnings() {
+    for example in examples() {
+        let run = clustermesh(&example, &["validate", "--strict"]);
+        assert_eq!(run.code, 0, "{}: {}", example.display(), run.stdout);
+    }
+}
+
+#[test]
 fn tells_the_mistakes_that_are_committed() {
     let wrong = folders()
         .into_iter()

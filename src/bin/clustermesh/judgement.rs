@@ -79,10 +79,7 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
     let config = &evidence.settings.config.content;
     findings.extend(config.warnings.iter().cloned());
     if evidence.is_whole {
-        // What a cluster does not take must not depend on a slip.
-        let accepting = config.accepted.keys().collect();
-        let config = &evidence.settings.config;
-        findings.extend(config.unnamed(&accepting, &evidence.meshes));
+        findings.extend(evidence.settings.config.unnamed(&evidence.meshes));
     }
     let configured = config.clusters.keys().collect();
     findings.extend(rules::access::findings(&evidence.meshes, &configured));

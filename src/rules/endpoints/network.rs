@@ -164,7 +164,7 @@ impl Own {
 /// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
 /// what is handed out as one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
 /// `/48` of unique local addresses (RFC 4193), and all of a carrier's shared space (RFC 6598).
-fn site(address: IpAddr) -> Option<Cidr> {
+pub(in crate::rules) fn site(address: IpAddr) -> Option<Cidr> {
     let length = match address {
         IpAddr::V4(v4) => match v4.octets() {
             [10, ..] | [172, 16..=31, ..] => 16,

@@ -4,12 +4,19 @@ use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated};
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
+use crate::place::Place;
+use crate::roster::Speaker;
 use crate::rules::Finding;
+use crate::rules::endpoints::{ROAMING_NODE, site};
 use crate::rules::roster::on_node;
 use crate::snapshot::Node;
+use crate::wireguard::Host;
 
-/// Returns what there is to tell about the two keepalives of nodes that speak: Kilo's own, which
-/// sends packets, and the mesh's, which only tells others not to insist on an endpoint.
+/// Returns findings about the two keepalives of nodes that speak: Kilo's own, which sends packets,
+/// and the mesh's, which only lets others accept a new endpoint.
+///
+/// `persistentKeepalive` holds for a whole entry, but NAT concerns single segments: one that others
+/// can dial at a public address needs no keepalives of its own.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let speakers = member.roster.speakers.iter();
     let found = speakers.filter_map(|speaker| {
@@ -17,27 +24,14 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
         let node = member.node(name)?;
         let key = annotation::PERSISTENT_KEEPALIVE;
         let sends = annotated(node, key).and_then(keepalive).unwrap_or_default();
-        let mut place = speaker.place.key("annotations").key(key);
-        let declared = Label {
-            place: member.entry.place.key("persistentKeepalive"),
-            text: String::new(),
-        };
         match (member.entry.keepalive, sends) {
-            (Some(_), 0) => {
-                if annotated(node, key).is_none() {
-                    place = speaker.place.key("name");
-                }
-                let message = missing(node);
-                let mut finding = on_node(&MISSING_KEEPALIVE, member, name, message, &place);
-                finding.labels.push(declared);
-                finding.help = Some(annotate(node, &format!("{key}=25")));
-                Some(finding)
-            }
+            (Some(_), 0) => silent(member, speaker, node),
             (None, 1..) => {
                 let message = format!(
                     "its Kilo sends keepalives every {sends} seconds, as from behind NAT, but its \
                      cluster declares none"
                 );
+                let place = speaker.place.key("annotations").key(key);
                 let mut finding = on_node(&UNDECLARED_KEEPALIVE, member, name, message, &place);
                 finding.labels.push(Label {
                     place: member.entry.place.key("name"),
@@ -51,16 +45,52 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     found.collect()
 }
 
+/// Returns the finding about a node behind NAT that sends no keepalives.
+fn silent(member: &Member, speaker: &Speaker, node: &Node) -> Option<Finding> {
+    let key = annotation::PERSISTENT_KEEPALIVE;
+    let missing = missing(node);
+    let (rule, message) = match speaker.endpoint.as_ref().map(|endpoint| &endpoint.host) {
+        None => (
+            &ROAMING_NODE,
+            format!(
+                "no endpoint, and {missing}: no cluster can dial the node, and the node opens \
+                 tunnels only when it has packets to send"
+            ),
+        ),
+        Some(Host::Ip(address)) if site(*address).is_some() => (
+            &MISSING_KEEPALIVE,
+            format!(
+                "{missing}, so its Kilo sends no keepalives; the `persistentKeepalive` of its \
+                 Peers makes no node send any"
+            ),
+        ),
+        Some(_) => return None,
+    };
+    let name = speaker.leader.as_str();
+    let mut finding = on_node(rule, member, name, message, &written(speaker, node));
+    finding.labels.push(Label {
+        place: member.entry.place.key("persistentKeepalive"),
+        text: String::new(),
+    });
+    finding.help = Some(annotate(node, &format!("{key}=25")));
+    Some(finding)
+}
+
+/// Returns where the node has the annotation, or its name if it has none.
+fn written(speaker: &Speaker, node: &Node) -> Place {
+    let key = annotation::PERSISTENT_KEEPALIVE;
+    match annotated(node, key) {
+        Some(_) => speaker.place.key("annotations").key(key),
+        None => speaker.place.key("name"),
+    }
+}
+
 fn missing(node: &Node) -> String {
     let key = annotation::PERSISTENT_KEEPALIVE;
-    let says = match annotated(node, key) {
+    match annotated(node, key) {
         None => format!("annotation {key} is missing"),
         Some(text) => format!("annotation {key} is {}", Quoted(text)),
-    };
-    format!(
-        "{says}, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes nobody \
-         send any"
-    )
+    }
 }
 
 #[cfg(test)]
@@ -79,18 +109,36 @@ mod tests {
 
     #[test]
     fn behind_nat_the_node_itself_has_to_send() {
-        insta::assert_snapshot!(of("persistentKeepalive: 25", ""), @"
-        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes nobody send any
+        insta::assert_snapshot!(of("persistentKeepalive: 25", "external=10.9.0.1"), @"
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes no node send any
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
         ");
-        insta::assert_snapshot!(of("persistentKeepalive: 25", "external=198.18.0.1 persistent-keepalive=0"), @"
-        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes nobody send any
+        insta::assert_snapshot!(of("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes no node send any
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
         ");
+    }
+
+    #[test]
+    fn without_an_endpoint_the_annotation_decides() {
+        insta::assert_snapshot!(of("persistentKeepalive: 25", ""), @"
+        warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: no cluster can dial the node, and the node opens tunnels only when it has packets to send
+          east.json#/nodes/0/name 
+          mesh.yaml#/spec/clusters/0/persistentKeepalive 
+          help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
+        ");
+        assert_eq!(of("persistentKeepalive: 25", "persistent-keepalive=25"), "");
+    }
+
+    #[test]
+    fn a_segment_with_a_public_endpoint_needs_no_keepalive() {
+        assert_eq!(of("persistentKeepalive: 25", "external=198.18.0.1"), "");
+        let declared = "persistentKeepalive: 25, endpointDomains: [example.com]";
+        assert_eq!(of(declared, "force-endpoint=wg.example.com:51820"), "");
     }
 
     #[test]

@@ -163,13 +163,11 @@ fn other_label(site: &Site, spellings: &BTreeMap<&str, Vec<&Node>>, rare: &str) 
 
 /// Returns where the snapshot has the location of a node.
 fn location_place(site: &Site, node: &Node) -> Place {
-    match annotated(node, annotation::LOCATION) {
-        Some(_) => site.annotation(node, annotation::LOCATION),
-        None => {
-            let label = &site.member.entry.topology_label;
-            site.place(node).key("labels").key(label)
-        }
+    if annotated(node, annotation::LOCATION).is_some() {
+        return site.annotation(node, annotation::LOCATION);
     }
+    let label = &site.member.entry.topology_label;
+    site.place(node).key("labels").key(label)
 }
 
 /// Returns what all spellings of a location have in common. A separator remains one, as `zone1-1` and

@@ -190,8 +190,7 @@ fn warns_of_who_roams() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    warning[roaming-node]: east/n1: has no endpoint: until it has connected, Kilo may miss changes of other Peers
-    warning[missing-keepalive]: east/n1: annotation kilo.squat.ai/persistent-keepalive is missing, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes nobody send any
+    warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: no cluster can dial the node, and the node opens tunnels only when it has packets to send
      --> mesh.yaml:8:28
       |
     8 |       persistentKeepalive: 25

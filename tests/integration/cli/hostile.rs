@@ -71,8 +71,8 @@ fn survives_an_alias_of_itself() {
 #[test]
 fn survives_deep_lists() {
     insta::assert_snapshot!(first_lines(&told("[".repeat(100_000))), @"
-    error[syntax-error]: not YAML: recursion limit exceeded
-    error[syntax-error]: not YAML: recursion limit exceeded
+    error[syntax-error]: not valid YAML: values are nested too deep
+    error[syntax-error]: not valid YAML: values are nested too deep
     error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: recursion limit exceeded at line 1, column 256
     ");
 }
@@ -80,8 +80,8 @@ fn survives_deep_lists() {
 #[test]
 fn survives_deep_maps() {
     insta::assert_snapshot!(first_lines(&told("{a: ".repeat(100_000))), @"
-    error[syntax-error]: not YAML: recursion limit exceeded
-    error[syntax-error]: not YAML: recursion limit exceeded
+    error[syntax-error]: not valid YAML: values are nested too deep
+    error[syntax-error]: not valid YAML: values are nested too deep
     error: `hostile` makes no snapshot: it is not the JSON of a node list: key must be a string at line 1 column 2
     ");
 }
@@ -141,13 +141,13 @@ fn survives_a_deep_snapshot() {
 #[test]
 fn survives_bytes_of_zero() {
     insta::assert_snapshot!(first_lines(&told("kind: a\0b\n")), @r"
-    error[syntax-error]: not YAML: unexpected character: `\u{0}'
-    error[syntax-error]: not YAML: unexpected character: `\u{0}'
+    error[syntax-error]: not valid YAML: a value cannot start with `\u{0}`
+    error[syntax-error]: not valid YAML: a value cannot start with `\u{0}`
     error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: unexpected character: `\u{0}' at line 1, column 8
     ");
     insta::assert_snapshot!(first_lines(&told([0; 1000])), @r"
-    error[syntax-error]: not YAML: unexpected character: `\u{0}'
-    error[syntax-error]: not YAML: unexpected character: `\u{0}'
+    error[syntax-error]: not valid YAML: a value cannot start with `\u{0}`
+    error[syntax-error]: not valid YAML: a value cannot start with `\u{0}`
     error: `hostile` makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: unexpected character: `\u{0}' at line 1, column 1
     ");
 }

@@ -21,11 +21,13 @@ fn points_at_what_is_no_yaml() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "[10.2.0.0/16]", "[10.2.0.0/16");
     insta::assert_snapshot!(refusal(&folder, 2), @"
-    error[syntax-error]: not YAML: illegal placement of ':' indicator
+    error[syntax-error]: not valid YAML: a `:` is not possible here
       --> mesh.yaml:12:20
        |
     12 |       wireguardCIDR: 10.102.0.0/24
        |                    ^
+       |
+       = help: close the bracket before it, or quote the value
 
     1 error
     nothing was written
@@ -37,7 +39,7 @@ fn points_at_what_is_no_yaml_in_the_config() {
     let folder = Folder::rendered();
     folder.write("clustermesh.yaml", "apiVersion: 'kilo\n");
     insta::assert_snapshot!(refusal(&folder, 2), @"
-    error[syntax-error]: not YAML: invalid indentation in multiline quoted scalar
+    error[syntax-error]: not valid YAML: a quote is not closed in its line, and the next line is not indented further
      --> clustermesh.yaml:1:19
       |
     1 | apiVersion: 'kilo

@@ -349,8 +349,8 @@ fn peers_that_cannot_be_read_are_told() {
     folder.write("east.yaml", "[".repeat(100_000));
     let run = folder.run(&["plan", "east", "--peers", "east=east.yaml"]);
     assert_eq!(run.code, 0);
-    let told =
-        "warning[unreadable-manifest]: east: `east.yaml` cannot be read: not YAML: recursion";
+    let told = "warning[unreadable-manifest]: east: `east.yaml` cannot be read: not valid YAML: \
+         values are nested too deep";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     let strict = folder.run(&["plan", "east", "--strict", "--peers", "east=east.yaml"]);
     assert_eq!(strict.code, 1);

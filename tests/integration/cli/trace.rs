@@ -383,7 +383,7 @@ fn tells_what_cannot_be_read_and_goes_on() {
     insta::assert_snapshot!(run.stderr, @"
     warning[unreadable-manifest]: west: `rendered/west/link.yaml` is not read: it is a symbolic link
     warning[unreadable-manifest]: west: `rendered/west/bytes.yaml` is not read: it is not UTF-8: the first wrong byte has offset 0
-    warning[unreadable-manifest]: west: `rendered/west/broken.yaml` cannot be read: not YAML: unclosed bracket '['
+    warning[unreadable-manifest]: west: `rendered/west/broken.yaml` cannot be read: not valid YAML: `[` is never closed
      --> rendered/west/broken.yaml:1:7
       |
     1 | kind: [

@@ -100,11 +100,10 @@ impl ConfigFile {
     }
 
     /// Finds clusters of the config that are in no mesh: their names are slips, or leftovers.
-    pub(crate) fn unnamed(
-        &self,
-        clusters: &BTreeSet<&ClusterName>,
-        meshes: &[Mesh],
-    ) -> Vec<Finding> {
+    pub(crate) fn unnamed(&self, meshes: &[Mesh]) -> Vec<Finding> {
+        let reached = self.content.clusters.keys();
+        let clusters: BTreeSet<&ClusterName> =
+            reached.chain(self.content.accepted.keys()).collect();
         let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
         let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
         if named.is_empty() {

@@ -28,9 +28,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
     let config = &settings.config;
-    let configured = config.content.clusters.keys();
-    let configured = configured.chain(config.content.accepted.keys()).collect();
-    let unnamed = config.unnamed(&configured, meshes);
+    let unnamed = config.unnamed(meshes);
     let mut outcome = tell_of_config(args, &settings, unnamed, talk);
     let clusters = clusters(args, &settings, meshes)?;
     check_named(args, &clusters)?;

@@ -1,0 +1,197 @@
+//! Syntax errors of the YAML parser in plain sentences, at the place that a person has to change.
+
+use std::ops::Range;
+
+use serde_saphyr::granit_parser::{ErrorKind, ScanError};
+
+use super::position::boundary;
+
+/// A syntax error in words.
+pub(super) struct SyntaxProblem {
+    /// What is wrong.
+    pub(super) message: String,
+    /// Where, in bytes.
+    pub(super) bytes: Range<usize>,
+    /// What to do, if that is always the same.
+    pub(super) help: Option<&'static str>,
+}
+
+impl SyntaxProblem {
+    /// Describes an error of the parser in a text.
+    pub(super) fn of(text: &str, error: &ScanError) -> Self {
+        let offset = error.marker().byte_offset().unwrap_or(text.len());
+        let start = boundary(text, offset);
+        if is_about_tabs(error.kind()) {
+            let tab = tab(text, start).unwrap_or(start);
+            return Self {
+                message: "a tab is used for indentation, but YAML allows only spaces".to_owned(),
+                bytes: tab..(tab + 1).min(text.len()),
+                help: Some("replace the tab with spaces"),
+            };
+        }
+        let character = text.get(start..).and_then(|rest| rest.chars().next());
+        let width = character
+            .filter(|character| !character.is_control())
+            .map_or(0, char::len_utf8);
+        Self {
+            message: format!("not valid YAML: {}", sentence(error.kind())),
+            bytes: start..start + width,
+            help: help(error.kind()),
+        }
+    }
+}
+
+fn is_about_tabs(kind: &ErrorKind) -> bool {
+    use ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::TabNotAllowed
+            | Kind::TabInBlockIndentation
+            | Kind::TabInIndentation
+            | Kind::TabInPlainScalar
+            | Kind::TabAtBlockScalarStart
+    )
+}
+
+/// Returns the first tab before the content of a line, from the line of the error on: the parser
+/// reports the end of the value before the tab.
+fn tab(text: &str, error: usize) -> Option<usize> {
+    let before = text.get(..error)?;
+    let mut start = before.rfind('\n').map_or(0, |end| end + 1);
+    for line in text.get(start..)?.split_inclusive('\n') {
+        let content = line.trim_start_matches([' ', '\t']);
+        let indentation = line.get(..line.len() - content.len())?;
+        if let Some(column) = indentation.find('\t') {
+            return Some(start + column);
+        }
+        start += line.len();
+    }
+    Some(error + text.get(error..)?.find('\t')?)
+}
+
+fn help(kind: &ErrorKind) -> Option<&'static str> {
+    use ErrorKind as Kind;
+    match kind {
+        Kind::MappingValueNotAllowed => {
+            Some("check the indentation of this line and the one before it, or quote the value")
+        }
+        Kind::InvalidColonPlacement => Some("close the bracket before it, or quote the value"),
+        Kind::UnexpectedCharacter { .. } | Kind::UnknownQuotedScalarEscape => {
+            Some("put the value in single quotes")
+        }
+        _ => None,
+    }
+}
+
+/// Returns what is wrong, in words that need no knowledge of the YAML specification.
+fn sentence(kind: &ErrorKind) -> String {
+    use ErrorKind as Kind;
+    let sentence = match kind {
+        Kind::MismatchedFlowCollectionEnd { open, close } => {
+            return format!("`{open}` is closed by `{close}`");
+        }
+        Kind::UnclosedFlowCollection { open } => return format!("`{open}` is never closed"),
+        Kind::UnexpectedCharacter { character } => {
+            let character = character.escape_default();
+            return format!("a value cannot start with `{character}`");
+        }
+        Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement => "a `:` is not possible here",
+        Kind::MappingKeyNotAllowed => "a key is not possible here",
+        Kind::SimpleKeyExpected | Kind::InvalidSimpleKey => {
+            "this line must be `key: value`, but there is no `:` after the key"
+        }
+        Kind::ExpectedBlockMappingKey => {
+            "a key is missing here, or the line is indented more or less than the lines before it"
+        }
+        Kind::ExpectedBlockSequenceEntry | Kind::BlockSequenceEntryNotAllowed => {
+            "a list item (`- `) does not fit here; all items of a list have the same indentation"
+        }
+        Kind::BlockEntryInFlowCollection => "a list item (`- `) is not possible within brackets",
+        Kind::InvalidBlockEntryWhitespace => "`-` needs a space after it",
+        Kind::InvalidMappingValueWhitespace | Kind::FlowMappingValueAdjacentCollection => {
+            "`:` needs a space after it"
+        }
+        Kind::ExpectedFlowMappingSeparator => "a `,` or `}` is missing before this",
+        Kind::ExpectedFlowSequenceSeparator => "a `,` or `]` is missing before this",
+        Kind::UnexpectedEofFlowSequence => "the file ends before a `[` is closed",
+        Kind::UnexpectedEofFlowMapping | Kind::UnexpectedEofImplicitFlowMapping => {
+            "the file ends before a `{` is closed"
+        }
+        Kind::UnexpectedEofBlockSequence
+        | Kind::UnexpectedEofBlockMapping
+        | Kind::UnexpectedEof => "the file ends too early",
+        Kind::MisplacedFlowCollectionEnd => "this bracket closes nothing",
+        Kind::PlainScalarStartsWithDashFlowIndicator => {
+            "a value cannot start with `-` and a bracket or comma"
+        }
+        Kind::InvalidIndentation
+        | Kind::InvalidFlowScalarIndent
+        | Kind::InvalidBlockScalarIndent => "the indentation of this line is wrong",
+        Kind::UnclosedQuotedScalar => "a quote is never closed",
+        Kind::InvalidQuotedScalarIndent => {
+            "a quote is not closed in its line, and the next line is not indented further"
+        }
+        Kind::DocumentIndicatorInQuotedScalar => "a quote is not closed before `---` or `...`",
+        Kind::InvalidTrailingSingleQuotedScalar | Kind::InvalidTrailingDoubleQuotedScalar => {
+            "there is text after the closing quote"
+        }
+        Kind::UnknownQuotedScalarEscape
+        | Kind::InvalidQuotedScalarHexEscape
+        | Kind::InvalidLowSurrogateHexEscape
+        | Kind::InvalidLowSurrogate
+        | Kind::MissingLowSurrogate
+        | Kind::UnpairedLowSurrogate
+        | Kind::InvalidUnicodeEscape => "this escape sequence is not valid in double quotes",
+        Kind::UnknownAnchor => "this alias (`*name`) has no anchor (`&name`) before it",
+        Kind::MissingAnchorOrAliasName => {
+            "a name is missing after `&` or `*`; quote the value if it is text"
+        }
+        Kind::CommentNotSeparated => "a comment needs a space before `#`",
+        Kind::CommentInterceptedScalar => "a comment interrupts a text of several lines",
+        Kind::ZeroBlockScalarIndent | Kind::InvalidBlockScalarHeader => {
+            "after `|` or `>` the text must start in the next line"
+        }
+        Kind::BomInsideDocument => "a byte order mark is possible only at the start of a file",
+        Kind::ExpectedDocumentStart | Kind::InvalidDocumentEnd => {
+            "a new document must start with `---` on a line of its own"
+        }
+        Kind::RecursionLimitExceeded => "values are nested too deep",
+        _ => marked(kind),
+    };
+    sentence.to_owned()
+}
+
+/// Returns what is wrong with a tag (`!name`) or a directive (`%NAME`), which no file of ours needs.
+fn marked(kind: &ErrorKind) -> &'static str {
+    use ErrorKind as Kind;
+    match kind {
+        Kind::UndeclaredTagHandle
+        | Kind::ExpectedTagBang
+        | Kind::InvalidTagTerminator
+        | Kind::MissingTagUri
+        | Kind::UnclosedVerbatimTag
+        | Kind::InvalidGlobalTagCharacter
+        | Kind::InvalidTagEscape
+        | Kind::InvalidTagUtf8
+        | Kind::InvalidTagUtf8LeadingByte
+        | Kind::InvalidTagUtf8TrailingByte => "this tag (`!name`) is not valid; quote the value",
+        Kind::DuplicateVersionDirective
+        | Kind::UnsupportedYamlMajorVersion
+        | Kind::DuplicateTagDirective
+        | Kind::MissingDocumentEndBeforeDirective
+        | Kind::ExpectedTagDirectiveBang
+        | Kind::InvalidDirectiveTerminator
+        | Kind::DirectiveDisallowed
+        | Kind::MissingYamlVersionSeparator
+        | Kind::MissingDirectiveName
+        | Kind::InvalidDirectiveName
+        | Kind::DirectiveByteLimitExceeded { .. }
+        | Kind::TooManyReservedDirectiveParams { .. }
+        | Kind::YamlVersionTooLong
+        | Kind::MissingYamlVersion
+        | Kind::InvalidTagDirectiveTerminator => {
+            "this line starts with `%`, which makes it a YAML directive that is not valid here"
+        }
+        _ => "this is not possible here",
+    }
+}
