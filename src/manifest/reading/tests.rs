@@ -100,7 +100,7 @@ fn what_is_no_yaml_hides_no_other_peer() {
     let text = file(&[peer("a", ""), "a: [\n".to_owned(), peer("b", "")]);
     insta::assert_snapshot!(odd(&text).join("\n"), @"
     edited: a: [
-    not YAML: unclosed bracket '[': [
+    not valid YAML: `[` is never closed: [
     ");
     assert_eq!(reading(&text).peers.len(), 2);
 }

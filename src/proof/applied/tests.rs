@@ -94,8 +94,8 @@ spec: {{allowedIPs: [10.0.0.0/8], publicKey: {KEY}, endpoint: {{dnsOrIP: {{ip: 1
     2# other: Name(None)
     5# other: Kind { api_version: "", kind: "" }
     "#);
-    assert!(told("a: [").contains("not YAML"));
-    assert!(told("{\"a\": ").contains("not YAML"));
+    assert!(told("a: [").contains("not valid YAML"));
+    assert!(told("{\"a\": ").contains("not valid YAML"));
     assert_eq!(told(""), "");
 }
 
