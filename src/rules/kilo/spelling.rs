@@ -35,7 +35,7 @@ fn labels(site: &Site) -> Vec<Finding> {
         _ => true,
     };
     let labelled = |key: &str| -> Vec<Case> {
-        let nodes = site.nodes.iter().map(|it| it.0);
+        let nodes = site.nodes().map(|it| it.0);
         nodes
             .filter(|node| node.labels.contains_key(key) && !node.annotations.contains_key(key))
             .map(|node| (node, site.place(node).key("labels").key(key)))
@@ -76,7 +76,7 @@ fn unknown(site: &Site) -> Vec<Finding> {
             .chain(annotation::BY_AGENT)
     };
     let mut cases: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
-    for (node, _) in &site.nodes {
+    for (node, _) in site.nodes() {
         let keys = node.annotations.keys().map(String::as_str);
         for key in keys.filter(|key| !known().any(|it| it == *key)) {
             let place = site.annotation(node, key).named();
