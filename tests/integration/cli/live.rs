@@ -11,6 +11,7 @@ mod certificates;
 mod crashes;
 mod failures;
 mod floods;
+mod keys;
 mod kubeconfigs;
 mod logins;
 mod proxies;

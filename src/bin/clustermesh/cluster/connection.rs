@@ -1,21 +1,21 @@
 //! Connections: a server, and who we are to it, with everything that this needs at hand.
 
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clustermesh::rules::clusters::{Fault, Weakness};
-use http::Uri;
-use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
+use http::{HeaderValue, Uri};
+use kube::client::RustlsTlsError;
+use kube::config::{AuthInfo, Cluster, ExecAuthCluster, InClusterError};
 use kube::{Client, Config};
 
-use super::aside::aside;
+use super::aside::{aside, has_threads};
 use super::credentials::{authorities, check_token, inline_cluster, inline_user, token};
 use super::hidden::Hidden;
 use super::kubeconfig::Selected;
 use super::login;
-use super::proxy::{Proxy, host_and_port, is_local};
+use super::proxy::{Proxy, host_and_port, is_address, is_local};
 
 /// How long a server may take to be reached at all.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -46,6 +46,8 @@ pub(super) struct Connection {
     pub(super) patience: Duration,
     /// How long it may take to be reached.
     pub(super) connect: Duration,
+    /// What the server is called, if it is reached by an address that was looked up here.
+    pub(super) host: Option<HeaderValue>,
 }
 
 /// What kube needs to know, and what it need not.
@@ -87,8 +89,9 @@ impl Connection {
                 origin: POD.to_owned(),
                 problem,
             };
-            let mut config = Config::incluster().map_err(|error| wrong(error.to_string()))?;
-            let token = token(Path::new(POD_TOKEN)).map_err(wrong)?;
+            let mut config =
+                Config::incluster().map_err(|error| wrong(not_a_pod(&error).to_owned()))?;
+            let token = token(POD_TOKEN, Path::new(POD_TOKEN)).map_err(wrong)?;
             let proxy = Proxy::before(&config.cluster_url, None).map_err(wrong)?;
             let mut hidden = Hidden::default();
             hidden.add(&token);
@@ -131,8 +134,22 @@ impl Connection {
         if config.accept_invalid_certs {
             weaknesses.push(Weakness::UncheckedCertificate);
         }
-        let client = Client::try_from(config)
-            .map_err(|error| credentials(hidden.hide(&error.to_string())))?;
+        let host = match &proxy {
+            _ if has_threads(1) => None,
+            Some(proxy) if !is_address(&proxy.url) => {
+                return Err(Fault::Proxy {
+                    proxy: proxy.address(),
+                    origin: proxy.origin,
+                    server,
+                    problem: "its name is looked up on a thread, and none can be started"
+                        .to_owned(),
+                });
+            }
+            None if !is_address(&config.cluster_url) => Some(look_up(&mut config, connect)?),
+            _ => None,
+        };
+        let client =
+            Client::try_from(config).map_err(|error| credentials(unusable(&error).to_owned()))?;
         Ok(Self {
             client,
             server,
@@ -141,6 +158,7 @@ impl Connection {
             weaknesses,
             patience,
             connect,
+            host,
         })
     }
 
@@ -198,12 +216,9 @@ impl Settled {
             self.hidden.add(&token);
             self.user.token = Some(token.trim().to_owned().into());
         }
-        if let (Some(certificate), Some(key)) = (
-            credentials.client_certificate_data,
-            credentials.client_key_data,
-        ) {
-            self.user.client_certificate_data = Some(STANDARD.encode(certificate));
-            self.user.client_key_data = Some(STANDARD.encode(key).into());
+        if let Some(identity) = credentials.identity {
+            self.user.client_certificate_data = Some(identity.certificate.to_base64());
+            self.user.client_key_data = Some(identity.key.to_base64().into());
         }
         Ok(self)
     }
@@ -225,6 +240,62 @@ impl Settled {
             proxy: self.proxy,
             hidden: self.hidden,
         })
+    }
+}
+
+/// Looks up the name of the server, as hyper does it on a thread, and returns the name.
+fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault> {
+    let url = &config.cluster_url;
+    let host = url.host().unwrap_or_default().to_owned();
+    let unknown = || Fault::Host { host: host.clone() };
+    let address = host_and_port(url);
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| unknown())?.collect();
+    let is_open = |it: &&SocketAddr| TcpStream::connect_timeout(it, patience).is_ok();
+    let open = addresses.iter().find(is_open).or(addresses.first());
+    let open = open.ok_or_else(unknown)?;
+    let header = HeaderValue::from_str(&address).map_err(|_| unknown())?;
+    let mut parts = url.clone().into_parts();
+    parts.authority = open.to_string().parse().ok();
+    config.cluster_url = Uri::from_parts(parts).map_err(|_| unknown())?;
+    config.tls_server_name.get_or_insert(host.clone());
+    Ok(header)
+}
+
+/// Returns why there is no service account. The error itself may quote files.
+fn not_a_pod(error: &InClusterError) -> &'static str {
+    match error {
+        InClusterError::ReadEnvironmentVariable(_)
+        | InClusterError::ParseClusterPort(_)
+        | InClusterError::ParseClusterUrl(_) => {
+            "`KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?"
+        }
+        InClusterError::ReadDefaultNamespace(_) => "its namespace cannot be read",
+        InClusterError::ReadCertificateBundle(_) => "its certificate authority cannot be read",
+        InClusterError::ParseCertificates(_) => "its certificate authority is not valid PEM",
+    }
+}
+
+/// Returns why there is no client. The error itself may quote the private key.
+fn unusable(error: &kube::Error) -> &'static str {
+    use rustls::Error::InconsistentKeys;
+    match error {
+        kube::Error::RustlsTls(error) => match error {
+            RustlsTlsError::InvalidPrivateKey(InconsistentKeys(_)) => {
+                "the client key does not belong to the client certificate"
+            }
+            RustlsTlsError::InvalidPrivateKey(_) => {
+                "the client key is not a valid RSA, ECDSA or Ed25519 key"
+            }
+            RustlsTlsError::AddRootCertificate(_) | RustlsTlsError::NoValidNativeRootCA(_) => {
+                "a certificate of the certificate authority is not valid, or the system trusts none"
+            }
+            RustlsTlsError::InvalidServerName(_) => "`tls-server-name` is not a host name",
+            _ => "the client certificate or its key is not valid",
+        },
+        kube::Error::HttpError(_) => {
+            "`as`, `as-uid`, `as-groups` or `as-user-extra` has characters that no HTTP header has"
+        }
+        _ => "they cannot be used",
     }
 }
 

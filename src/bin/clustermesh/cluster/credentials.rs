@@ -4,24 +4,25 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use kube::config::{AuthInfo, Cluster};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use serde_json::Value;
+
+use super::pem::Pem;
 
 /// The largest file of credentials that is read, in bytes.
 const CREDENTIALS: u64 = 1 << 20;
 
 /// Reads what a cluster keeps in files; a path is known only to who wrote the kubeconfig.
 pub(super) fn inline_cluster(mut cluster: Cluster) -> Result<Cluster, String> {
-    if cluster.certificate_authority_data.is_none()
-        && let Some(path) = cluster.certificate_authority.take()
-    {
-        let file = text(Path::new(&path))?;
-        cluster.certificate_authority_data = Some(STANDARD.encode(file));
+    let authority = field(
+        ["certificate-authority-data", "certificate-authority"],
+        cluster.certificate_authority_data.as_deref(),
+        cluster.certificate_authority.take(),
+    )?;
+    if let Some(Field { name, pem }) = authority {
+        pem.certificates()
+            .map_err(|problem| format!("`{name}` {problem}"))?;
+        cluster.certificate_authority_data = Some(pem.to_base64());
     }
     Ok(cluster)
 }
@@ -30,22 +31,40 @@ pub(super) fn inline_cluster(mut cluster: Cluster) -> Result<Cluster, String> {
 pub(super) fn inline_user(mut user: AuthInfo) -> Result<AuthInfo, String> {
     if let Some(path) = user.token_file.take() {
         // The file is the newer one, if it can be read.
-        match token(Path::new(&path)) {
+        match token("the file of `tokenFile`", Path::new(&path)) {
             Ok(token) => user.token = Some(token.into()),
             Err(problem) if user.token.is_none() => return Err(problem),
             Err(_) => {}
         }
     }
-    let certificate = user.client_certificate.take();
-    if let (None, Some(path)) = (&user.client_certificate_data, certificate) {
-        user.client_certificate_data = Some(STANDARD.encode(text(Path::new(&path))?));
-    }
-    let key = user.client_key.take();
-    if let (None, Some(path)) = (&user.client_key_data, key) {
-        user.client_key_data = Some(STANDARD.encode(text(Path::new(&path))?).into());
-    }
-    if user.client_certificate_data.is_some() != user.client_key_data.is_some() {
-        return Err("a client certificate and its key come together".to_owned());
+    let certificate = field(
+        ["client-certificate-data", "client-certificate"],
+        user.client_certificate_data.as_deref(),
+        user.client_certificate.take(),
+    )?;
+    let key = field(
+        ["client-key-data", "client-key"],
+        secret(&user, "client-key-data").as_deref(),
+        user.client_key.take(),
+    )?;
+    match (certificate, key) {
+        (None, None) => {}
+        (Some(certificate), Some(key)) => {
+            let Field { name, pem } = certificate;
+            pem.certificates()
+                .map_err(|problem| format!("`{name}` {problem}"))?;
+            user.client_certificate_data = Some(pem.to_base64());
+            let Field { name, pem } = key;
+            pem.check_key()
+                .map_err(|problem| format!("`{name}` {problem}"))?;
+            user.client_key_data = Some(pem.to_base64().into());
+        }
+        (Some(Field { name, .. }), None) => {
+            return Err(format!("`{name}` needs a client key"));
+        }
+        (None, Some(Field { name, .. })) => {
+            return Err(format!("`{name}` needs a client certificate"));
+        }
     }
     let says_more = user.impersonate_uid.is_some()
         || user
@@ -77,42 +96,64 @@ pub(super) fn authorities(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Str
     let Some(data) = cluster.certificate_authority_data.as_deref() else {
         return Ok(None);
     };
-    let pem = STANDARD
-        .decode(data.trim())
-        .map_err(|_| "`certificate-authority-data` is no base64".to_owned())?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem)
-        .map(|certificate| certificate.map(|it| it.to_vec()))
-        .collect();
-    match certificates {
-        Ok(certificates) if !certificates.is_empty() => Ok(Some(certificates)),
-        _ => Err("the certificate authority is no PEM certificate".to_owned()),
-    }
+    let certificates = Pem::of_base64(data).and_then(|pem| pem.certificates());
+    certificates
+        .map(Some)
+        .map_err(|problem| format!("`certificate-authority-data` {problem}"))
 }
 
 /// Refuses a token that no header can hold: kube would panic.
 pub(super) fn check_token(user: &AuthInfo) -> Result<(), String> {
-    let written = serde_json::to_value(user).unwrap_or_default();
-    let token = written.get("token").and_then(Value::as_str);
-    match HeaderValue::from_str(token.unwrap_or_default()) {
+    match HeaderValue::from_str(&secret(user, "token").unwrap_or_default()) {
         Ok(_) => Ok(()),
-        Err(_) => Err("the token has characters that no token has".to_owned()),
+        Err(_) => Err("`token` has characters that no token has".to_owned()),
     }
 }
 
-/// Reads the token in a file.
-pub(super) fn token(path: &Path) -> Result<String, String> {
-    match text(path)?.trim() {
-        "" => Err(format!("there is no token in {}", path.display())),
+/// Reads the token in a file, which errors call `what`: its path may be a token by mistake.
+pub(super) fn token(what: &str, path: &Path) -> Result<String, String> {
+    match text(what, path)?.trim() {
+        "" => Err(format!("{what} is empty")),
         token => Ok(token.to_owned()),
     }
 }
 
-/// Reads a file of credentials.
-fn text(path: &Path) -> Result<String, String> {
+/// A field that holds PEM, or names a file that does.
+struct Field {
+    name: &'static str,
+    pem: Pem,
+}
+
+/// Reads a field that may be data or a file; data wins.
+fn field(
+    [data_name, file_name]: [&'static str; 2],
+    data: Option<&str>,
+    path: Option<String>,
+) -> Result<Option<Field>, String> {
+    if let Some(data) = data {
+        let pem = Pem::of_base64(data).map_err(|problem| format!("`{data_name}` {problem}"))?;
+        let name = data_name;
+        return Ok(Some(Field { name, pem }));
+    }
+    let Some(path) = path else { return Ok(None) };
+    let text = text(&format!("the file of `{file_name}`"), Path::new(&path))?;
+    let (name, pem) = (file_name, Pem::of_text(text));
+    Ok(Some(Field { name, pem }))
+}
+
+/// Returns a secret field. Only its own way to be written shows it.
+fn secret(user: &AuthInfo, field: &str) -> Option<String> {
+    let written = serde_json::to_value(user).ok()?;
+    written.get(field)?.as_str().map(str::to_owned)
+}
+
+/// Reads a file of credentials, which errors call `what`. They never quote the path: where a path
+/// belongs, people paste the key itself.
+fn text(what: &str, path: &Path) -> Result<String, String> {
     let read = || -> io::Result<String> {
         // Before it is opened: opening a pipe would wait for a writer.
         if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut text = String::new();
         let limit = CREDENTIALS + 1;
@@ -122,5 +163,5 @@ fn text(path: &Path) -> Result<String, String> {
         }
         Ok(text)
     };
-    read().map_err(|error| format!("cannot read {}: {error}", path.display()))
+    read().map_err(|error| format!("{what} cannot be read: {error}"))
 }

@@ -12,24 +12,37 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::hidden::Hidden;
+use super::pem::Pem;
 use super::program;
 
 /// Who a plugin says that we are.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Credentials {
     /// A bearer token.
     pub(super) token: Option<String>,
-    /// A client certificate, as PEM.
-    pub(super) client_certificate_data: Option<String>,
-    /// Its key, as PEM.
-    pub(super) client_key_data: Option<String>,
+    /// A client certificate with its key.
+    pub(super) identity: Option<Identity>,
+}
+
+/// A client certificate with its key.
+pub(super) struct Identity {
+    /// The certificate.
+    pub(super) certificate: Pem,
+    /// The key.
+    pub(super) key: Pem,
 }
 
 #[derive(Deserialize)]
 struct ExecCredential {
     kind: Option<String>,
-    status: Option<Credentials>,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
 }
 
 /// Runs a plugin, blocking, for at most `patience`.
@@ -112,12 +125,25 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
     let status = read
         .status
         .ok_or(LoginProblem::Unreadable("it has no `status`"))?;
-    let has_certificate =
-        status.client_certificate_data.is_some() && status.client_key_data.is_some();
-    if status.token.is_none() && !has_certificate {
+    let identity = match (status.client_certificate_data, status.client_key_data) {
+        (Some(certificate), Some(key)) => {
+            let (certificate, key) = (Pem::of_text(certificate), Pem::of_text(key));
+            if certificate.certificates().is_err() || key.check_key().is_err() {
+                return Err(LoginProblem::Unreadable(
+                    "its certificate or key is not valid PEM",
+                ));
+            }
+            Some(Identity { certificate, key })
+        }
+        _ => None,
+    };
+    if status.token.is_none() && identity.is_none() {
         return Err(LoginProblem::Unreadable(
             "it has neither a token nor a certificate with its key",
         ));
     }
-    Ok(status)
+    Ok(Credentials {
+        token: status.token,
+        identity,
+    })
 }

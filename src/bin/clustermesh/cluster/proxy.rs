@@ -10,6 +10,9 @@ use super::exemption::is_exempt;
 /// The schemes of proxies, and their ports.
 const SCHEMES: [(&str, u16); 3] = [("http", 80), ("https", 443), ("socks5", 1080)];
 
+/// The field of a kubeconfig that names a proxy.
+const CONFIGURED: &str = "proxy-url";
+
 /// A proxy on the way to a server.
 #[derive(Clone)]
 pub(super) struct Proxy {
@@ -22,11 +25,13 @@ pub(super) struct Proxy {
 impl Proxy {
     /// Returns the proxy on the way: the kubeconfig's, else the environment's, as kubectl takes it.
     pub(super) fn before(server: &Uri, configured: Option<&str>) -> Result<Option<Self>, String> {
-        let configured = configured.map(|proxy| ("proxy-url", proxy.to_owned()));
+        let configured = configured.map(|proxy| (CONFIGURED, proxy.to_owned()));
         let Some((origin, text)) = configured.or_else(|| environment_proxy(server)) else {
             return Ok(None);
         };
-        match url(&text) {
+        // As for client-go: only a variable may lack the scheme.
+        let is_whole = origin != CONFIGURED || text.contains("://");
+        match url(&text).filter(|_| is_whole) {
             Some(url) => Ok(Some(Self { url, origin })),
             None => Err(format!(
                 "`{origin}` is no URL of a http, https or socks5 proxy"
@@ -53,6 +58,13 @@ pub(super) fn is_local(server: &Uri) -> bool {
     host == "localhost" || address.is_ok_and(|it: IpAddr| it.is_loopback())
 }
 
+/// Returns whether a server or proxy is named by its address, so that nothing is looked up.
+pub(super) fn is_address(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.parse::<IpAddr>().is_ok()
+}
+
 /// Returns a server or proxy as `host:port`, without anything that may be a secret.
 pub(super) fn host_and_port(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
@@ -76,6 +88,10 @@ fn url(text: &str) -> Option<Uri> {
     let (_, port) = SCHEMES.into_iter().find(|(it, _)| *it == scheme)?;
     let url: Uri = format!("{scheme}://{rest}").parse().ok()?;
     url.host().filter(|host| !host.is_empty())?;
+    // What follows the host may be the rest of a password with a slash.
+    if !matches!(url.path(), "" | "/") {
+        return None;
+    }
     if url.port().is_some() {
         return Some(url);
     }

@@ -207,15 +207,15 @@ fn lacks_something() {
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: a client certificate and its key come together; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-key-data` needs a client certificate; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: Failed to infer provided configuration: failed to load client certificate: failed to decode base64 data: Invalid padding; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-certificate-data` is not valid base64; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ token: \"sesame\\nsesame\" }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: the token has characters that no token has; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: `token` has characters that no token has; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
@@ -232,7 +232,7 @@ fn is_not_there_in_a_pod_that_is_none() {
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters: { east: { inCluster: true } }\n",
     );
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: the pod's service account: failed to read an incluster environment variable: environment variable not found; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
 }
@@ -311,19 +311,19 @@ fn names_files_that_are_files() {
         site.failure(&["--timeout", "5"])
     };
     insta::assert_snapshot!(said("tokenFile", "pipe"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pipe: it is no regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` cannot be read: it is not a regular file; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(said("certificate-authority", "/dev/zero"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read /dev/zero: it is no regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: it is not a regular file; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(said("client-certificate", "/dev/zero"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read /dev/zero: it is no regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-certificate` cannot be read: it is not a regular file; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     insta::assert_snapshot!(said("client-key", "pipe"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pipe: it is no regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: it is not a regular file; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
 }

@@ -95,13 +95,13 @@ fn only_those_that_are_named_are_asked() {
 }
 
 /// A folder with a mesh of as many clusters, each of which is reached by its context.
-fn many(count: usize, context: impl Fn(&str) -> Context) -> (Folder, Vec<String>) {
+pub(super) fn many(count: usize, context: impl Fn(&str) -> Context) -> (Folder, Vec<String>) {
     let names: Vec<String> = (0..count).map(|number| format!("c{number:02}")).collect();
     let folder = Folder::empty();
     let entries: Vec<String> = (0..count)
         .map(|number| {
             format!(
-                "    - {{ name: c{number:02}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.100.{number}.0/24 }}\n"
+                "    - {{ name: c{number:02}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 172.16.{number}.0/24 }}\n"
             )
         })
         .collect();

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{MAIN_SEPARATOR, Path};
 use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
 
-use clustermesh::diagnostic::escaped;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use serde_json::Value;
+
+use super::super::aside::apart;
 
 /// The largest kubeconfig that is read, in bytes.
 const KUBECONFIG: u64 = 16 << 20;
@@ -19,7 +19,7 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
     let (sender, receiver) = channel();
     let file = path.to_owned();
     // A pipe to which nobody writes is not even opened; then the thread is left behind.
-    thread::spawn(move || sender.send(bytes(&file)));
+    apart(move || drop(sender.send(bytes(&file))));
     let Ok(bytes) = receiver.recv_timeout(patience) else {
         let seconds = patience.as_secs();
         return Err(format!(
@@ -33,8 +33,12 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
         _ => format!("cannot read {}: {error}", path.display()),
     })?;
     let mut kubeconfig = from_text(&text)?;
-    if let Some(folder) = path.parent() {
-        resolve(&mut kubeconfig, folder);
+    match path.parent().map(Path::to_str) {
+        Some(Some(folder)) => resolve(&mut kubeconfig, Path::new(folder)),
+        Some(None) => {
+            return Err("the name of its folder is not UTF-8, which its paths would be".to_owned());
+        }
+        None => {}
     }
     Ok(kubeconfig)
 }
@@ -60,7 +64,7 @@ pub(super) fn problem(error: &KubeconfigError) -> String {
         KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch => {
             "its files are of different kinds or versions".to_owned()
         }
-        other => escaped(&other.to_string(), 200),
+        _ => "it cannot be used".to_owned(),
     }
 }
 
