@@ -57,6 +57,15 @@ pub enum Fault {
         /// The field.
         field: &'static str,
     },
+    /// A kubeconfig that somebody else's config names asks for more than its own data.
+    Foreign {
+        /// The kubeconfig.
+        origin: String,
+        /// The field.
+        field: &'static str,
+        /// The config.
+        config: String,
+    },
     /// The Secret with the kubeconfig is not there, or not what the mesh says.
     Secret {
         /// The Secret.
@@ -194,8 +203,22 @@ pub enum CertificateProblem {
     Time,
     /// The server asks for a client certificate that it would take.
     Client,
-    /// Something else.
-    Other(String),
+    /// It is that of an authority, which is not a server's.
+    Authority,
+    /// It is for something else than servers.
+    Purpose,
+    /// Signed by an authority of a trusted name with another key.
+    Signature,
+    /// Signed with an algorithm that is no longer, or not yet, known.
+    Algorithm,
+    /// It is X.509 of a version without extensions.
+    Version,
+    /// It does not follow the rules for certificates in some other way.
+    Malformed,
+    /// There is none, as the server does not speak TLS.
+    NoTls,
+    /// Server and client have no version of TLS, or no cipher, in common.
+    NoCommonTls,
 }
 
 /// A right that somebody needs.
@@ -272,7 +295,7 @@ fn rule_of(fault: &Fault) -> &'static Rule {
     match fault {
         Fault::Kubeconfig { .. } => &INVALID_KUBECONFIG,
         Fault::Context { .. } => &UNKNOWN_CONTEXT,
-        Fault::Unsafe { .. } => &UNSAFE_KUBECONFIG,
+        Fault::Unsafe { .. } | Fault::Foreign { .. } => &UNSAFE_KUBECONFIG,
         Fault::Secret { .. } => &MISSING_SECRET,
         Fault::Ambiguous { .. } => &AMBIGUOUS_ACCESS,
         Fault::Login { .. } => &FAILED_LOGIN,

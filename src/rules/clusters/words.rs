@@ -25,6 +25,17 @@ impl fmt::Display for Fault {
                  or read files here",
                 told(origin)
             ),
+            Self::Foreign {
+                origin,
+                field,
+                config,
+            } => write!(
+                formatter,
+                "the kubeconfig {} has `{field}`, and the config that names it, {}, belongs to \
+                 another user, who would run programs or read files here",
+                told(origin),
+                told(config)
+            ),
             Self::Ambiguous { problem } => formatter.write_str(&told(problem)),
             Self::Login { command, problem } => {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))
@@ -57,9 +68,12 @@ impl fmt::Display for Fault {
                 formatter,
                 "it answers, but its nodes were not all listed within {seconds} s"
             ),
-            Self::Certificate { server, problem } => {
-                write!(formatter, "the certificate of {} {problem}", told(server))
-            }
+            Self::Certificate { server, problem } => match problem {
+                CertificateProblem::NoTls | CertificateProblem::NoCommonTls => {
+                    write!(formatter, "{} {problem}", told(server))
+                }
+                _ => write!(formatter, "the certificate of {} {problem}", told(server)),
+            },
             Self::Unauthorized { says } => {
                 write!(
                     formatter,
@@ -128,7 +142,22 @@ impl fmt::Display for CertificateProblem {
             Self::OtherHost => formatter.write_str("is for another host"),
             Self::Time => formatter.write_str("is not valid at this time"),
             Self::Client => formatter.write_str("is in order, but ours is refused"),
-            Self::Other(problem) => write!(formatter, "cannot be used: {}", told(problem)),
+            Self::Authority => formatter.write_str(
+                "is that of a certificate authority, which cannot be used as a server certificate",
+            ),
+            Self::Purpose => formatter.write_str("is not for servers (`serverAuth` is missing)"),
+            Self::Signature => formatter.write_str(
+                "is signed by an authority that has the name of a trusted one, but another key",
+            ),
+            Self::Algorithm => {
+                formatter.write_str("is signed with an algorithm that is not supported")
+            }
+            Self::Version => formatter.write_str("is X.509 version 1, and only 3 is supported"),
+            Self::Malformed => formatter.write_str("does not follow the X.509 standard"),
+            Self::NoTls => formatter.write_str("does not speak TLS"),
+            Self::NoCommonTls => {
+                formatter.write_str("supports no TLS version or cipher of TLS 1.2 and 1.3")
+            }
         }
     }
 }
@@ -164,6 +193,12 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
             "put the credentials into the Secret itself, or name a kubeconfig of your own in the \
              config"
                 .to_owned()
+        }
+        Fault::Foreign { config, .. } => {
+            format!(
+                "if you trust this config, name it: `--config {}`",
+                told(config)
+            )
         }
         Fault::Secret { .. } => "the mesh's `kubeconfigSecretRef` names Secret and key".to_owned(),
         Fault::Login { problem, .. } => match problem {
@@ -202,7 +237,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
             "if it is just slow, give it more time with --timeout".to_owned()
         }
         Fault::Certificate { problem, .. } => match problem {
-            CertificateProblem::UnknownIssuer => {
+            CertificateProblem::UnknownIssuer | CertificateProblem::Signature => {
                 "is `certificate-authority-data` in the kubeconfig that of this cluster?".to_owned()
             }
             CertificateProblem::OtherHost => {
@@ -213,7 +248,20 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
             CertificateProblem::Client => {
                 "has the client certificate in the kubeconfig expired?".to_owned()
             }
-            CertificateProblem::Other(_) => return None,
+            CertificateProblem::Authority
+            | CertificateProblem::Purpose
+            | CertificateProblem::Algorithm
+            | CertificateProblem::Version
+            | CertificateProblem::Malformed => {
+                "give the API server a certificate for servers, signed by its certificate authority"
+                    .to_owned()
+            }
+            CertificateProblem::NoTls => {
+                "is `server` in the kubeconfig a Kubernetes API server?".to_owned()
+            }
+            CertificateProblem::NoCommonTls => {
+                "allow TLS 1.2 or 1.3 on the API server, or on what is before it".to_owned()
+            }
         },
         Fault::Unauthorized { .. } => {
             "have the credentials in the kubeconfig expired, or been revoked?".to_owned()

@@ -43,6 +43,13 @@ impl Authority {
         self.sign(&server(names))
     }
 
+    /// Returns an authority below it that is used as a server with these names and addresses.
+    pub(crate) fn as_server(&self, names: &[&str]) -> Identity {
+        let mut params = server(names);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        self.sign(&params)
+    }
+
     /// The same, as it was years ago.
     pub(crate) fn expired_server(&self, names: &[&str]) -> Identity {
         let mut params = server(names);

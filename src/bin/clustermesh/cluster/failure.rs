@@ -96,31 +96,55 @@ fn known(
     }
 }
 
+/// Returns what is wrong with the server's certificate, or with ours.
 fn certificate(error: &rustls::Error) -> Option<CertificateProblem> {
-    use CertificateProblem::{Client, Other, OtherHost, Time, UnknownIssuer};
     match error {
-        rustls::Error::InvalidCertificate(problem) => Some(match problem {
-            CertificateError::UnknownIssuer => UnknownIssuer,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                OtherHost
-            }
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => Time,
-            other => Other(other.to_string()),
-        }),
+        rustls::Error::InvalidCertificate(problem) => Some(server_certificate(problem)),
         rustls::Error::AlertReceived(
             AlertDescription::BadCertificate
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateRequired
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateUnknown
+            | AlertDescription::UnsupportedCertificate
             | AlertDescription::AccessDenied
             | AlertDescription::UnknownCA,
-        ) => Some(Client),
-        rustls::Error::InvalidMessage(_) => Some(Other("the server does not speak TLS".to_owned())),
+        ) => Some(CertificateProblem::Client),
+        rustls::Error::AlertReceived(
+            AlertDescription::HandshakeFailure
+            | AlertDescription::ProtocolVersion
+            | AlertDescription::InsufficientSecurity,
+        )
+        | rustls::Error::PeerIncompatible(_) => Some(CertificateProblem::NoCommonTls),
+        rustls::Error::InvalidMessage(_) => Some(CertificateProblem::NoTls),
+        rustls::Error::NoCertificatesPresented => Some(CertificateProblem::Malformed),
         _ => None,
+    }
+}
+
+fn server_certificate(error: &CertificateError) -> CertificateProblem {
+    use CertificateError as Error;
+    use CertificateProblem as Problem;
+    #[expect(deprecated, reason = "rustls may still return it")]
+    match error {
+        Error::UnknownIssuer => Problem::UnknownIssuer,
+        Error::NotValidForName | Error::NotValidForNameContext { .. } => Problem::OtherHost,
+        Error::Expired
+        | Error::ExpiredContext { .. }
+        | Error::NotValidYet
+        | Error::NotValidYetContext { .. } => Problem::Time,
+        Error::InvalidPurpose | Error::InvalidPurposeContext { .. } => Problem::Purpose,
+        Error::BadSignature => Problem::Signature,
+        Error::UnsupportedSignatureAlgorithm
+        | Error::UnsupportedSignatureAlgorithmContext { .. }
+        | Error::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => Problem::Algorithm,
+        // webpki's own errors, which are called so and no longer have a type.
+        Error::Other(error) => match error.to_string().as_str() {
+            "CaUsedAsEndEntity" => Problem::Authority,
+            "UnsupportedCertVersion" => Problem::Version,
+            _ => Problem::Malformed,
+        },
+        _ => Problem::Malformed,
     }
 }
 

@@ -25,12 +25,12 @@ fn trusts_an_authority_in_a_file() {
         context.cluster("certificate-authority", "pki/ca.crt")
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pki/ca.crt: No such file or directory (os error 2); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     site.folder.write("pki/ca.crt", "not a certificate");
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the certificate authority is no PEM certificate; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `certificate-authority` contains no certificate in PEM; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     site.folder.write("pki/ca.crt", authority.pem());
@@ -99,6 +99,46 @@ fn warns_when_it_must_not_look() {
     ");
 }
 
+/// A certificate that is its own authority, as people make them with one line of openssl. Go's
+/// verifier takes it.
+#[test]
+fn does_not_trust_an_authority_as_a_server() {
+    let authority = Authority::new("ours");
+    let itself = server(&authority.as_server(&HERE));
+    let site = Site::with(itself, |context| context.trusting(&authority));
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is that of a certificate authority, which cannot be used as a server certificate; snapshots/east.json was kept
+    help: give the API server a certificate for servers, signed by its certificate authority
+    ");
+    assert_eq!(site.east.requests().len(), 0);
+}
+
+#[test]
+fn does_not_trust_a_user_as_a_server() {
+    let authority = Authority::new("ours");
+    let site = Site::with(server(&authority.user("127.0.0.1")), |context| {
+        context
+            .trusting(&authority)
+            .cluster("tls-server-name", "localhost")
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not for servers (`serverAuth` is missing); snapshots/east.json was kept
+    help: give the API server a certificate for servers, signed by its certificate authority
+    ");
+}
+
+/// As after a rebuild: kubeadm and k3s call every authority the same.
+#[test]
+fn does_not_trust_an_authority_of_the_same_name() {
+    let theirs = Authority::new("kubernetes").server(&HERE);
+    let ours = Authority::new("kubernetes");
+    let site = Site::with(server(&theirs), |context| context.trusting(&ours));
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by an authority that has the name of a trusted one, but another key; snapshots/east.json was kept
+    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    ");
+}
+
 /// A server that knows the users of an authority.
 fn exclusive(authority: &Authority) -> ApiServer {
     let setup = Setup::nodes(&nodes(1)).login(Login::Certificate);
@@ -127,7 +167,7 @@ fn shows_a_certificate_from_files() {
     });
     site.folder.write("pki/ada.crt", &user.certificate);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read pki/ada.key: No such file or directory (os error 2); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     site.folder.write("pki/ada.key", &user.key);
@@ -138,7 +178,7 @@ fn shows_a_certificate_from_files() {
         "-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n",
     );
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: rustls tls error: invalid private key: unexpected error: failed to parse private key as RSA, ECDSA, or EdDSA; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: the client key is not a valid RSA, ECDSA or Ed25519 key; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
 }
