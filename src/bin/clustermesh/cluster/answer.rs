@@ -128,15 +128,17 @@ fn tried(fault: Fault, times: u32) -> Fault {
 
 async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Vec<u8>>, Failure> {
     let Question { path, right } = question;
-    let request = Request::get(path)
+    let mut request = Request::get(path)
         .header(http::header::ACCEPT, "application/json")
-        .header(http::header::USER_AGENT, AGENT)
-        .body(Body::empty())
-        .map_err(|error| {
-            Failure::Final(Fault::Unreadable {
-                problem: error.to_string(),
-            })
-        })?;
+        .header(http::header::USER_AGENT, AGENT);
+    if let Some(host) = &connection.host {
+        request = request.header(http::header::HOST, host);
+    }
+    let request = request.body(Body::empty()).map_err(|error| {
+        Failure::Final(Fault::Unreadable {
+            problem: error.to_string(),
+        })
+    })?;
     let response = connection.client.send(request).await;
     let response = response.map_err(|error| failure::of_request(&error, connection))?;
     let status = response.status();

@@ -1,9 +1,12 @@
 //! Aside: work that blocks, on a thread of its own, and not waited for for ever.
 
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use clustermesh::rules::clusters::Fault;
-use tokio::{task, time};
+use tokio::sync::oneshot;
+use tokio::time;
 
 /// Does what blocks; if it hangs, its thread is left behind. What fails is `origin`'s fault.
 pub(super) async fn aside<T: Send + 'static>(
@@ -11,7 +14,10 @@ pub(super) async fn aside<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    let problem = match time::timeout(patience, task::spawn_blocking(work)).await {
+    let (sender, receiver) = oneshot::channel();
+    // Whoever no longer waits needs no answer.
+    apart(move || drop(sender.send(work())));
+    let problem = match time::timeout(patience, receiver).await {
         Ok(Ok(done)) => return done,
         Ok(Err(_)) => "a mistake in this program".to_owned(),
         Err(_) => format!("its files were not read within {} s", patience.as_secs()),
@@ -20,4 +26,33 @@ pub(super) async fn aside<T: Send + 'static>(
         origin: origin.to_owned(),
         problem,
     })
+}
+
+/// Does something on a thread of its own, or here if the system gives us none.
+pub(super) fn apart(work: impl FnOnce() + Send + 'static) {
+    let here = Arc::new(Mutex::new(Some(work)));
+    let there = Arc::clone(&here);
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let started = thread::Builder::new().spawn(move || take(&there).map(|work| work()));
+    if started.is_err()
+        && let Some(work) = take(&here)
+    {
+        work();
+    }
+}
+
+/// Returns whether the system gives us this many threads at once.
+pub(super) fn has_threads(count: usize) -> bool {
+    let (end, ended) = mpsc::channel::<()>();
+    let ended = Arc::new(Mutex::new(ended));
+    let started = (0..count).all(|_| {
+        let ended = Arc::clone(&ended);
+        let wait = move || {
+            let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(ended.recv());
+        };
+        thread::Builder::new().spawn(wait).is_ok()
+    });
+    drop(end);
+    started
 }

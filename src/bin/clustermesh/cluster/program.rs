@@ -47,8 +47,19 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
     }
     let deadline = Instant::now() + patience;
     let mut child = command.spawn()?;
-    let stdout = child.stdout.take().map(Output::read_aside);
-    let stderr = child.stderr.take().map(Output::read_aside);
+    let read = |child: &mut Child| -> io::Result<_> {
+        let stdout = child.stdout.take().map(Output::read_aside).transpose()?;
+        let stderr = child.stderr.take().map(Output::read_aside).transpose()?;
+        Ok((stdout, stderr))
+    };
+    let (stdout, stderr) = match read(&mut child) {
+        Ok(outputs) => outputs,
+        // Nobody would read what it prints, so it would wait for ever.
+        Err(error) => {
+            end(&mut child)?;
+            return Err(error);
+        }
+    };
     while deadline.checked_duration_since(Instant::now()).is_some() {
         if let Some(status) = child.try_wait()? {
             // What it leaves behind may hold its output, and has nothing to add.
@@ -81,11 +92,11 @@ fn end(child: &mut Child) -> io::Result<()> {
 
 impl Output {
     /// Reads on a thread of its own, so that nobody waits for who waits for us.
-    fn read_aside(mut pipe: impl Read + Send + 'static) -> Self {
+    fn read_aside(mut pipe: impl Read + Send + 'static) -> io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (sender, end) = channel();
         let read = Arc::clone(&bytes);
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             let mut block = [0; 4096];
             // What was read before an error is all there is.
             while let Ok(length @ 1..) = pipe.read(&mut block) {
@@ -94,8 +105,8 @@ impl Output {
                 read.extend(block.iter().take(length.min(room)));
             }
             drop(sender);
-        });
-        Self { bytes, end }
+        })?;
+        Ok(Self { bytes, end })
     }
 
     /// Returns what has come by then, or by the end.
