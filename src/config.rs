@@ -79,7 +79,7 @@ pub struct Limits {
     pub lost_percent: usize,
     /// How much a node counts whose object is gone from the API, in percent.
     pub gone_percent: usize,
-    /// How far a node may lag behind the newest of its cluster, in seconds.
+    /// How far a node may lag behind most nodes of its cluster, in seconds.
     pub stale_after_seconds: u32,
     /// The fewest Peers of a source whose loss in a target is a shrinkage.
     pub lost_peers: usize,
@@ -185,7 +185,7 @@ struct WrittenLimits {
     /// How much a lost node counts whose object is gone from the API, in percent; default 50.
     #[schemars(range(max = 100), extend("default" = Limits::default().gone_percent))]
     gone_percent: Option<u8>,
-    /// How many seconds a node's Kilo agent may lag behind the newest of its cluster before the
+    /// How many seconds a node's Kilo agent may lag behind those of most nodes before the
     /// node counts as stale; default 300. Kilo itself drops a node after 60.
     #[schemars(
         range(min = 60, max = 31_536_000),

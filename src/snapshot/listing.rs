@@ -30,7 +30,7 @@ struct Listed {
 pub struct Stale {
     /// Its name, as it claims.
     pub node: String,
-    /// How far it lags behind the newest of its cluster.
+    /// How far it lags behind the time at which its cluster was seen.
     pub seconds: i64,
 }
 
@@ -128,11 +128,17 @@ impl Listing {
         self.nodes.push(Listed { node, last_seen });
     }
 
+    /// Returns the texts that a snapshot would keep, decoded, of the nodes after the first `nodes`.
+    pub fn texts_after(&self, nodes: usize) -> impl Iterator<Item = &str> {
+        let added = self.nodes.iter().skip(nodes);
+        added.flat_map(|listed| texts(&listed.node))
+    }
+
     /// Returns the snapshot, with the nodes marked stale that lag more than `stale_after` seconds
-    /// behind the newest, and which ones these are.
+    /// behind the time at which the cluster was seen, and which ones these are.
     ///
-    /// `now` is the time in Unix seconds, if there is a clock: who claims to come from the future is
-    /// then not the newest.
+    /// `now` is the time in Unix seconds if the nodes were listed just now; a dump may be of any
+    /// age.
     ///
     /// # Errors
     /// Two nodes of one name.
@@ -144,9 +150,7 @@ impl Listing {
     ) -> Result<(Snapshot, Vec<Stale>), SnapshotError> {
         let stale_after = i64::from(stale_after);
         let times: Vec<i64> = self.nodes.iter().filter_map(|it| it.last_seen).collect();
-        let newest = now
-            .and_then(|now| newest_by(now, &times))
-            .or_else(|| newest(times, stale_after));
+        let seen_at = seen_at(times, stale_after, now);
         let (mut nodes, mut stale) = (Vec::with_capacity(self.nodes.len()), Vec::new());
         for Listed {
             mut node,
@@ -154,7 +158,7 @@ impl Listing {
         } in self.nodes
         {
             let behind = last_seen
-                .zip(newest)
+                .zip(seen_at)
                 .map_or(0, |(seen, newest)| newest.saturating_sub(seen));
             if stale_after < behind {
                 node.stale = true;
@@ -173,24 +177,37 @@ impl Listing {
 /// How far clocks may differ, in seconds.
 const SKEW: i64 = 60;
 
-/// Returns the newest time that is none of the future, if there is any.
-fn newest_by(now: i64, times: &[i64]) -> Option<i64> {
-    let times = times.iter().copied();
-    times.filter(|&time| time <= now.saturating_add(SKEW)).max()
+/// Returns the time at which a cluster was seen: the newest `last-seen` that more than half of the
+/// nodes have reached. As long as more than half are alive and honest, it is one of theirs, whatever
+/// the others claim; so no node makes the others stale. Of two nodes neither does.
+///
+/// If most of the nodes of a live cluster have not been seen for long, our own clock says whether
+/// the others are right. A dump may be of any age, so no clock can judge it.
+fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i64> {
+    // Kilo reads nonsense as zero, and no agent was there before.
+    times.retain(|time| 0 < *time);
+    times.sort_unstable();
+    let by_most = *times.get(times.len().checked_sub(1)? / 2)?;
+    let is_now = |time: &i64| {
+        now.is_some_and(|now| (-stale_after..=SKEW).contains(&time.saturating_sub(now)))
+    };
+    if is_now(&by_most) {
+        return Some(by_most);
+    }
+    let newest = times.into_iter().rev().find(is_now);
+    Some(newest.unwrap_or(by_most))
 }
 
-/// Returns the newest time that at least half of the times are not far behind.
-///
-/// One node that claims to come from the future does not make the others stale.
-fn newest(mut times: Vec<i64>, stale_after: i64) -> Option<i64> {
-    times.sort_unstable();
-    let half = times.len() / 2;
-    let is_behind = |seen: i64, newest: i64| stale_after < newest.saturating_sub(seen);
-    times
-        .iter()
-        .rev()
-        .copied()
-        .find(|&newest| times.partition_point(|&seen| is_behind(seen, newest)) <= half)
+/// Returns every text of a node that a snapshot keeps.
+fn texts(node: &Node) -> impl Iterator<Item = &str> {
+    let maps = node.annotations.iter().chain(&node.labels);
+    let maps = maps.flat_map(|(key, value)| [key.as_str(), value.as_str()]);
+    let addresses = node.addresses.iter().map(|it| it.address.as_str());
+    [node.name.as_str(), node.uid.as_str()]
+        .into_iter()
+        .chain(node.pod_cidrs.iter().map(String::as_str))
+        .chain(addresses)
+        .chain(maps)
 }
 
 /// Returns about how many bytes a node has in a snapshot, what is around its texts included.
@@ -257,37 +274,110 @@ mod tests {
     fn marks_nodes_that_kilo_no_longer_counts() {
         let times = [
             "1763600000",
-            "1763599999",
+            "1763600000",
+            "1763600000",
             "1763599700",
             "1763599699",
             "nonsense",
             "",
         ];
-        assert_eq!(stale(&times, 300), [false, false, false, true, true, false]);
-        assert_eq!(stale(&["1763600000", "1"], 300), [false, true]);
-        assert_eq!(stale(&["1763600000", "1763599699"], 301), [false, false]);
+        assert_eq!(
+            stale(&times, 300),
+            [false, false, false, false, true, true, false]
+        );
+        assert_eq!(
+            stale(&times, 301),
+            [false, false, false, false, false, true, false]
+        );
     }
 
     #[test]
-    fn a_node_from_the_future_makes_nobody_stale() {
-        let times = ["9763600000", "1763600000", "1763599990", "1763590000"];
-        assert_eq!(stale(&times, 300), [false, false, false, true]);
+    fn a_minority_makes_nobody_stale() {
+        // Two hours old, and some claim the time at which it is read.
+        let old = ["1763592800", "1763592790", "1763592780"];
+        let with = |claims: &[&'static str]| stale(&[claims, old.as_slice()].concat(), 300);
+        for claim in [
+            "1763600000",
+            "1763593090",
+            "1763593110",
+            "9763600000",
+            "9223372036854775807",
+        ] {
+            assert_eq!(with(&[claim]), [false; 4], "{claim}");
+            assert_eq!(with(&[claim, claim]), [false; 5], "{claim}");
+        }
+        for claim in [
+            "1",
+            "0",
+            "-1",
+            "-9223372036854775808",
+            "9223372036854775808",
+        ] {
+            assert_eq!(with(&[claim]), [true, false, false, false], "{claim}");
+            assert_eq!(
+                with(&[claim, claim]),
+                [true, true, false, false, false],
+                "{claim}"
+            );
+        }
+        let extremes = ["-9223372036854775808", "9223372036854775807"];
+        assert_eq!(with(&extremes), [true, false, false, false, false]);
     }
 
     #[test]
-    fn a_clock_knows_the_future_from_the_past() {
+    fn of_two_nodes_none_decides() {
+        assert_eq!(stale(&["1763600000", "1"], 300), [false, false]);
+        assert_eq!(stale(&["1763600000"], 300), [false]);
+        assert_eq!(stale(&["nonsense", "0"], 300), [false, false]);
+        let halves = ["1763600000", "1763600001", "1763500000", "1763500001"];
+        assert_eq!(stale(&halves, 300), [false; 4]);
+    }
+
+    #[test]
+    fn a_clock_knows_who_is_alive() {
         let now = Some(1_763_600_020);
         let at = |times: &[&str]| stale_at(now, times, 300);
         assert_eq!(at(&["1763600000", "9763600000"]), [false, false]);
         assert_eq!(at(&["1763600000", "1763600080"]), [false, false]);
+        assert_eq!(at(&["1763600000", "1"]), [false, true]);
         // Most have long been gone.
         let gone = ["1763600000", "1763000000", "1763000000"];
         assert_eq!(at(&gone), [false, true, true]);
-        // If all are of the future, then our clock is wrong.
+        // If most are of another time, then our clock is wrong.
         assert_eq!(
             at(&["1863000000", "1863000400", "1863000390"]),
             [true, false, false]
         );
+        assert_eq!(
+            at(&["1663000000", "1663000400", "1663000390"]),
+            [true, false, false]
+        );
+    }
+
+    /// More than half are alive, have checked in within a minute, and are honest.
+    #[test]
+    fn a_minority_decides_nothing() {
+        use proptest::collection::vec;
+        use proptest::prelude::*;
+        const NOW: i64 = 1_763_600_000;
+        let claim = || {
+            prop_oneof![any::<i64>(), -2_000..2_000_i64]
+                .prop_map(|it| if it.abs() < 2_000 { NOW + it } else { it })
+        };
+        let honest = vec(-60..=0_i64, 1..9);
+        let clock = prop_oneof![Just(None), (-200..=200_i64).prop_map(|it| Some(NOW + it))];
+        proptest!(|(honest in honest, claims in vec(claim(), 0..8), clock in clock)| {
+            let claims = &claims[..claims.len().min(honest.len() - 1)];
+            let times = honest.iter().map(|it| NOW + it).chain(claims.iter().copied());
+            let written: Vec<String> = times.map(|it| it.to_string()).collect();
+            let texts: Vec<&str> = written.iter().map(String::as_str).collect();
+            let marks = stale_at(clock, &texts, 300);
+            let (honest, claimed) = marks.split_at(honest.len());
+            prop_assert!(!honest.contains(&true), "{:?}", texts);
+            for (mark, claim) in claimed.iter().zip(claims) {
+                prop_assert!(*mark || NOW - 360 <= *claim, "{} of {:?}", claim, texts);
+            }
+        });
     }
 
     #[test]
