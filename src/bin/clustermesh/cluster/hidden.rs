@@ -65,12 +65,6 @@ impl Hidden {
         self.suspect(credential);
         if UNMISTAKABLE <= credential.len() {
             self.credentials.push(credential.to_owned());
-            // As it stands in JSON.
-            let written = Value::from(credential).to_string();
-            let written = written.trim_matches('"');
-            if written != credential {
-                self.credentials.push(written.to_owned());
-            }
         }
     }
 
@@ -83,7 +77,7 @@ impl Hidden {
         }
     }
 
-    /// Returns whether credentials are in a text that has no use for them.
+    /// Returns whether credentials are in a decoded text that has no use for them.
     pub(super) fn are_in(&self, text: &str) -> bool {
         self.credentials.iter().any(|it| text.contains(it))
     }
@@ -209,7 +203,7 @@ mod tests {
         hidden.add("sesame-sesame");
         hidden.add("sesame\"sesame");
         assert!(hidden.are_in("a sesame-sesame b"));
-        assert!(hidden.are_in(r#"{"a":"sesame\"sesame"}"#));
+        assert!(hidden.are_in("a sesame\"sesame b"));
         assert!(!hidden.are_in("short sesame"));
     }
 }

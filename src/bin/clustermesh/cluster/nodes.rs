@@ -84,17 +84,20 @@ fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<S
         None => failure::of_half(),
         Some(_) => unreadable("it is no text"),
     })?;
-    // They would end up in a snapshot, and in a repository.
-    if hidden.are_in(text) {
-        return Err(unreadable("it repeats our credentials"));
-    }
-    listing.page(bytes).map_err(|error| match error {
+    let before = listing.len();
+    let more = listing.page(bytes).map_err(|error| match error {
         PageError::TooLarge => Failure::Final(Fault::Oversized {
             problem: error.to_string(),
         }),
         PageError::Json(json) if json.is_eof() => failure::of_half(),
         error => unreadable(&hidden.hide(&problem(&error, text))),
-    })
+    })?;
+    // They would end up in a snapshot, and in a repository. JSON can write them in many ways, so
+    // what counts is what was read.
+    if listing.texts_after(before).any(|text| hidden.are_in(text)) {
+        return Err(unreadable("it repeats our credentials"));
+    }
+    Ok(more)
 }
 
 /// Says what is wrong with a page, and nothing of what stands in it.

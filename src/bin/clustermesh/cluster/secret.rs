@@ -124,7 +124,9 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
         let known: Vec<&str> = data.keys().map(String::as_str).collect();
         let known = match known.as_slice() {
             [] => "it is empty".to_owned(),
-            known => format!("it has {}", known.join(", ")),
+            known => connection
+                .hidden
+                .hide(&format!("it has {}", known.join(", "))),
         };
         return Err(wrong(format!("it has no key `{key}`; {known}")));
     };

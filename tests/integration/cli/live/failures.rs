@@ -245,7 +245,10 @@ fn it_speaks_no_tls() {
     let server = Setup::nodes(&nodes(1)).start();
     let url = format!("https://{}", server.address());
     let site = Site::with(server, |context| context.cluster("server", url.as_str()));
-    insta::assert_snapshot!(site.failure(&[]), @"error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT cannot be used: the server does not speak TLS; snapshots/east.json was kept");
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[untrusted-certificate]: east: could not be read: 127.0.0.1:PORT does not speak TLS; snapshots/east.json was kept
+    help: is `server` in the kubeconfig a Kubernetes API server?
+    ");
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn it_lists_our_secrets() {
     };
     let site = repeating(|authorization| json!({ "kind": authorization }));
     insta::assert_snapshot!(said(&site), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: it repeats our credentials; snapshots/east.json was kept
+    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList; snapshots/east.json was kept
     help: is `server` in the kubeconfig a Kubernetes API server?
     ");
     let site = repeating(|authorization| {
@@ -310,6 +313,52 @@ fn it_lists_our_secrets() {
     error[unreadable-answer]: east: could not be read: its answer cannot be used: it repeats our credentials; snapshots/east.json was kept
     help: is `server` in the kubeconfig a Kubernetes API server?
     ");
+}
+
+/// Every way to write it in JSON is the same text when it is read.
+#[test]
+fn it_lists_our_secrets_with_escapes() {
+    let token = r#"sesame"sesame\/sesame"#;
+    let escapes: [fn(char) -> String; 4] = [
+        |it| format!("\\u{:04x}", u32::from(it)),
+        |it| format!("\\u{:04X}", u32::from(it)),
+        |it| match it {
+            's' => "\\u0073".to_owned(),
+            '/' => "\\/".to_owned(),
+            '"' | '\\' => format!("\\{it}"),
+            other => other.to_string(),
+        },
+        |it| match it {
+            '"' | '\\' => format!("\\{it}"),
+            other => other.to_string(),
+        },
+    ];
+    let places = [
+        r#"{"metadata":{"name":"TOKEN"}}"#,
+        r#"{"metadata":{"name":"n1","uid":"TOKEN"}}"#,
+        r#"{"metadata":{"name":"n1","labels":{"TOKEN":""}}}"#,
+        r#"{"metadata":{"name":"n1","labels":{"a":"b TOKEN"}}}"#,
+        r#"{"metadata":{"name":"n1","annotations":{"kilo.squat.ai/key":"TOKEN"}}}"#,
+        r#"{"metadata":{"name":"n1"},"spec":{"podCIDR":"TOKEN"}}"#,
+        r#"{"metadata":{"name":"n1"},"spec":{"podCIDRs":["TOKEN"]}}"#,
+        r#"{"metadata":{"name":"n1"},"status":{"addresses":[{"type":"InternalIP","address":"TOKEN"}]}}"#,
+    ];
+    for escape in escapes {
+        let written: String = token.chars().map(escape).collect();
+        for place in places {
+            let node = place.replace("TOKEN", &written);
+            let page = format!(r#"{{"kind":"NodeList","items":[{node}]}}"#);
+            serde_json::from_str::<Value>(&page).unwrap();
+            let setup = Setup::default()
+                .fault(move |_, _| Some(Answer::new(200, "application/json", page.clone()).into()));
+            let site = Site::with(setup.start(), |context| context.user("token", token));
+            let said = said(&site);
+            assert!(
+                said.contains("it repeats our credentials"),
+                "{node}: {said}"
+            );
+        }
+    }
 }
 
 #[test]
