@@ -14,9 +14,9 @@ use crate::name::MeshName;
 use crate::roster::{Reason, roster};
 use crate::snapshot::{Node, Snapshot};
 
-mod owners;
+mod twins;
 
-pub use owners::{Owners, Twin};
+pub use twins::{Nodes, Twin};
 
 /// What a new snapshot means for the meshes that its cluster is in.
 #[derive(Clone, Debug)]
@@ -27,8 +27,6 @@ pub struct Renewal {
     pub refusals: Vec<Refusal>,
     /// What meshes lose, though not too much.
     pub losses: Vec<Shrinkage>,
-    /// Another cluster with the same nodes, if there is one.
-    pub twin: Option<Twin>,
 }
 
 /// A new snapshot, and what it is judged by.
@@ -40,8 +38,6 @@ pub struct Candidate<'a> {
     pub new: &'a Snapshot,
     /// The meshes that name the cluster, each with the entry that does.
     pub memberships: &'a [(&'a Mesh, &'a Entry)],
-    /// Whose nodes are known.
-    pub owners: &'a Owners,
 }
 
 /// Why a person must be asked before a snapshot is written.
@@ -80,7 +76,6 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
         old,
         new,
         memberships,
-        owners,
     } = candidate;
     let mut refusals = Vec::new();
     if new.nodes.is_empty() {
@@ -89,7 +84,6 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
             usable: (!memberships.is_empty()).then_some(0),
             refusals: vec![Refusal::Empty],
             losses: Vec::new(),
-            twin: None,
         };
     }
     if limits.nodes < new.nodes.len() {
@@ -120,7 +114,6 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
         usable: (!memberships.is_empty()).then_some(usable.len()),
         refusals,
         losses,
-        twin: owners.twin(new),
     }
 }
 

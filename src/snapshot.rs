@@ -152,18 +152,6 @@ struct Written<'a> {
     nodes: &'a [Node],
 }
 
-/// A snapshot file of which only the uids matter.
-#[derive(Deserialize)]
-struct Uids {
-    nodes: Vec<Uid>,
-}
-
-#[derive(Deserialize)]
-struct Uid {
-    #[serde(default)]
-    uid: String,
-}
-
 /// An object, which serde by itself would read from a list of its fields too.
 struct Object<T>(T);
 
@@ -243,14 +231,6 @@ impl Snapshot {
     pub fn node(&self, name: &str) -> Option<&Node> {
         let position = self.nodes.binary_search_by(|it| it.name.as_str().cmp(name));
         self.nodes.get(position.ok()?)
-    }
-
-    /// Returns the uids of the nodes in a snapshot file, as far as it is one.
-    pub fn uids(text: &str) -> Vec<String> {
-        let file: Result<Uids, _> = serde_json::from_str(text);
-        let nodes = file.map(|file| file.nodes).unwrap_or_default();
-        let uids = nodes.into_iter().map(|node| node.uid);
-        uids.filter(|uid| !uid.is_empty()).collect()
     }
 
     /// Returns where in the snapshot file called `source` the node at `position` stands.

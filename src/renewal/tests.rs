@@ -41,7 +41,6 @@ fn judged(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> Renewal {
         old,
         new,
         memberships: &[(mesh, &mesh.entries[0])],
-        owners: &Owners::default(),
     };
     renewal(candidate, limits)
 }
@@ -155,7 +154,6 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
         old: Some(&old),
         new: &new,
         memberships: &[],
-        owners: &Owners::default(),
     };
     let renewal = renewal(candidate, &Limits::default());
     assert_eq!(renewal.usable, None);
@@ -171,23 +169,26 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
 
 #[test]
 fn a_node_is_of_one_cluster() {
-    let new = snapshot(&[], &[]);
     let order = ["first", "east", "last"].map(|name| name.parse().unwrap());
-    let mut owners = Owners::new(order.to_vec());
-    owners.add(&"east".parse().unwrap(), vec!["1".to_owned()]);
-    let judged = |owners: &Owners| {
-        let candidate = Candidate {
-            old: None,
-            new: &new,
-            memberships: &[],
-            owners,
-        };
-        renewal(candidate, &Limits::default())
+    let twins = |uids: [&[&str]; 3]| {
+        let mut nodes = Nodes::default();
+        // Whichever answers first.
+        for (cluster, uids) in order.iter().zip(uids).rev() {
+            let named = uids.iter().map(|uid| Node {
+                name: format!("n{uid}"),
+                uid: (*uid).to_owned(),
+                ..Node::default()
+            });
+            nodes.set(cluster, &named.collect::<Vec<_>>());
+        }
+        let told = nodes.twins(&order).into_iter();
+        told.map(|it| format!("{} of {} is one of {}", it.node, it.cluster, it.other))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    assert_eq!(judged(&owners).twin, None);
-    owners.add(&"last".parse().unwrap(), vec!["2".to_owned()]);
-    assert_eq!(judged(&owners).twin, None);
-    owners.add(&"first".parse().unwrap(), vec!["3".to_owned()]);
-    let twin = judged(&owners).twin.unwrap();
-    assert_eq!((twin.cluster.as_str(), twin.node.as_str()), ("first", "n3"));
+    insta::assert_snapshot!(twins([&["1", "2"], &["3"], &["4"]]), @"");
+    insta::assert_snapshot!(twins([&["1", "2"], &["1", "2"], &["3"]]), @"n1 of east is one of first");
+    insta::assert_snapshot!(twins([&["1"], &["2"], &["2"]]), @"n2 of last is one of east");
+    insta::assert_snapshot!(twins([&["1"], &["1"], &["1"]]), @"n1 of east is one of first, n1 of last is one of first");
+    insta::assert_snapshot!(twins([&[""], &[""], &[""]]), @"");
 }

@@ -86,10 +86,11 @@ pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Fi
     finding
 }
 
-/// Returns that `cluster` seems to be another cluster under a second name.
-pub fn twin(cluster: &ClusterName, twin: &Twin) -> Finding {
+/// Returns that a cluster seems to be another cluster under a second name.
+pub fn twin(twin: &Twin) -> Finding {
     let Twin {
-        cluster: other,
+        cluster,
+        other,
         node,
     } = twin;
     let message = format!("its node {} is one of `{other}`", Quoted(node));

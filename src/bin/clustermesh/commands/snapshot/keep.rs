@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
-use clustermesh::renewal::{Candidate, Owners, Refusal, renewal};
+use clustermesh::renewal::{Candidate, Nodes, Refusal, renewal};
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
@@ -35,10 +36,10 @@ pub(super) struct Keeper<'a> {
     today: Date,
     folder: PathBuf,
     meshes: &'a [Mesh],
-    /// Whose nodes are known, from the snapshots that are there.
-    owners: RefCell<Owners>,
-    /// The time in Unix seconds.
-    now: i64,
+    /// The clusters of the meshes, in the order of trust.
+    order: Vec<ClusterName>,
+    /// The nodes of each, as far as they are known: first from the snapshots that are there.
+    nodes: RefCell<Nodes>,
 }
 
 /// What became of a snapshot.
@@ -85,23 +86,23 @@ impl<'a> Keeper<'a> {
             today: clock::today(),
             folder: settings.snapshots.value.clone(),
             meshes,
-            owners: RefCell::new(Owners::new(order.clone())),
-            now: clock::now(),
+            nodes: RefCell::default(),
+            order,
         };
         if !args.check {
             disk::sweep(&keeper.folder);
         }
-        for cluster in &order {
+        for cluster in &keeper.order {
             // What is no snapshot is told when its own turn comes.
-            if let Ok(text) = disk::read_text(&keeper.path(cluster), SIZE_LIMIT) {
-                let uids = Snapshot::uids(&text);
-                keeper.owners.borrow_mut().add(cluster, uids);
+            if let Ok(Old::Read(snapshot)) = keeper.old(cluster) {
+                keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
         }
         keeper
     }
 
-    /// Makes a listing a snapshot of its cluster, and writes or compares it.
+    /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time if
+    /// the cluster was listed just now.
     ///
     /// # Errors
     /// A listing that makes no snapshot.
@@ -109,9 +110,10 @@ impl<'a> Keeper<'a> {
         &self,
         cluster: &ClusterName,
         listing: Listing,
+        now: Option<i64>,
     ) -> Result<Kept, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
-        let (new, stale) = listing.snapshot(cluster.clone(), stale_after, Some(self.now))?;
+        let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(Kept::failed))
     }
@@ -165,19 +167,17 @@ impl<'a> Keeper<'a> {
             findings.push(snapshots::unknown(cluster, nearest));
         }
         let renewal = {
-            let owners = &self.owners.borrow();
             let memberships = &memberships;
             let candidate = Candidate {
                 old: before,
                 new: &new,
                 memberships,
-                owners,
             };
             renewal(candidate, &self.limits)
         };
         findings.extend(snapshots::losses(cluster, &renewal.losses));
-        let twin = renewal.twin.iter();
-        findings.extend(twin.map(|twin| snapshots::twin(cluster, twin)));
+        // Also if it is refused: this is what the name leads to.
+        self.nodes.borrow_mut().set(cluster, &new.nodes);
         let json = new.to_json()?;
         let is_same = matches!(old, Old::Read(_)) && disk::has(&path, json.as_bytes())?;
         let refusals = match &old {
@@ -194,8 +194,6 @@ impl<'a> Keeper<'a> {
                 json.len()
             );
         }
-        let uids = new.nodes.iter().map(|node| node.uid.clone());
-        let uids = uids.filter(|uid| !uid.is_empty()).collect();
         let name = input::name(&path);
         let (done, differences) = if self.args.check && is_same {
             ("up to date", String::new())
@@ -213,9 +211,6 @@ impl<'a> Keeper<'a> {
         } else {
             Outcome::Findings
         };
-        if !is_refused {
-            self.owners.borrow_mut().add(cluster, uids);
-        }
         findings.extend(refusals);
         let nodes = described(&new.nodes, renewal.usable);
         Ok(Kept {
@@ -253,6 +248,19 @@ impl<'a> Keeper<'a> {
             finding.is_final = true;
         }
         findings
+    }
+
+    /// Tells which of these clusters have nodes of others, when all that were asked have answered.
+    pub(super) fn tell_twins(&self, clusters: &BTreeSet<&ClusterName>, talk: &mut Talk) -> Outcome {
+        let twins = self.nodes.borrow().twins(&self.order);
+        let findings = twins
+            .iter()
+            .filter(|it| clusters.contains(&it.cluster) || clusters.contains(&it.other))
+            .map(snapshots::twin)
+            .collect();
+        let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
+        talk.findings(&Files::new(Vec::new()), &findings);
+        outcome(&findings, self.args.strict)
     }
 
     /// Tells what became of a snapshot: what differs as a result, all else to the person.

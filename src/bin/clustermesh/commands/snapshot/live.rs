@@ -14,10 +14,10 @@ use clustermesh::rules::clusters::{self, Fault};
 use super::keep::{Keeper, Kept};
 use super::routes::routes;
 use super::{Args, Reach, check_named, tell_of_config};
-use crate::Outcome;
 use crate::cluster::{self, Arrival};
 use crate::output::Talk;
 use crate::settings::Settings;
+use crate::{Outcome, clock};
 
 /// Asks clusters, and keeps what they answer.
 pub(super) fn run(
@@ -52,7 +52,7 @@ pub(super) fn run(
     })?;
     match failure {
         Some(error) => Err(error),
-        None => Ok(outcome),
+        None => Ok(outcome.max(keeper.tell_twins(&clusters, talk))),
     }
 }
 
@@ -123,7 +123,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
         Ok(answer) => answer,
         Err(fault) => return keeper.keep_old(&[(cluster, fault)]),
     };
-    let mut kept = match keeper.keep(&cluster, answer.listing) {
+    let mut kept = match keeper.keep(&cluster, answer.listing, Some(clock::now())) {
         Ok(kept) => kept,
         Err(error) => {
             let problem = answer.hidden.hide(&error.to_string());

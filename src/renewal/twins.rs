@@ -1,0 +1,59 @@
+//! Twins: two names that lead to one cluster, as their nodes show.
+
+use std::collections::BTreeMap;
+
+use crate::name::ClusterName;
+use crate::snapshot::Node;
+
+/// The nodes of several clusters, by their uids: Kubernetes gives each only once.
+#[derive(Clone, Debug, Default)]
+pub struct Nodes(BTreeMap<ClusterName, BTreeMap<String, String>>);
+
+/// A cluster with a node of another: perhaps two contexts lead to one cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Twin {
+    /// The cluster that comes later in the order of trust: what a cluster claims is held against
+    /// those after it.
+    pub cluster: ClusterName,
+    /// The other cluster.
+    pub other: ClusterName,
+    /// A node that both have, as the later cluster calls it.
+    pub node: String,
+}
+
+impl Nodes {
+    /// Sets the nodes of a cluster; a dump made by hand may have no uids, and then says nothing.
+    pub fn set(&mut self, cluster: &ClusterName, nodes: &[Node]) {
+        let named = nodes.iter().filter(|node| !node.uid.is_empty());
+        let uids = named.map(|node| (node.uid.clone(), node.name.clone()));
+        self.0.insert(cluster.clone(), uids.collect());
+    }
+
+    /// Returns the twins in an order of trust, one for each two clusters. Clusters that are not in
+    /// it come last.
+    pub fn twins(&self, order: &[ClusterName]) -> Vec<Twin> {
+        let mut owners: BTreeMap<&str, &ClusterName> = BTreeMap::new();
+        let mut twins: Vec<Twin> = Vec::new();
+        let ranked = order
+            .iter()
+            .filter_map(|cluster| self.0.get_key_value(cluster));
+        let others = self
+            .0
+            .iter()
+            .filter(|(cluster, _)| !order.contains(cluster));
+        for (cluster, nodes) in ranked.chain(others) {
+            for (uid, node) in nodes {
+                let other = *owners.entry(uid).or_insert(cluster);
+                let is_told = |it: &Twin| it.cluster == *cluster && it.other == *other;
+                if other != cluster && !twins.iter().any(is_told) {
+                    twins.push(Twin {
+                        cluster: cluster.clone(),
+                        other: other.clone(),
+                        node: node.clone(),
+                    });
+                }
+            }
+        }
+        twins
+    }
+}
