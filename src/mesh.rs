@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diagnostic::{Finding, Severity};
+use crate::diagnostic::{Finding, Severity, mistake};
 use crate::document::Source;
 use crate::granularity::Granularity;
 use crate::name::{BlockName, ClusterName, MeshName};
@@ -185,6 +185,21 @@ impl Reading {
         self.diagnostics
             .iter()
             .all(|diagnostic| diagnostic.severity < Severity::Error)
+    }
+
+    /// Returns whether every cluster is known, with all that its entry says: nothing is wrong but
+    /// how clusters go together. That is enough for who looks at each by itself.
+    pub fn knows_clusters(&self) -> bool {
+        let together = [
+            &mistake::OVERLAPPING_RANGES,
+            &mistake::INCONSISTENT_CLUSTER,
+            &mistake::LINKED_TWICE,
+        ];
+        let mut errors = self
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == Severity::Error);
+        errors.all(|diagnostic| together.iter().any(|it| it.name == diagnostic.rule.name))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clustermesh::diagnostic::{Finding, escaped};
+use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::mesh::{self, Mesh};
 
@@ -52,10 +52,7 @@ impl fmt::Display for Unreadable {
 
 /// Reads meshes, which must be right.
 pub(crate) fn meshes(files: &[PathBuf]) -> Result<Vec<Mesh>, Unreadable> {
-    let sources = files
-        .iter()
-        .map(|path| source(path, MESH_LIMIT))
-        .collect::<Result<Vec<_>, _>>()?;
+    let sources = sources(files)?;
     let reading = mesh::read(&sources);
     if !reading.is_usable() {
         return Err(Unreadable::Wrong {
@@ -64,6 +61,43 @@ pub(crate) fn meshes(files: &[PathBuf]) -> Result<Vec<Mesh>, Unreadable> {
         });
     }
     Ok(reading.meshes)
+}
+
+/// Meshes of which every cluster is known, though they may not go together.
+pub(crate) struct Clusters {
+    /// The meshes.
+    pub(crate) meshes: Vec<Mesh>,
+    /// The files, for the excerpts.
+    pub(crate) sources: Vec<Source>,
+    /// Why they don't go together.
+    pub(crate) problems: Vec<Finding>,
+}
+
+/// Reads meshes for who looks at each cluster by itself.
+pub(crate) fn clusters(files: &[PathBuf]) -> Result<Clusters, Unreadable> {
+    let sources = sources(files)?;
+    let mut reading = mesh::read(&sources);
+    if !reading.knows_clusters() {
+        return Err(Unreadable::Wrong {
+            sources,
+            problems: reading.diagnostics,
+        });
+    }
+    reading.meshes.extend(reading.salvaged);
+    let mut problems = reading.diagnostics;
+    problems.retain(|problem| problem.severity == Severity::Error);
+    for problem in &mut problems {
+        problem.severity = Severity::Warning;
+    }
+    Ok(Clusters {
+        meshes: reading.meshes,
+        sources,
+        problems,
+    })
+}
+
+fn sources(files: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
+    files.iter().map(|path| source(path, MESH_LIMIT)).collect()
 }
 
 /// Reads a YAML file of at most `limit` bytes.

@@ -9,15 +9,17 @@ use anyhow::bail;
 use clap::ValueHint;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
 use clustermesh::snapshot::dump;
 
 use self::keep::Keeper;
 use crate::files::Files;
+use crate::input::{self, Clusters};
 use crate::output::Talk;
 use crate::settings::{ConfigFile, Options, Settings};
-use crate::{Outcome, clock, disk, input};
+use crate::{Outcome, clock, disk};
 
 mod keep;
 #[cfg(feature = "snapshot")]
@@ -122,13 +124,35 @@ pub(crate) fn run(
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
     let files = settings.mesh_files_if_any()?;
-    let meshes = match input::meshes(&files) {
-        Ok(meshes) => meshes,
+    let Clusters {
+        meshes,
+        sources,
+        problems,
+    } = match input::clusters(&files) {
+        Ok(clusters) => clusters,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
+    // They stop a render, but nodes can be listed.
+    talk.diagnostics(&sources, &problems);
+    let outcome = if args.strict && !problems.is_empty() {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    };
+    let kept = keep(args, settings, &meshes, (talk, result))?;
+    Ok(outcome.max(kept))
+}
+
+/// Keeps the nodes of live clusters, or those of a dump.
+fn keep(
+    args: &Args,
+    settings: Settings,
+    meshes: &[Mesh],
+    (talk, result): (&mut Talk, &mut impl Write),
+) -> anyhow::Result<Outcome> {
     let Some(dump) = &args.from else {
         #[cfg(feature = "snapshot")]
-        return live::run(args, settings, &meshes, (talk, result));
+        return live::run(args, settings, meshes, (talk, result));
         #[cfg(not(feature = "snapshot"))]
         bail!("this build has no client for clusters; name a dump of nodes with --from");
     };
@@ -146,10 +170,11 @@ pub(crate) fn run(
     }
     let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
     drop(text);
-    let keeper = Keeper::new(args, &settings, &meshes);
-    let kept = keeper.keep(cluster, listing);
+    let keeper = Keeper::new(args, &settings, meshes);
+    let kept = keeper.keep(cluster, listing, None);
     let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
     let outcome = keeper.tell(kept, talk, result)?;
+    let outcome = outcome.max(keeper.tell_twins(&[cluster].into(), talk));
     Ok(outcome.max(tell_of_config(args, &settings, Vec::new(), talk)))
 }
 
