@@ -35,6 +35,25 @@ pub(super) struct Loaded {
     origin: String,
 }
 
+impl Selected {
+    /// Refuses what would make whoever wrote `config`, which names the kubeconfig, run programs
+    /// here, or send files from here to a server.
+    pub(crate) fn named_by_other(self, config: String) -> Result<Self, Fault> {
+        let fields = [
+            ("exec", self.user.exec.is_some()),
+            ("tokenFile", self.user.token_file.is_some()),
+        ];
+        match fields.into_iter().find(|(_, is_there)| *is_there) {
+            None => Ok(self),
+            Some((field, _)) => Err(Fault::Foreign {
+                origin: self.origin,
+                field,
+                config,
+            }),
+        }
+    }
+}
+
 impl Kubeconfigs {
     /// Returns none yet; each may take `patience` to be read.
     pub(crate) fn new(patience: Duration) -> Self {

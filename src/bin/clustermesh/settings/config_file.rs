@@ -10,6 +10,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::{self, Finding, Levels};
 
+#[cfg(feature = "snapshot")]
+use super::owner::Owners;
 use super::setting::{Origin, Setting};
 use super::surroundings;
 use crate::input::{self, Unreadable};
@@ -71,6 +73,14 @@ impl ConfigFile {
                 problems,
             }),
         }
+    }
+
+    /// Returns the config if it belongs to somebody else, and no person named it.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn of_other(&self) -> Option<&Path> {
+        let file = self.path.value.as_deref()?;
+        let is_found = matches!(self.path.origin, Origin::Default);
+        (is_found && !Owners::of_run().own(file)).then_some(file)
     }
 
     /// Returns a path of the config as seen from the working folder.

@@ -9,7 +9,8 @@ use clustermesh::rules::clusters::Fault;
 
 use super::Reach;
 use crate::cluster::{Key, Kubeconfigs, Route, Store};
-use crate::settings::{Access, Settings};
+use crate::input;
+use crate::settings::{Access, Origin, Settings};
 
 /// How clusters are reached, and which are not.
 type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
@@ -35,14 +36,19 @@ pub(super) fn routes(
         {
             return route;
         }
-        let selected = match settings.access(cluster) {
+        let (files, context) = match settings.access(cluster) {
             Access::InCluster => return Ok(Route::InCluster),
-            Access::Kubeconfig { files, context } => match &context.value {
-                Some(context) => kubeconfigs.context(&files.value, context),
-                None => kubeconfigs.context_or_only(&files.value, cluster.as_str()),
-            },
+            Access::Kubeconfig { files, context } => (files, context.value),
         };
-        selected.map(|selected| Route::Context(Box::new(selected)))
+        let selected = match &context {
+            Some(context) => kubeconfigs.context(&files.value, context)?,
+            None => kubeconfigs.context_or_only(&files.value, cluster.as_str())?,
+        };
+        let selected = match (&files.origin, settings.config.of_other()) {
+            (Origin::File(_), Some(config)) => selected.named_by_other(input::name(config))?,
+            _ => selected,
+        };
+        Ok(Route::Context(Box::new(selected)))
     };
     let (mut routes, mut lost) = (BTreeMap::new(), Vec::new());
     for &cluster in clusters {
