@@ -15,7 +15,6 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time;
 
-use self::aside::has_threads;
 use self::connection::Connection;
 pub(crate) use self::hidden::Hidden;
 pub(crate) use self::kubeconfig::{Kubeconfigs, Selected};
@@ -126,17 +125,10 @@ pub(crate) fn ask(
     patience: Duration,
     mut arrived: impl FnMut(Arrival),
 ) -> io::Result<()> {
-    // One more for names that are looked up. A runtime that gets fewer panics, or waits for ever.
-    let runtime = if has_threads(LISTED_AT_ONCE + 1) {
-        runtime::Builder::new_multi_thread()
-            .worker_threads(LISTED_AT_ONCE)
-            .enable_all()
-            .build()?
-    } else {
-        runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?
-    };
+    // One thread waits for many servers, and is all that some systems give.
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let turns = Arc::new(Turns::default());
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());

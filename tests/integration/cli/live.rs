@@ -14,9 +14,13 @@ mod floods;
 mod keys;
 mod kubeconfigs;
 mod logins;
+#[cfg(target_os = "linux")]
+mod owners;
 mod proxies;
 mod secrets;
 mod several;
+#[cfg(target_os = "linux")]
+mod threads;
 
 /// A mesh of `east`, which is looked at, and `north` and `west`, which answer as they should.
 struct Site {

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use clustermesh::rules::clusters::Fault;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time;
 
@@ -15,8 +16,13 @@ pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let (sender, receiver) = oneshot::channel();
-    // Whoever no longer waits needs no answer.
-    apart(move || drop(sender.send(work())));
+    // A client can only be made within the runtime.
+    let runtime = Handle::current();
+    apart(move || {
+        let _within = runtime.enter();
+        // Whoever no longer waits needs no answer.
+        drop(sender.send(work()));
+    });
     let problem = match time::timeout(patience, receiver).await {
         Ok(Ok(done)) => return done,
         Ok(Err(_)) => "a mistake in this program".to_owned(),
@@ -41,18 +47,25 @@ pub(super) fn apart(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Returns whether the system gives us this many threads at once.
-pub(super) fn has_threads(count: usize) -> bool {
+/// Returns whether the system gives us a few threads at once.
+pub(super) fn has_threads() -> bool {
+    const FEW: usize = 4;
     let (end, ended) = mpsc::channel::<()>();
     let ended = Arc::new(Mutex::new(ended));
-    let started = (0..count).all(|_| {
+    let wait = || {
         let ended = Arc::clone(&ended);
         let wait = move || {
             let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(ended.recv());
+            let _ = ended.recv();
         };
-        thread::Builder::new().spawn(wait).is_ok()
-    });
+        thread::Builder::new().spawn(wait).ok()
+    };
+    let started: Vec<_> = (0..FEW).map_while(|_| wait()).collect();
     drop(end);
-    started
+    let count = started.len();
+    // As long as they are there, they count.
+    for thread in started {
+        let _ = thread.join();
+    }
+    count == FEW
 }

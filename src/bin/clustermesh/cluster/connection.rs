@@ -135,7 +135,7 @@ impl Connection {
             weaknesses.push(Weakness::UncheckedCertificate);
         }
         let host = match &proxy {
-            _ if has_threads(1) => None,
+            _ if has_threads() => None,
             Some(proxy) if !is_address(&proxy.url) => {
                 return Err(Fault::Proxy {
                     proxy: proxy.address(),
