@@ -261,7 +261,7 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         // What is wrong with a kubeconfig is wrong for all who use it.
         finding.group.clone_from(origin);
     }
-    finding.help = words::help(cluster, fault);
+    finding.help = Some(words::help(cluster, fault));
     finding
 }
 

@@ -256,7 +256,7 @@ mod tests {
                     "" => String::new(),
                     time => format!(r#""kilo.squat.ai/last-seen":"{time}""#),
                 };
-                format!(r#"{{"metadata":{{"name":"n{number}","annotations":{{{seen}}}}}}}"#)
+                format!(r#"{{"metadata":{{"name":"n{number:02}","annotations":{{{seen}}}}}}}"#)
             })
             .collect();
         let text = format!(r#"{{"kind":"NodeList","items":[{}]}}"#, items.join(","));

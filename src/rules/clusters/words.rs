@@ -68,12 +68,14 @@ impl fmt::Display for Fault {
                 formatter,
                 "it answers, but its nodes were not all listed within {seconds} s"
             ),
-            Self::Certificate { server, problem } => match problem {
-                CertificateProblem::NoTls | CertificateProblem::NoCommonTls => {
-                    write!(formatter, "{} {problem}", told(server))
-                }
-                _ => write!(formatter, "the certificate of {} {problem}", told(server)),
-            },
+            Self::Certificate { server, problem } => {
+                let what = if problem.is_of_tls() {
+                    ""
+                } else {
+                    "the certificate of "
+                };
+                write!(formatter, "{what}{} {problem}", told(server))
+            }
             Self::Unauthorized { says } => {
                 write!(
                     formatter,
@@ -135,6 +137,32 @@ impl fmt::Display for LoginProblem {
     }
 }
 
+impl CertificateProblem {
+    /// Returns whether there was no certificate to look at.
+    fn is_of_tls(&self) -> bool {
+        matches!(self, Self::NoTls | Self::NoCommonTls)
+    }
+
+    fn help(&self) -> String {
+        let help = match self {
+            Self::UnknownIssuer | Self::Signature => {
+                "is `certificate-authority-data` in the kubeconfig that of this cluster?"
+            }
+            Self::OtherHost => {
+                "is `server` right in the kubeconfig, or should it have `tls-server-name`?"
+            }
+            Self::Time => "renew it; is the clock right here?",
+            Self::Client => "has the client certificate in the kubeconfig expired?",
+            Self::Authority | Self::Purpose | Self::Algorithm | Self::Version | Self::Malformed => {
+                "give the API server a certificate for servers, signed by its certificate authority"
+            }
+            Self::NoTls => "is `server` in the kubeconfig a Kubernetes API server?",
+            Self::NoCommonTls => "allow TLS 1.2 or 1.3 on the API server, or on what is before it",
+        };
+        help.to_owned()
+    }
+}
+
 impl fmt::Display for CertificateProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -174,8 +202,8 @@ impl fmt::Display for Right {
     }
 }
 
-pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
-    let help = match fault {
+pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
+    match fault {
         Fault::Kubeconfig { .. } => {
             "another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config \
              view` shows what is read"
@@ -236,33 +264,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
         Fault::Slow { .. } | Fault::Endless { .. } => {
             "if it is just slow, give it more time with --timeout".to_owned()
         }
-        Fault::Certificate { problem, .. } => match problem {
-            CertificateProblem::UnknownIssuer | CertificateProblem::Signature => {
-                "is `certificate-authority-data` in the kubeconfig that of this cluster?".to_owned()
-            }
-            CertificateProblem::OtherHost => {
-                "is `server` right in the kubeconfig, or should it have `tls-server-name`?"
-                    .to_owned()
-            }
-            CertificateProblem::Time => "renew it; is the clock right here?".to_owned(),
-            CertificateProblem::Client => {
-                "has the client certificate in the kubeconfig expired?".to_owned()
-            }
-            CertificateProblem::Authority
-            | CertificateProblem::Purpose
-            | CertificateProblem::Algorithm
-            | CertificateProblem::Version
-            | CertificateProblem::Malformed => {
-                "give the API server a certificate for servers, signed by its certificate authority"
-                    .to_owned()
-            }
-            CertificateProblem::NoTls => {
-                "is `server` in the kubeconfig a Kubernetes API server?".to_owned()
-            }
-            CertificateProblem::NoCommonTls => {
-                "allow TLS 1.2 or 1.3 on the API server, or on what is before it".to_owned()
-            }
-        },
+        Fault::Certificate { problem, .. } => problem.help(),
         Fault::Unauthorized { .. } => {
             "have the credentials in the kubeconfig expired, or been revoked?".to_owned()
         }
@@ -277,8 +279,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> Option<String> {
         Fault::Unreadable { .. } | Fault::Oversized { .. } => {
             "is `server` in the kubeconfig a Kubernetes API server?".to_owned()
         }
-    };
-    Some(help)
+    }
 }
 
 /// Says which context was perhaps meant, or which there are.

@@ -145,18 +145,83 @@ fn does_not_mind_what_changes_all_the_time() {
     }
 }
 
+/// A dump of nodes that were last seen at these times.
+fn seen_at(times: &[&str]) -> String {
+    let nodes = (1..).zip(times).map(|(number, time)| {
+        let mut node = api_node(1, number);
+        node["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(time);
+        node
+    });
+    json!({ "kind": "List", "items": nodes.collect::<Vec<_>>() }).to_string()
+}
+
 #[test]
 fn counts_who_is_stale() {
     let folder = Folder::empty();
-    let mut dump = list("List");
-    for (index, seen) in ["1763600000", "1763600301"].iter().enumerate() {
-        dump["items"][index]["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(seen);
-    }
-    let run = folder.run_with_input(&FROM_INPUT, &dump.to_string());
+    let dump = seen_at(&["1763600301", "1763600000", "1763600302"]);
+    let run = folder.run_with_input(&FROM_INPUT, &dump);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/east.json: 2 nodes, 1 stale, written
+    snapshots/east.json: 3 nodes, 1 stale, written
     note[stale-node]: east/n2: is marked stale: its Kilo agent was last seen 5 minutes before the others
     ");
+}
+
+/// The age of a dump is not known, and a clock that is an hour ahead is not rare.
+#[test]
+fn lets_no_node_of_an_old_dump_make_the_others_stale() {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let at = |age: u64| (now - age).to_string();
+    let hour = [at(3600), at(3610), at(3620)];
+    let hour: Vec<&str> = hour.iter().map(String::as_str).collect();
+    for claim in [now, now - 60, now - 3200, now + 86_400, u64::MAX] {
+        let claim = claim.to_string();
+        let folder = Folder::empty();
+        let dump = seen_at(&[hour.as_slice(), &[&claim]].concat());
+        let run = folder.run_with_input(&FROM_INPUT, &dump);
+        assert!(!folder.read("snapshots/east.json").contains("stale") || claim.len() == 20);
+        assert!(!run.stderr.contains("east/n1"), "{}", run.stderr);
+        assert_eq!(run.code, 0);
+    }
+    let long = at(360_000);
+    let folder = Folder::empty();
+    let dump = seen_at(&[hour.as_slice(), &[&long]].concat());
+    let run = folder.run_with_input(&FROM_INPUT, &dump);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 4 nodes, 1 stale, written
+    note[stale-node]: east/n4: is marked stale: its Kilo agent was last seen 4 days before the others
+    ");
+}
+
+/// What stops a render says nothing about the nodes of one cluster.
+#[test]
+fn needs_no_clusters_that_go_together() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "10.2.0.0/16", "10.1.128.0/17");
+    assert_eq!(folder.run(&["render"]).code, 1);
+    let dump = list("List").to_string();
+    let run = folder.run_with_input(&FROM_INPUT, &dump);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[overlapping-ranges]: 10.1.128.0/17 of `north` overlaps 10.1.0.0/16 of `east`
+      --> mesh.yaml:11:18
+       |
+     8 |       podCIDRs: [10.1.0.0/16]
+       |                  ----------- of `east`
+    ...
+    11 |       podCIDRs: [10.1.128.0/17]
+       |                  ^^^^^^^^^^^^^ of `north`
+
+    snapshots/east.json: 2 nodes, 2 usable, written
+    ");
+    let strict = [&FROM_INPUT[..], &["--strict"]].concat();
+    assert_eq!(folder.run_with_input(&strict, &dump).code, 1);
+    // Of a cluster that is called by no name, nothing can be judged.
+    folder.edit("mesh.yaml", "name: north", "name: NORTH");
+    let before = folder.touches(".");
+    let run = folder.run_with_input(&FROM_INPUT, &dump);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("invalid-name"), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
 }
 
 #[test]

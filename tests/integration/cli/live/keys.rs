@@ -324,8 +324,9 @@ fn are_used_as_kubectl_uses_them() {
         let text = STANDARD.encode(text);
         text.as_bytes()
             .chunks(76)
-            .map(|line| format!("{}\n", str::from_utf8(line).unwrap()))
-            .collect::<String>()
+            .map(|line| str::from_utf8(line).unwrap())
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     let site = Site::with(server.start(), |context| {
         context

@@ -94,6 +94,52 @@ fn only_those_that_are_named_are_asked() {
     assert_eq!((run.code, site.east.connections()), (0, 0));
 }
 
+/// Whichever of the two answers first, and although nothing is known of either.
+#[test]
+fn two_contexts_of_one_cluster_are_found_in_the_first_run() {
+    for slow in [1, 2] {
+        let late = || {
+            thread::sleep(Duration::from_millis(300));
+            None
+        };
+        let server = Setup::nodes(&nodes(1))
+            .fault(move |_, number| if number == slow { late() } else { None })
+            .start();
+        let (folder, _) = many(2, |name| Context::new(name, &server.url()));
+        let run = folder.run_with(&[], &SNAPSHOT);
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+        let usable = "2 nodes, 0 usable";
+        insta::allow_duplicates!(
+            insta::assert_snapshot!(run.stderr.replace("2 nodes, 2 usable", usable), @"
+        snapshots/c00.json: 2 nodes, 0 usable, written
+        snapshots/c01.json: 2 nodes, 0 usable, written
+        warning[twin-cluster]: c01: its node `n1` is one of `c00`
+        help: do both names lead to one cluster? see the contexts of `c01` and `c00`
+        ")
+        );
+        let check = [&SNAPSHOT[..], &["--check", "--strict"]].concat();
+        assert_eq!(folder.run_with(&[], &check).code, 1);
+    }
+}
+
+/// The old snapshot of a cluster counts only as long as it does not answer.
+#[test]
+fn a_context_that_was_mended_is_no_longer_a_twin() {
+    let servers = [1, 2].map(|cluster| Setup::nodes(&nodes(cluster)).start());
+    let (folder, _) = many(2, |name| Context::new(name, &servers[0].url()));
+    let run = folder.run_with(&[], &SNAPSHOT);
+    assert!(run.stderr.contains("twin-cluster"), "{}", run.stderr);
+    let context = |name: &str, server: usize| Context::new(name, &servers[server].url());
+    folder.write(
+        "kubeconfig",
+        kubeconfig(&[context("c00", 0), context("c01", 1)]),
+    );
+    let accept = [&SNAPSHOT[..], &["--accept", "c01"]].concat();
+    let run = folder.run_with(&[], &accept);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("twin-cluster"), "{}", run.stderr);
+}
+
 /// A folder with a mesh of as many clusters, each of which is reached by its context.
 pub(super) fn many(count: usize, context: impl Fn(&str) -> Context) -> (Folder, Vec<String>) {
     let names: Vec<String> = (0..count).map(|number| format!("c{number:02}")).collect();

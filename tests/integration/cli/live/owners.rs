@@ -1,0 +1,187 @@
+//! Whose config may start login plugins: root's, our own, and that of whoever called `sudo`.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use super::{expected, nodes};
+use crate::api_server::{ApiServer, Context, Login, Setup, credential, kubeconfig};
+use crate::cli::Folder;
+use crate::support::Run;
+
+const CONFIG: &str = "\
+apiVersion: kilo-clustermesh.io/v1
+kind: Config
+clusters: { east: { kubeconfig: east.yaml } }
+";
+
+/// A config that names a kubeconfig with a plugin.
+struct Site {
+    folder: Folder,
+    east: ApiServer,
+}
+
+/// Returns whether the test can give files away; if not, it says so.
+#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("SKIPPED: only root can give files to other users");
+    }
+    is_root
+}
+
+impl Site {
+    fn new(user: impl Fn(Context) -> Context) -> Self {
+        let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
+        let east = setup.start();
+        let folder = Folder::mesh();
+        let context = user(Context::new("east", &east.url()));
+        folder.write("east.yaml", kubeconfig(&[context]));
+        folder.write("clustermesh.yaml", CONFIG);
+        folder.write("credential.json", credential("sesame-sesame"));
+        folder.write("token", "sesame-sesame");
+        folder.write("plugin.sh", "echo run >>runs\ncat credential.json\n");
+        let program = folder.path("clustermesh");
+        fs::copy(env!("CARGO_BIN_EXE_clustermesh"), &program).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        Self { folder, east }
+    }
+
+    fn with_plugin() -> Self {
+        Self::new(|context| context.plugin("/bin/sh", &["plugin.sh"]))
+    }
+
+    /// Gives everything to a user; everybody may write all of it.
+    fn give(&self, uid: u32) {
+        fn give(path: &Path, uid: u32) {
+            chown(path, Some(uid), Some(uid)).unwrap();
+            let mode = if path.is_dir() { 0o777 } else { 0o666 };
+            if path.file_name().is_none_or(|it| it != "clustermesh") {
+                fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            }
+            if path.is_dir() {
+                for entry in fs::read_dir(path).unwrap() {
+                    give(&entry.unwrap().path(), uid);
+                }
+            }
+        }
+        give(&self.folder.path(""), uid);
+    }
+
+    fn run(&self, uid: u32, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+        let output = Command::new(self.folder.path("clustermesh"))
+            .uid(uid)
+            .gid(uid)
+            .env_clear()
+            .envs(variables.iter().copied())
+            .current_dir(self.folder.path(""))
+            .args(["snapshot", "east"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Returns whether the plugin was run, and the cluster read.
+    fn runs(&self, uid: u32, variables: &[(&str, &str)], arguments: &[&str]) -> bool {
+        let _ = fs::remove_file(self.folder.path("runs"));
+        let asked = self.east.requests().len();
+        let run = self.run(uid, variables, arguments);
+        let ran = self.folder.path("runs").exists();
+        let told = run.stderr.contains("error[unsafe-kubeconfig]");
+        assert_eq!((run.code == 0, ran), (!told, !told), "{}", run.stderr);
+        assert_eq!(self.east.requests().len() - asked, usize::from(ran));
+        ran
+    }
+}
+
+#[test]
+fn root_runs_no_plugin_of_another() {
+    if !is_root() {
+        return;
+    }
+    let site = Site::with_plugin();
+    assert!(site.runs(0, &[], &[]), "its own");
+    site.give(1001);
+    assert!(!site.runs(0, &[], &[]));
+    insta::assert_snapshot!(site.run(0, &[], &[]).stderr, @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml has `exec`, and the config that names it, clustermesh.yaml, belongs to another user, who would run programs or read files here; snapshots/east.json was kept
+    help: if you trust this config, name it: `--config clustermesh.yaml`
+    ");
+    assert!(!site.runs(0, &[("SUDO_UID", "1002")], &[]));
+    assert!(!site.runs(0, &[("SUDO_UID", "")], &[]));
+    assert!(
+        site.runs(0, &[("SUDO_UID", "1001")], &[]),
+        "who called sudo"
+    );
+    assert!(site.runs(0, &[], &["--config", "clustermesh.yaml"]));
+    assert!(site.runs(0, &[("CLUSTERMESH_CONFIG", "clustermesh.yaml")], &[]));
+    assert!(site.runs(1001, &[], &[]), "the owner");
+    // The owner of the config decides, not that of the kubeconfig.
+    chown(site.folder.path("east.yaml"), Some(0), Some(0)).unwrap();
+    assert!(!site.runs(0, &[], &[]));
+    // A link to a config of our own is not one of our own.
+    chown(site.folder.path("clustermesh.yaml"), Some(0), Some(0)).unwrap();
+    assert!(site.runs(0, &[], &[]));
+    let [config, real] = ["clustermesh.yaml", "real.yaml"].map(|it| site.folder.path(it));
+    fs::rename(&config, real).unwrap();
+    std::os::unix::fs::symlink("real.yaml", &config).unwrap();
+    assert!(site.runs(0, &[], &[]));
+    std::os::unix::fs::lchown(&config, Some(1001), Some(1001)).unwrap();
+    assert!(!site.runs(0, &[], &[]));
+}
+
+#[test]
+fn a_user_runs_no_plugin_of_another() {
+    if !is_root() {
+        return;
+    }
+    let site = Site::with_plugin();
+    site.give(1000);
+    assert!(!site.runs(999, &[], &[]));
+    assert!(site.runs(999, &[], &["--config", "clustermesh.yaml"]));
+    assert!(site.runs(1000, &[], &[]));
+    chown(site.folder.path("clustermesh.yaml"), Some(0), Some(0)).unwrap();
+    assert!(site.runs(999, &[], &[]), "of root");
+}
+
+/// A kubeconfig of our own may do what it likes, whoever chooses the context.
+#[test]
+fn a_kubeconfig_of_our_own_runs_its_plugin() {
+    if !is_root() {
+        return;
+    }
+    let site = Site::with_plugin();
+    site.folder
+        .edit("clustermesh.yaml", "kubeconfig: east.yaml", "context: east");
+    site.give(1001);
+    assert!(site.runs(0, &[], &["--kubeconfig", "east.yaml"]));
+    assert!(site.runs(0, &[("KUBECONFIG", "east.yaml")], &[]));
+}
+
+/// The server could be anybody's, and the file one of ours.
+#[test]
+fn no_file_of_ours_is_a_token_for_another() {
+    if !is_root() {
+        return;
+    }
+    let site = Site::new(|context| context.user("tokenFile", "token"));
+    site.give(1001);
+    let run = site.run(0, &[], &[]);
+    assert_eq!((run.code, site.east.connections()), (2, 0));
+    insta::assert_snapshot!(run.stderr, @"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml has `tokenFile`, and the config that names it, clustermesh.yaml, belongs to another user, who would run programs or read files here; snapshots/east.json was kept
+    help: if you trust this config, name it: `--config clustermesh.yaml`
+    ");
+    assert_eq!(site.run(0, &[], &["--config", "clustermesh.yaml"]).code, 0);
+    let snapshot: serde_json::Value =
+        serde_json::from_str(&site.folder.read("snapshots/east.json")).unwrap();
+    assert_eq!(snapshot["nodes"], expected(1));
+}
