@@ -3,6 +3,7 @@
 //! A difference must have one of the reasons of [`Why`], and the table below must know it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
 use clustermesh::fleet::Fleet;
 use clustermesh::granularity::Granularity;
@@ -13,7 +14,7 @@ use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Family, Interface};
 use clustermesh::plan;
 use clustermesh::roster::{Origin, Reason};
-use clustermesh::snapshot::{Node, dump};
+use clustermesh::snapshot::{Node, Snapshot, dump};
 use clustermesh::wireguard::{Endpoint, Host};
 use serde_json::{Value, json};
 
@@ -367,36 +368,9 @@ struct Given {
 }
 
 fn given(scenario: &Scenario) -> Given {
-    let family = scenario.family();
-    let declared = scenario.declared();
-    let strings: Vec<String> = declared.iter().map(ToString::to_string).collect();
-    let names: BTreeSet<String> = scenario.nodes.iter().flat_map(names).collect();
-    let other = match family {
-        Family::V4 => ["198.18.0.0/15", "192.0.2.0/24"],
-        Family::V6 => ["100::/64", "3fff::/20"],
-    };
-    let is_free = |text: &&&str| {
-        declared
-            .iter()
-            .all(|it| !it.overlaps(text.parse().unwrap()))
-    };
-    let other = other.iter().find(is_free).unwrap();
-    let mesh = json!({
-        "apiVersion": "kilo.squat.ai/v1alpha1",
-        "kind": "ClusterMesh",
-        "metadata": {"name": "mesh"},
-        "spec": {"clusters": [
-            {
-                "name": "source",
-                "allowedNetworks": strings,
-                "granularity": scenario.granularity().to_string(),
-                "topologyLabel": scenario.input("topologyLabel"),
-                "endpointFrom": ["Annotation", "Kilo"],
-                "endpointDomains": names,
-            },
-            {"name": "target", "allowedNetworks": [other]},
-        ]},
-    });
+    let (family, declared) = (scenario.family(), scenario.declared());
+    let target = json!({"name": "target", "allowedNetworks": strings(&[free(family, &declared)])});
+    let mesh = mesh(scenario, &declared, &target);
     let meshes = support::meshes(&mesh.to_string());
     crate::published::assert_fits(&mesh.to_string());
     let nodes = vec![("source", scenario.nodes.clone()), ("target", Vec::new())];
@@ -428,6 +402,42 @@ fn given(scenario: &Scenario) -> Given {
     };
     assert_eq!(given.peers.len(), peers.len(), "{}", scenario.name());
     given
+}
+
+fn strings(ranges: &[Cidr]) -> Vec<String> {
+    ranges.iter().map(ToString::to_string).collect()
+}
+
+/// A range that the scenario does not use.
+fn free(family: Family, declared: &[Cidr]) -> Cidr {
+    let ranges = match family {
+        Family::V4 => ["198.18.0.0/15", "192.0.2.0/24"],
+        Family::V6 => ["100::/64", "3fff::/20"],
+    };
+    let mut ranges = ranges.into_iter().map(|it| -> Cidr { it.parse().unwrap() });
+    let is_free = |range: &Cidr| declared.iter().all(|it| !it.overlaps(*range));
+    ranges.find(is_free).unwrap()
+}
+
+/// The scenario's cluster as a flat list, and another one.
+fn mesh(scenario: &Scenario, declared: &[Cidr], target: &Value) -> Value {
+    let names: BTreeSet<String> = scenario.nodes.iter().flat_map(names).collect();
+    json!({
+        "apiVersion": "kilo.squat.ai/v1alpha1",
+        "kind": "ClusterMesh",
+        "metadata": {"name": "mesh"},
+        "spec": {"clusters": [
+            {
+                "name": "source",
+                "allowedNetworks": strings(declared),
+                "granularity": scenario.granularity().to_string(),
+                "topologyLabel": scenario.input("topologyLabel"),
+                "endpointFrom": ["Annotation", "Kilo"],
+                "endpointDomains": names,
+            },
+            target,
+        ]},
+    })
 }
 
 /// The names under which a node says it can be dialled.
@@ -661,4 +671,63 @@ fn assert_our_order(scenario: &Scenario, node: &str, ours: &Peer) {
     };
     let ranks: Vec<u8> = ours.allowed_ips.iter().map(rank).collect();
     assert!(ranks.is_sorted(), "{} {node}: {ours:?}", scenario.name());
+}
+
+/// The other way round, `verify` proves what `render` makes of every scenario, beside a cluster of one
+/// node. That nothing was proved would be an error too.
+#[test]
+fn what_is_rendered_from_every_scenario_holds() {
+    for scenario in scenarios() {
+        let report = verified(&scenario);
+        let findings = report["findings"].as_array().unwrap().iter();
+        let errors: Vec<&Value> = findings.filter(|it| it["severity"] == "error").collect();
+        assert_eq!(errors, Vec::<&Value>::new(), "{}", scenario.name());
+        assert!(report["total"]["promised"].as_u64() > Some(0), "{report:#}");
+    }
+}
+
+/// What `verify` reports of a scenario.
+fn verified(scenario: &Scenario) -> Value {
+    let declared = scenario.declared();
+    let range = free(scenario.family(), &declared);
+    let [first, second] = range.parts(1)[..] else {
+        panic!("{range} has no halves")
+    };
+    let target = json!({"name": "target", "allowedNetworks": strings(&[first, second])});
+    let node = |offset: u128| Interface::new(first.address(offset).unwrap(), first.prefix_length());
+    let endpoint = match range.family() {
+        Family::V4 => "192.88.99.250:51820",
+        Family::V6 => "[2001:db8:ffff::250]:51820",
+    };
+    let annotations = [
+        (
+            annotation::KEY,
+            "dGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcywgdHJ1bHk=".to_owned(),
+        ),
+        (annotation::WIREGUARD_IP, node(1).unwrap().to_string()),
+        (annotation::INTERNAL_IP, node(2).unwrap().to_string()),
+        (annotation::FORCE_ENDPOINT, endpoint.to_owned()),
+        (annotation::GRANULARITY, "full".to_owned()),
+    ];
+    let beside = Node {
+        name: "beside".to_owned(),
+        pod_cidrs: vec![second.to_string()],
+        annotations: annotations
+            .map(|(key, value)| (key.to_owned(), value))
+            .into(),
+        ..Node::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = mesh(scenario, &declared, &target);
+    fs::write(folder.path().join("mesh.yaml"), mesh.to_string()).unwrap();
+    fs::create_dir(folder.path().join("snapshots")).unwrap();
+    for (cluster, nodes) in [("source", scenario.nodes.clone()), ("target", vec![beside])] {
+        let snapshot = Snapshot::new(cluster.parse().unwrap(), nodes).unwrap();
+        let path = folder.path().join(format!("snapshots/{cluster}.json"));
+        fs::write(path, snapshot.to_json().unwrap()).unwrap();
+    }
+    let run = support::clustermesh(folder.path(), &["render", "--allow-empty", "*"]);
+    assert_eq!(run.code, 0, "{}: {}", scenario.name(), run.stderr);
+    let run = support::clustermesh(folder.path(), &["verify", "--output", "json"]);
+    serde_json::from_str(&run.stdout).unwrap()
 }
