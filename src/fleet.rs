@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::kilo::cluster::Cluster;
+use crate::kilo::id::NodeId;
 use crate::mesh::{Entry, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
@@ -300,9 +301,9 @@ impl<'a> Member<'a> {
     }
 
     /// Returns a node of its snapshot by its place in it, and where that is.
-    pub fn node_at(&self, index: usize) -> Option<(&'a Node, Place)> {
-        let node = self.file.snapshot.nodes.get(index)?;
-        Some((node, Snapshot::place(&self.file.source, node.position)))
+    pub fn node_at(&self, id: NodeId) -> (&'a Node, Place) {
+        let node = self.cluster.nodes[id].node;
+        (node, Snapshot::place(&self.file.source, node.position))
     }
 
     /// Returns where the snapshot has the endpoint of a speaker.

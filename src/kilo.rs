@@ -2,6 +2,7 @@
 //! what a cluster is that Kilo runs in.
 
 pub mod carry_over;
+pub mod id;
 pub mod node;
 pub mod reason;
 pub mod check;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
+use crate::kilo::id::NodeId;
 use crate::name::{MeshName, NodeName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -62,7 +63,7 @@ pub struct Speaker {
     /// How many nodes it speaks for.
     pub nodes: usize,
     /// Which nodes of the snapshot these are, in order of name.
-    pub members: Vec<usize>,
+    pub members: Vec<NodeId>,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::granularity::Granularity;
+use crate::kilo::id::Nodes;
 use crate::kilo::node::KiloNode;
 use crate::kilo::own::Own;
 use crate::kilo::segment::segments;
@@ -73,7 +74,7 @@ pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<Own> {
         .iter()
         .map(|it| Arc::new(KiloNode::read(it, "region")));
     let kilos: Vec<Arc<KiloNode>> = kilos.collect();
-    let readings: Vec<&KiloNode> = kilos.iter().map(|it| &**it).collect();
+    let readings = Nodes::new(kilos.iter().map(|it| &**it).collect());
     let segments = segments(&readings, granularity);
     Arc::new(Own::of(kilos, &segments))
 }

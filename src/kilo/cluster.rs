@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::check::{self, NodeChecks};
+use super::id::Nodes;
 use super::node::KiloNode;
 use super::own::Own;
 use super::segment::{self, Segment, Segments};
@@ -24,7 +25,7 @@ pub struct Cluster<'a> {
     /// What its nodes say.
     pub snapshot: &'a Snapshot,
     /// Its nodes, in order of name.
-    pub nodes: Vec<ClusterNode<'a>>,
+    pub nodes: Nodes<ClusterNode<'a>>,
     /// The granularity that more than half of its nodes name.
     pub voted: Option<Granularity>,
     /// How it is cut: as the entry says, else as more than half of its nodes do, else as Kilo does
@@ -54,7 +55,7 @@ pub struct ClusterNode<'a> {
 impl<'a> Cluster<'a> {
     /// Reads `snapshot` as `entry` wants it read.
     pub fn new(entry: &'a Entry, snapshot: &'a Snapshot) -> Self {
-        let nodes: Vec<ClusterNode> = snapshot
+        let nodes: Vec<ClusterNode<'a>> = snapshot
             .nodes
             .iter()
             .map(|node| {
@@ -66,9 +67,10 @@ impl<'a> Cluster<'a> {
                 }
             })
             .collect();
+        let nodes = Nodes::new(nodes);
         let voted = vote(&nodes);
         let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
-        let readings: Vec<&KiloNode> = nodes.iter().map(|it| &*it.kilo).collect();
+        let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
         let kilos = nodes.iter().map(|it| Arc::clone(&it.kilo)).collect();
         let own = Arc::new(Own::of(kilos, &segments));
@@ -152,12 +154,12 @@ impl<'a> Cluster<'a> {
     /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
     /// segments; nothing of one that cannot be.
     fn group(&self, segment: &Segment) -> Option<Group<'_, 'a>> {
-        let leader = self.nodes.get(segment.leader)?;
+        let leader = &self.nodes[segment.leader];
         let speaker = check::speaker(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
             .members
             .iter()
-            .filter_map(|&member| self.nodes.get(member))
+            .map(|&member| &self.nodes[member])
             .filter(|it| self.entry.selector.matches(&it.node.labels))
             .collect();
         if selected.is_empty() {

@@ -115,7 +115,11 @@ impl Own {
         let mut segments: Vec<OwnSegment> = formed
             .formed
             .iter()
-            .filter(|it| nodes.get(it.leader).is_some_and(|it| it.kilo.is_ready()))
+            .filter(|it| {
+                nodes
+                    .get(it.leader.index())
+                    .is_some_and(|it| it.kilo.is_ready())
+            })
             .map(|it| OwnSegment::of(it, &nodes))
             .collect();
         let is_exhausted = number(&mut segments, &nodes);
@@ -165,7 +169,7 @@ impl OwnSegment {
     fn of(segment: &Segment, nodes: &[OwnNode]) -> Self {
         let members = segment.members.iter();
         let members: Vec<&KiloNode> = members
-            .filter_map(|&it| nodes.get(it))
+            .filter_map(|it| nodes.get(it.index()))
             .map(|it| &*it.kilo)
             .collect();
         Self {
@@ -174,7 +178,7 @@ impl OwnSegment {
             wireguard_ip: WireguardIp::None,
             allowed_ips: allowed_ips(&members),
             location_ranges: location_ranges(&members),
-            members: segment.members.clone(),
+            members: segment.members.iter().map(|it| it.index()).collect(),
         }
     }
 }
@@ -182,9 +186,7 @@ impl OwnSegment {
 /// Returns who leads, given the one that an announced address points to and the one that an election
 /// without names would give.
 fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
-    let Segment {
-        leader, elected, ..
-    } = *segment;
+    let (leader, elected) = (segment.leader.index(), segment.elected.index());
     let has_name = members.iter().any(|it| it.has_name());
     let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
     match holders {

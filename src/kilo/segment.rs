@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::granularity::Granularity;
+use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::KiloNode;
 
 /// Nodes behind one tunnel end.
@@ -10,12 +11,12 @@ use crate::kilo::node::KiloNode;
 pub struct Segment {
     /// Kilo's key for it: `location:NAME` or `node:NAME`.
     pub key: String,
-    /// Its nodes by index, in order of name.
-    pub members: Vec<usize>,
+    /// Its nodes, in order of name.
+    pub members: Vec<NodeId>,
     /// The one that speaks WireGuard: the only one that has an address for it, else who is elected.
-    pub leader: usize,
+    pub leader: NodeId,
     /// Who is elected, as far as that does not depend on names.
-    pub elected: usize,
+    pub elected: NodeId,
 }
 
 /// A cluster cut into segments.
@@ -26,42 +27,40 @@ pub struct Segments {
     /// The segments, sorted by key, bytewise.
     pub formed: Vec<Segment>,
     /// Nodes that belong to a location but are not ready, so that Kilo leaves them out.
-    pub unready: Vec<usize>,
+    pub unready: Vec<NodeId>,
 }
 
-/// Cuts a cluster into segments; `nodes` are in order of name.
+/// Cuts a cluster into segments.
 ///
 /// A node that is its own segment is formed whether Kilo counts it now or not: its Peer is right
 /// as soon as it is back.
-pub fn segments(nodes: &[&KiloNode], granularity: Granularity) -> Segments {
+pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Segments {
     let mut alone = Vec::new();
     let mut unready = Vec::new();
-    let mut locations: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, node) in nodes.iter().enumerate() {
+    let mut locations: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+    for (id, node) in nodes.numbered() {
         if granularity != Granularity::Location || node.internal_address().is_none() {
-            alone.push(index);
+            alone.push(id);
         } else if node.is_ready() {
-            locations.entry(&node.location).or_default().push(index);
+            locations.entry(&node.location).or_default().push(id);
         } else {
-            unready.push(index);
+            unready.push(id);
         }
     }
-    let shared = locations.into_iter().map(|(location, members)| {
-        let elected = elected(nodes, &members);
-        Segment {
+    let shared = locations.into_iter().filter_map(|(location, members)| {
+        let elected = elected(nodes, &members)?;
+        Some(Segment {
             key: format!("location:{location}"),
             leader: only_holder(nodes, &members).unwrap_or(elected),
             elected,
             members,
-        }
-    });
-    let own = alone.into_iter().filter_map(|index| {
-        Some(Segment {
-            key: format!("node:{}", nodes.get(index)?.name),
-            members: vec![index],
-            leader: index,
-            elected: index,
         })
+    });
+    let own = alone.into_iter().map(|id| Segment {
+        key: format!("node:{}", nodes[id].name),
+        members: vec![id],
+        leader: id,
+        elected: id,
     });
     let mut formed: Vec<Segment> = shared.chain(own).collect();
     formed.sort_by(|a, b| a.key.cmp(&b.key));
@@ -73,8 +72,8 @@ pub fn segments(nodes: &[&KiloNode], granularity: Granularity) -> Segments {
 }
 
 /// Returns the only member with a WireGuard address: only a leader has one, so that Kilo has decided.
-fn only_holder(nodes: &[&KiloNode], members: &[usize]) -> Option<usize> {
-    let is_holder = |index: &&usize| nodes.get(**index).is_some_and(|it| it.has_wireguard_ip());
+fn only_holder(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
+    let is_holder = |id: &&NodeId| nodes[**id].has_wireguard_ip();
     let mut holders = members.iter().filter(is_holder);
     match (holders.next(), holders.next()) {
         (Some(&only), None) => Some(only),
@@ -83,10 +82,8 @@ fn only_holder(nodes: &[&KiloNode], members: &[usize]) -> Option<usize> {
 }
 
 /// Returns the member that Kilo elects (`findLeader`).
-fn elected(nodes: &[&KiloNode], members: &[usize]) -> usize {
-    let is = |test: fn(&KiloNode) -> bool| {
-        move |index: &&usize| nodes.get(**index).is_some_and(|node| test(node))
-    };
+fn elected(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
+    let is = |test: fn(&KiloNode) -> bool| move |id: &&NodeId| test(nodes[**id]);
     let volunteer: fn(&KiloNode) -> bool = |node| node.volunteers;
     let public: fn(&KiloNode) -> bool = KiloNode::has_public_endpoint;
     members
@@ -97,7 +94,6 @@ fn elected(nodes: &[&KiloNode], members: &[usize]) -> usize {
         .or_else(|| members.iter().find(is(public)))
         .or_else(|| members.first())
         .copied()
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -127,13 +123,14 @@ mod tests {
         (name, KiloNode::read(&node, "region"))
     }
 
-    fn borrowed<'a>(nodes: &'a [(&'a str, KiloNode)]) -> Vec<&'a KiloNode> {
-        nodes.iter().map(|(_, node)| node).collect()
+    fn borrowed<'a>(nodes: &'a [(&'a str, KiloNode)]) -> Nodes<&'a KiloNode> {
+        Nodes::new(nodes.iter().map(|(_, node)| node).collect())
     }
 
     fn formed(nodes: &[(&str, KiloNode)], granularity: Granularity) -> Vec<String> {
-        let names =
-            |members: &[usize]| -> Vec<&str> { members.iter().map(|&i| nodes[i].0).collect() };
+        let names = |members: &[NodeId]| -> Vec<&str> {
+            members.iter().map(|it| nodes[it.index()].0).collect()
+        };
         segments(&borrowed(nodes), granularity)
             .formed
             .iter()
@@ -141,7 +138,7 @@ mod tests {
                 format!(
                     "{} {} of {:?}",
                     it.key,
-                    nodes[it.leader].0,
+                    nodes[it.leader.index()].0,
                     names(&it.members)
                 )
             })
@@ -150,7 +147,7 @@ mod tests {
 
     fn leader(nodes: &[(&'static str, KiloNode)]) -> &'static str {
         let segments = segments(&borrowed(nodes), Granularity::Location);
-        nodes[segments.formed[0].leader].0
+        nodes[segments.formed[0].leader.index()].0
     }
 
     #[test]
@@ -181,7 +178,8 @@ mod tests {
             node("e", &["stale", "internal-ip="]),
         ];
         let segments = segments(&borrowed(&nodes), Granularity::Location);
-        assert_eq!(segments.unready, [0, 1, 2]);
+        let unready: Vec<usize> = segments.unready.iter().map(|it| it.index()).collect();
+        assert_eq!(unready, [0, 1, 2]);
         assert_eq!(
             segments.formed.len(),
             2,

@@ -114,7 +114,7 @@ fn distant_anchor(
     (home, carrier, first): (usize, usize, usize),
     ranges: Vec<Cidr>,
 ) -> Option<CutOff> {
-    let (node, place) = source.node_at(source.roster.homes.get(home)?.node)?;
+    let (node, place) = source.node_at(source.roster.homes.get(home)?.node);
     let leader = |carrier: usize| Some(left.get(carrier)?.speaker.leader.clone());
     Some(CutOff::DistantAnchor(DistantAnchor {
         ranges,

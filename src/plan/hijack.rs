@@ -273,7 +273,7 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
 fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
     let (home, own) = alike.first;
     let member = source.own;
-    let (node, place) = member.node_at(member.roster.homes.get(home)?.node)?;
+    let (node, place) = member.node_at(member.roster.homes.get(home)?.node);
     let has = |key: &&str| node.annotations.contains_key(*key);
     let place = match own {
         Own::Lan(_) | Own::Address(_) => {

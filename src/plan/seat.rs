@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::Carrier;
 use crate::fleet::Member;
+use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Nest};
 
 /// Where the usable nodes of a cluster stand, and by whom each could carry a range.
@@ -35,7 +36,7 @@ pub(super) enum Standing {
 impl Seats {
     pub(super) fn new(source: &Member, left: &[Carrier]) -> Self {
         let speakers = source.roster.speakers.iter();
-        let usable: BTreeSet<usize> = speakers.flat_map(|it| &it.members).copied().collect();
+        let usable: BTreeSet<NodeId> = speakers.flat_map(|it| &it.members).copied().collect();
         let mut by_node = BTreeMap::new();
         for (index, carrier) in left.iter().enumerate() {
             let members = carrier.speaker.members.iter();

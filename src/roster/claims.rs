@@ -7,6 +7,8 @@ use super::Speaker;
 use super::survey::{Draft, Survey};
 use super::{RangeReason, Reason};
 use crate::kilo::check;
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
 use crate::mesh::{Entry, Networks};
 use crate::name::{MeshName, PeerName};
 use crate::net::Cidr;
@@ -15,9 +17,9 @@ use crate::net::Cidr;
 #[derive(Clone, Copy)]
 struct PodClaim {
     cidr: Cidr,
-    node: usize,
+    node: NodeId,
     /// Its segment, by leader.
-    segment: usize,
+    segment: NodeId,
     /// Whether it is the node's first, without which it cannot take part.
     first: bool,
 }
@@ -46,7 +48,7 @@ fn settle<'s, Identity: Ord>(
     identity: impl Fn(&Draft) -> Identity,
     reason: fn(String) -> Reason,
 ) -> Vec<Draft<'s>> {
-    let mut owners: BTreeMap<Identity, usize> = BTreeMap::new();
+    let mut owners: BTreeMap<Identity, NodeId> = BTreeMap::new();
     drafts.sort_by_key(|draft| draft.leader);
     drafts
         .into_iter()
@@ -102,7 +104,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
     drafts
         .into_iter()
         .enumerate()
-        .filter_map(|(position, draft)| {
+        .map(|(position, draft)| {
             let mut claims = Vec::new();
             let mut known = BTreeSet::new();
             let pod_cidrs = draft.members.iter().flat_map(|it| &it.1);
@@ -119,8 +121,8 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
                 }
             }
             draft.lose_second_addresses(survey);
-            Some(Speaker {
-                place: survey.place(survey.candidates.get(draft.leader)?.node),
+            Speaker {
+                place: survey.place(survey.nodes[draft.leader].node),
                 nodes: draft.members.len().max(1),
                 members: draft.members.iter().map(|it| it.0).collect(),
                 leader: draft.name,
@@ -129,7 +131,7 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
                 origin: draft.origin,
                 claims,
                 lost,
-            })
+            }
         })
         .collect()
 }
@@ -150,7 +152,7 @@ fn pod_claims<'a>(draft: &'a Draft) -> impl Iterator<Item = PodClaim> + 'a {
 ///
 /// Sorted by address, what lies in a range follows it, so the next claim of another segment tells:
 /// the cost does not grow with the number of conflicts.
-fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(usize, Cidr), (PodClaim, PodClaim)> {
+fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(NodeId, Cidr), (PodClaim, PodClaim)> {
     claims.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length(), claim.node));
     let mut losses = BTreeMap::new();
     for equal in claims.chunk_by(|a, b| a.cidr == b.cidr) {
@@ -176,8 +178,8 @@ fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(usize, Cidr), (PodClaim, PodCl
 }
 
 /// Returns which node keeps each host route: the first that claims it.
-fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, usize> {
-    let mut owners: BTreeMap<IpAddr, usize> = BTreeMap::new();
+fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, NodeId> {
+    let mut owners: BTreeMap<IpAddr, NodeId> = BTreeMap::new();
     for draft in drafts {
         for (node, address) in draft.host_routes(survey) {
             let owner = owners.entry(address).or_insert(node);
@@ -189,7 +191,7 @@ fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, usize> {
 
 /// Who owns which pod CIDR; those of two segments are disjoint by now.
 struct PodOwners {
-    by_first: BTreeMap<IpAddr, (Cidr, usize, usize)>,
+    by_first: BTreeMap<IpAddr, (Cidr, usize, NodeId)>,
 }
 
 impl PodOwners {
@@ -197,7 +199,7 @@ impl PodOwners {
         let claims = drafts.iter().enumerate().flat_map(|(position, draft)| {
             pod_claims(draft).map(move |claim| (claim.cidr, position, claim.node))
         });
-        let mut claims: Vec<(Cidr, usize, usize)> = claims.collect();
+        let mut claims: Vec<(Cidr, usize, NodeId)> = claims.collect();
         claims.sort_by_key(|(cidr, ..)| (cidr.first(), cidr.prefix_length()));
         // What lies in another is of the same segment by now, so the wider one stands for it.
         claims.dedup_by(|later, earlier| earlier.0.contains(later.0));
@@ -207,7 +209,7 @@ impl PodOwners {
     }
 
     /// Returns the pod CIDR of another segment that holds `address`, and its node.
-    fn stranger(&self, address: IpAddr, position: usize) -> Option<(Cidr, usize)> {
+    fn stranger(&self, address: IpAddr, position: usize) -> Option<(Cidr, NodeId)> {
         let (_, &(cidr, owner, node)) = self.by_first.range(..=address).next_back()?;
         (owner != position && cidr.holds(address)).then_some((cidr, node))
     }
@@ -216,13 +218,13 @@ impl PodOwners {
 impl Draft<'_> {
     /// Returns the host routes it claims: its WireGuard address, then those internal addresses of
     /// its members that a declared range holds.
-    fn host_routes(&self, survey: &Survey) -> Vec<(usize, IpAddr)> {
+    fn host_routes(&self, survey: &Survey) -> Vec<(NodeId, IpAddr)> {
         let mut routes = vec![(self.leader, self.wireguard)];
         for &(node, _) in &self.members {
-            let Some(candidate) = survey.candidates.get(node) else {
-                continue;
-            };
-            for address in check::internal_addresses(candidate.node, &candidate.kilo) {
+            let ClusterNode {
+                node: read, kilo, ..
+            } = &survey.nodes[node];
+            for address in check::internal_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     routes.push((node, address));
                 }
@@ -234,10 +236,10 @@ impl Draft<'_> {
     /// Tells of internal addresses that are declared, but the second of their family.
     fn lose_second_addresses(&self, survey: &mut Survey) {
         for &(node, _) in &self.members {
-            let Some(candidate) = survey.candidates.get(node) else {
-                continue;
-            };
-            for address in check::second_addresses(candidate.node, &candidate.kilo) {
+            let ClusterNode {
+                node: read, kilo, ..
+            } = &survey.nodes[node];
+            for address in check::second_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     let route = Cidr::host(address).to_string();
                     survey.lose(node, route, RangeReason::SecondAddress);
@@ -266,7 +268,7 @@ impl Survey<'_> {
     fn objection(
         &self,
         pods: &PodOwners,
-        (node, owner): (usize, usize),
+        (node, owner): (NodeId, NodeId),
         (address, position): (IpAddr, usize),
     ) -> Option<RangeReason> {
         if owner != node {

@@ -6,6 +6,7 @@ use super::Reason;
 use super::survey::Survey;
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, annotation};
 use crate::net::{Cidr, Family, Interface};
 use crate::snapshot::{AddressKind, Node};
@@ -16,7 +17,7 @@ use crate::wireguard::Endpoint;
 #[derive(Clone, Debug)]
 pub struct Home {
     /// Which node of the snapshot it is.
-    pub node: usize,
+    pub node: NodeId,
     /// Where it is dialled, by its own cluster or by others.
     pub endpoints: Vec<IpAddr>,
     /// The network in which its internal address stands, unless that is too wide to be believed.
@@ -42,15 +43,15 @@ fn is_believable(lan: &Cidr) -> bool {
 impl Survey<'_> {
     /// Returns the homes of all nodes that stand, once it is known who is left out.
     pub(super) fn homes(&self) -> Vec<Home> {
-        let stands = |index: usize, candidate: &ClusterNode| match self.left_out.get(&index) {
+        let stands = |index: NodeId, candidate: &ClusterNode| match self.left_out.get(&index) {
             None => true,
             Some(Reason::NotSelected) => {
                 candidate.checked.is_sound() && candidate.checked.pods.is_ok()
             }
             Some(_) => false,
         };
-        let candidates = self.candidates.iter().enumerate();
-        candidates
+        self.nodes
+            .numbered()
             .filter(|(index, candidate)| stands(*index, candidate))
             .map(|(index, candidate)| home(index, candidate))
             .collect()
@@ -58,7 +59,7 @@ impl Survey<'_> {
 }
 
 fn home(
-    node: usize,
+    node: NodeId,
     ClusterNode {
         node: read,
         kilo,

@@ -8,6 +8,7 @@ use super::contradiction;
 use super::{Dissenter, LeftOut, LostRange, Origin, RangeReason, Reason, Roster, Speaker};
 use crate::kilo::check;
 use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::segment::Segment;
 use crate::mesh::Entry;
 use crate::name::NodeName;
@@ -18,9 +19,9 @@ use crate::wireguard::{Endpoint, PublicKey};
 
 /// A segment on its way to becoming a speaker.
 pub(super) struct Draft<'a> {
-    pub(super) leader: usize,
+    pub(super) leader: NodeId,
     /// Members whose ranges are given, in order of name, with their pod CIDRs.
-    pub(super) members: Vec<(usize, Vec<Cidr>)>,
+    pub(super) members: Vec<(NodeId, Vec<Cidr>)>,
     pub(super) name: NodeName,
     pub(super) key: PublicKey,
     pub(super) endpoint: Option<Endpoint>,
@@ -33,13 +34,13 @@ pub(super) struct Draft<'a> {
 pub(super) struct Survey<'a> {
     pub(super) cluster: &'a Cluster<'a>,
     pub(super) entry: &'a Entry,
-    pub(super) candidates: &'a [ClusterNode<'a>],
+    pub(super) nodes: &'a Nodes<ClusterNode<'a>>,
     /// The file of the snapshot.
     source: &'a Arc<str>,
-    pub(super) left_out: BTreeMap<usize, Reason>,
+    pub(super) left_out: BTreeMap<NodeId, Reason>,
     pub(super) lost: Vec<LostRange>,
     /// Nodes that pass every check that applies to them.
-    pub(super) usable: Vec<usize>,
+    pub(super) usable: Vec<NodeId>,
 }
 
 impl<'a> Survey<'a> {
@@ -47,7 +48,7 @@ impl<'a> Survey<'a> {
         Self {
             cluster,
             entry: cluster.entry,
-            candidates: &cluster.nodes,
+            nodes: &cluster.nodes,
             source,
             left_out: BTreeMap::new(),
             lost: Vec::new(),
@@ -60,51 +61,44 @@ impl<'a> Survey<'a> {
         Snapshot::place(self.source, node.position)
     }
 
-    pub(super) fn name(&self, index: usize) -> &str {
-        self.candidates
-            .get(index)
-            .map_or("", |candidate| &candidate.node.name)
+    pub(super) fn name(&self, id: NodeId) -> &str {
+        &self.nodes[id].node.name
     }
 
-    pub(super) fn is_selected(&self, index: usize) -> bool {
-        self.candidates
-            .get(index)
-            .is_some_and(|candidate| self.entry.selector.matches(&candidate.node.labels))
+    pub(super) fn is_selected(&self, id: NodeId) -> bool {
+        self.entry.selector.matches(&self.nodes[id].node.labels)
     }
 
     /// Leaves a node out, unless it was already for a better reason.
-    pub(super) fn leave_out(&mut self, index: usize, reason: Reason) {
-        self.left_out.entry(index).or_insert(reason);
+    pub(super) fn leave_out(&mut self, id: NodeId, reason: Reason) {
+        self.left_out.entry(id).or_insert(reason);
     }
 
-    pub(super) fn lose(&mut self, index: usize, range: String, reason: RangeReason) {
-        if let Some(candidate) = self.candidates.get(index) {
-            self.lost.push(LostRange {
-                node: candidate.node.name.clone(),
-                place: self.place(candidate.node),
-                range,
-                reason,
-            });
-        }
+    pub(super) fn lose(&mut self, id: NodeId, range: String, reason: RangeReason) {
+        let node = self.nodes[id].node;
+        self.lost.push(LostRange {
+            node: node.name.clone(),
+            place: self.place(node),
+            range,
+            reason,
+        });
     }
 
-    pub(super) fn leave_out_unready(&mut self, unready: &[usize]) {
-        for &index in unready {
-            let Some(candidate) = self.candidates.get(index) else {
-                continue;
-            };
-            let reason = if self.is_selected(index) {
-                check::unready(&candidate.checked, &candidate.kilo)
+    pub(super) fn leave_out_unready(&mut self, unready: &[NodeId]) {
+        for &id in unready {
+            let ClusterNode { kilo, checked, .. } = &self.nodes[id];
+            let reason = if self.is_selected(id) {
+                check::unready(checked, kilo)
             } else {
                 Reason::NotSelected
             };
-            self.leave_out(index, reason);
+            self.leave_out(id, reason);
         }
     }
 
     /// Applies the node checks to a segment; `None` if nobody of it can be given to others.
     pub(super) fn draft<'s>(&mut self, segment: &'s Segment) -> Option<Draft<'s>> {
-        let selected: Vec<usize> = segment
+        let selected: Vec<NodeId> = segment
             .members
             .iter()
             .copied()
@@ -119,7 +113,7 @@ impl<'a> Survey<'a> {
         if selected.is_empty() {
             return None;
         }
-        let candidate = self.candidates.get(segment.leader)?;
+        let candidate = &self.nodes[segment.leader];
         let checked = match check::speaker(self.entry, candidate.node, &candidate.checked) {
             Ok(checked) => checked,
             Err(reason) => {
@@ -144,9 +138,9 @@ impl<'a> Survey<'a> {
     }
 
     /// Returns the pod CIDRs of a selected member of a segment that speaks.
-    fn member(&mut self, index: usize) -> Option<Vec<Cidr>> {
-        let candidate = self.candidates.get(index)?;
-        match &candidate.checked.pods {
+    fn member(&mut self, index: NodeId) -> Option<Vec<Cidr>> {
+        let nodes = self.nodes;
+        match &nodes[index].checked.pods {
             Ok(pods) => {
                 self.usable.push(index);
                 for (range, reason) in &pods.lost {
@@ -175,12 +169,9 @@ impl<'a> Survey<'a> {
         let cluster = self.cluster;
         // A leader that was not selected speaks all the same.
         let leaders: BTreeSet<&str> = speakers.iter().map(|it| it.leader.as_str()).collect();
-        let candidates = self.candidates;
-        let speaks = |index: usize| {
-            let candidate = candidates.get(index);
-            candidate.is_some_and(|candidate| leaders.contains(candidate.node.name.as_str()))
-        };
-        self.left_out.retain(|&index, _| !speaks(index));
+        let nodes = self.nodes;
+        let speaks = |id: NodeId| leaders.contains(nodes[id].node.name.as_str());
+        self.left_out.retain(|&id, _| !speaks(id));
         let left_out = &self.left_out;
         self.usable.retain(|index| !left_out.contains_key(index));
         let contradictions = contradiction::contradictions(cluster);
@@ -189,14 +180,14 @@ impl<'a> Survey<'a> {
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
         let usable = usable.collect();
         let reasons = std::mem::take(&mut self.left_out);
-        let left_out = reasons.into_iter().filter_map(|(index, reason)| {
-            let candidate = self.candidates.get(index)?;
-            Some(LeftOut {
-                node: candidate.node.name.clone(),
-                place: self.place(candidate.node),
+        let left_out = reasons.into_iter().map(|(id, reason)| {
+            let ClusterNode { node, kilo, .. } = &nodes[id];
+            LeftOut {
+                node: node.name.clone(),
+                place: self.place(node),
                 reason,
-                kilo_has_endpoint: candidate.kilo.endpoint.is_some(),
-            })
+                kilo_has_endpoint: kilo.endpoint.is_some(),
+            }
         });
         Roster {
             granularity: cluster.granularity,

@@ -7,6 +7,7 @@ use std::fs;
 
 use clustermesh::fleet::Fleet;
 use clustermesh::granularity::Granularity;
+use clustermesh::kilo::id::{NodeId, Nodes};
 use clustermesh::kilo::node::{InternalIp, KiloNode, annotation};
 use clustermesh::kilo::peer::Peer;
 use clustermesh::kilo::segment::{self, Segment, Segments};
@@ -124,7 +125,7 @@ impl Scenario {
     /// The cluster in our segments.
     pub(crate) fn formed(&self) -> Segments {
         let readings = self.readings();
-        let readings: Vec<&KiloNode> = readings.iter().collect();
+        let readings = Nodes::new(readings.iter().collect());
         segment::segments(&readings, self.granularity())
     }
 
@@ -294,7 +295,7 @@ fn leaders_are_elected_as_kilo_elects_them() {
                 continue;
             }
             let ours = ours.formed.iter().find(|it| it.key == theirs["location"]);
-            let elected = &readings[ours.unwrap().elected].name;
+            let elected = &readings[ours.unwrap().elected.index()].name;
             assert_eq!(*elected, theirs["leader"], "{}", scenario.name());
         }
     }
@@ -323,7 +324,7 @@ fn segments_and_peers_are_kilo_s_but_for_reasons() {
 fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     let mut reasons = BTreeSet::new();
     let readings = scenario.readings();
-    let name = |index: &usize| readings[*index].name.as_str();
+    let name = |id: &NodeId| readings[id.index()].name.as_str();
     let ours = scenario.formed();
     let is_kept_unready = |segment: &Segment| {
         !segment.key.starts_with("location:") && !scenario.is_ready(name(&segment.leader))
@@ -351,7 +352,7 @@ fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
             let holders = ours
                 .members
                 .iter()
-                .filter(|it| readings[**it].has_wireguard_ip());
+                .filter(|it| readings[it.index()].has_wireguard_ip());
             assert_eq!(holders.collect::<Vec<_>>(), [&ours.leader], "{context}");
             reasons.insert(Why::HolderLeads);
         }

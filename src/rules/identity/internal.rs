@@ -25,7 +25,7 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     let told = told(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut findings = Vec::new();
-    for ClusterNode { node, kilo, .. } in &member.cluster.nodes {
+    for ClusterNode { node, kilo, .. } in member.cluster.nodes.iter() {
         if !member.roster.usable.contains(&node.name) {
             continue;
         }

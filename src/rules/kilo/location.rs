@@ -9,6 +9,7 @@ use super::{
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, listed};
@@ -156,14 +157,14 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
 fn several_leaders(site: &Site) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let formed = site.cluster().segments.formed.iter().filter_map(|segment| {
-        let volunteers = segment.members.iter().filter_map(|it| nodes.get(*it));
+        let volunteers = segment.members.iter().map(|it| &nodes[*it]);
         let volunteers: Vec<&Node> = volunteers
             .filter(|it| it.kilo.volunteers)
             .map(|it| it.node)
             .collect();
         let ClusterNode {
             node: leader, kilo, ..
-        } = nodes.get(segment.leader)?;
+        } = &nodes[segment.leader];
         let second = volunteers.get(1)?;
         let names = volunteers.iter().map(|it| Quoted(&it.name).to_string());
         let message = format!(
@@ -186,13 +187,12 @@ fn several_leaders(site: &Site) -> Vec<Finding> {
 fn uncertain_leaders(site: &Site) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let uncertain = site.cluster().segments.formed.iter().filter(|segment| {
-        let has_name = |it: &usize| nodes.get(*it).is_some_and(|it| it.kilo.has_name());
+        let has_name = |it: &NodeId| nodes[*it].kilo.has_name();
         segment.leader != segment.elected && !segment.members.iter().any(has_name)
     });
     uncertain
-        .filter_map(|segment| {
-            let holder = nodes.get(segment.leader)?;
-            let elected = nodes.get(segment.elected)?;
+        .map(|segment| {
+            let (holder, elected) = (&nodes[segment.leader], &nodes[segment.elected]);
             let message = format!(
                 "{} has the only WireGuard address of {}, but Kilo elects {}",
                 Quoted(&holder.node.name),
@@ -207,7 +207,7 @@ fn uncertain_leaders(site: &Site) -> Vec<Finding> {
                 annotate(holder.node, &format!("{}-", annotation::WIREGUARD_IP))
             );
             let finding = Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message);
-            Some(finding.at(place, "").help(help))
+            finding.at(place, "").help(help)
         })
         .collect()
 }

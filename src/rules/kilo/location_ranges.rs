@@ -94,7 +94,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
 fn segment_of(site: &Site) -> BTreeMap<usize, usize> {
     let formed = site.cluster().segments.formed.iter().enumerate();
     formed
-        .flat_map(|(segment, formed)| formed.members.iter().map(move |&node| (node, segment)))
+        .flat_map(|(segment, formed)| formed.members.iter().map(move |it| (it.index(), segment)))
         .collect()
 }
 
