@@ -68,7 +68,7 @@ fn validate(folder: &Folder, uid: u32, variables: &[(&str, &str)], arguments: &[
     let output = loop {
         match command.output() {
             // A process that another test has just started may still have the copy open.
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => continue,
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {}
             output => break output.unwrap(),
         }
     };
