@@ -22,7 +22,7 @@ pub(crate) fn seconds(samples: &[f64]) -> String {
     spread(samples, |sample| format!("{sample:.3} s"))
 }
 
-fn spread(samples: &[f64], shown: fn(&f64) -> String) -> String {
+pub(crate) fn spread(samples: &[f64], shown: fn(&f64) -> String) -> String {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).map(shown);

@@ -8,14 +8,25 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-/// Runs a command and prints its peak memory in bytes. Never less than this interpreter's own few
-/// MiB: a process counts what it was before it became the command.
-const PEAK: &str = "
+/// Runs a command and prints its seconds of CPU, user and system, and its peak memory in bytes. That is
+/// never less than this interpreter's own few MiB: a process counts what it was before it became the
+/// command.
+const USAGE: &str = "
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 unit = 1 if sys.platform == 'darwin' else 1024
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
 ";
+
+/// What a finished process took.
+#[derive(Clone, Copy)]
+pub(crate) struct Usage {
+    /// Seconds of CPU, user and system.
+    pub(crate) cpu: f64,
+    /// The most that it ever held, in bytes.
+    pub(crate) peak: u64,
+}
 
 /// The interpreter itself: what `PATH` names may be a slow wrapper, which would flatter us.
 pub(crate) fn python() -> Option<PathBuf> {
@@ -42,16 +53,21 @@ pub(crate) fn clock(command: &mut Command) -> anyhow::Result<f64> {
     Ok(seconds)
 }
 
-/// The most that a process, with nothing in its environment, ever held, in bytes.
-pub(crate) fn peak(python: &Path, command: &Command) -> anyhow::Result<u64> {
+/// What a process takes that has nothing in its environment.
+pub(crate) fn usage(python: &Path, command: &Command) -> anyhow::Result<Usage> {
     let output = Command::new(python)
         .env_clear()
-        .args(["-c", PEAK])
+        .args(["-c", USAGE])
         .arg(command.get_program())
         .args(command.get_args())
         .output()?;
     ensure!(output.status.success(), "{}", talk(&output.stderr));
-    Ok(talk(&output.stdout).trim_end().parse()?)
+    let text = talk(&output.stdout);
+    let (cpu, peak) = text.trim_end().split_once(' ').context("no figures")?;
+    Ok(Usage {
+        cpu: cpu.parse()?,
+        peak: peak.parse()?,
+    })
 }
 
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {

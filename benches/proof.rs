@@ -1,5 +1,7 @@
 //! What a proof costs: reading what every cluster gets, building the tables, proving every range to
 //! every range; beside following a packet between every two nodes, and beside a render of the same.
+//! Then `verify` as a whole on fleets of several shapes, each beside the same fleet with a LAN for each
+//! cluster, and on fleets that grow.
 //!
 //! `cargo bench --bench proof`. It reports, and fails only when a run fails or when the proof and the
 //! enumeration count differently.
@@ -28,23 +30,22 @@ use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::Snapshot;
 
-use fleet::Shape;
+use fleet::{Layout, Shape};
 use process::{clock, remove};
 
 #[expect(dead_code, reason = "the other benchmarks tell more")]
 mod figures;
-#[expect(dead_code, reason = "one shape is enough here")]
 mod fleet;
-#[expect(dead_code, reason = "the other benchmarks weigh")]
 mod process;
 mod random;
+mod shapes;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
-const SHAPE: Shape = Shape::Full {
+const SHAPE: Shape = Shape::new(Layout::Full {
     clusters: 50,
     nodes: 50,
-};
+});
 
 /// Seconds of each round.
 #[derive(Default)]
@@ -79,6 +80,7 @@ fn main() -> anyhow::Result<()> {
     SHAPE.write(&root)?;
     clock(&mut clustermesh(&root, "render"))?;
     let input = Input::read(&root)?;
+    let single = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let mut figures = Figures::default();
     for _ in 0..ROUNDS {
         let rendered = root.join("rendered");
@@ -90,9 +92,11 @@ fn main() -> anyhow::Result<()> {
         figures
             .verify
             .push(clock(&mut clustermesh(&root, "verify"))?);
-        input.round(&mut figures)?;
+        single.install(|| input.round(&mut figures))?;
     }
     tell(&figures);
+    remove(&root)?;
+    shapes::measure(&root)?;
     Ok(remove(&root)?)
 }
 

@@ -21,11 +21,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-use fleet::Shape;
+use fleet::{Layout, Shape};
 use process::{clock, remove};
 
 mod figures;
+#[expect(dead_code, reason = "the benchmark of the proof has more shapes")]
 mod fleet;
+#[expect(dead_code, reason = "the clock is enough here")]
 mod process;
 mod random;
 
@@ -34,15 +36,15 @@ const ROUNDS: usize = 7;
 /// How often memory is looked at; it hardly changes.
 const PEAKS: usize = 3;
 const SHAPES: [Shape; 2] = [
-    Shape::Full {
+    Shape::new(Layout::Full {
         clusters: 50,
         nodes: 50,
-    },
-    Shape::Hub {
+    }),
+    Shape::new(Layout::Hub {
         nodes: 30,
         spokes: 200,
         each: 20,
-    },
+    }),
 ];
 /// The whole job again, in the language one would reach for first.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/render.py");
@@ -89,7 +91,7 @@ fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("render");
     remove(&root)?;
     for shape in SHAPES {
-        let folder = root.join(shape.slug());
+        let folder = root.join(format!("{}-clusters", shape.clusters()));
         measure(shape, &folder, python.clone())
             .with_context(|| format!("{shape}, in {}", folder.display()))?;
     }
@@ -174,8 +176,8 @@ impl Site {
         };
         let (mut render, mut validate) = (0, 0);
         for round in 0..PEAKS {
-            render = render.max(process::peak(python, &self.render())?);
-            validate = validate.max(process::peak(python, &self.validate())?);
+            render = render.max(process::usage(python, &self.render())?.peak);
+            validate = validate.max(process::usage(python, &self.validate())?.peak);
             self.set_aside(&format!("weighed-{round}"))?;
         }
         Ok(Some((render, validate)))

@@ -32,6 +32,7 @@ use server::Server;
 
 mod figures;
 mod listing;
+#[expect(dead_code, reason = "the clock is enough here")]
 mod process;
 mod random;
 mod server;
@@ -131,9 +132,9 @@ impl Site {
         }
         if let Some(python) = python {
             // With old snapshots there is more to hold.
-            let renewed = process::peak(python, &self.snapshot())?;
+            let renewed = process::usage(python, &self.snapshot())?.peak;
             self.forget()?;
-            let fresh = process::peak(python, &self.snapshot())?;
+            let fresh = process::usage(python, &self.snapshot())?.peak;
             figures.peak = Some(fresh.max(renewed));
         }
         Ok(figures)

@@ -1,0 +1,182 @@
+//! `verify` on fleets of several shapes: CPU and memory for each Peer, and beside a twin.
+
+use std::path::{Path, PathBuf};
+
+use super::ROUNDS;
+use super::figures::{ratio, spread, thousands};
+use super::fleet::{Lan, Layout, Shape};
+use super::process::{Usage, clock, python, remove, usage};
+
+const FULL: Layout = Layout::Full {
+    clusters: 50,
+    nodes: 50,
+};
+const HUB: Layout = Layout::Hub {
+    nodes: 30,
+    spokes: 200,
+    each: 20,
+};
+/// What a process may hold before there is any Peer, in bytes.
+const BASE: f64 = (20 << 20) as f64;
+
+/// A fleet on disk, and what each run took.
+struct Fleet {
+    shape: Shape,
+    root: PathBuf,
+    usages: Vec<Usage>,
+}
+
+/// Measures every shape beside its twin, and fleets that grow.
+pub(crate) fn measure(root: &Path) -> anyhow::Result<()> {
+    let Some(python) = python() else {
+        println!("NOT MEASURED: shapes and growth, which take python3");
+        return Ok(());
+    };
+    for shape in shapes() {
+        let twin = Shape {
+            lan: Lan::Own,
+            ..shape
+        };
+        let mut fleets = [
+            Fleet::new(shape, root.join("fleet"))?,
+            Fleet::new(twin, root.join("twin"))?,
+        ];
+        for _ in 0..ROUNDS {
+            for fleet in &mut fleets {
+                fleet.verify(&python)?;
+            }
+        }
+        let [fleet, twin] = &fleets;
+        fleet.tell();
+        println!("  twin");
+        twin.tell_figures();
+        println!(
+            "  CPU ÷ twin              {:<32}aim ≤ 1.5×",
+            ratio(&fleet.cpu(), &twin.cpu())
+        );
+        remove(root)?;
+    }
+    grow(root, &python)
+}
+
+/// Peers × 4 a step.
+fn grow(root: &Path, python: &Path) -> anyhow::Result<()> {
+    let grown = |clusters| {
+        let layout = Layout::Full {
+            clusters,
+            nodes: 50,
+        };
+        let lan = Lan::SharedBy(clusters);
+        let shape = Shape {
+            lan,
+            ..Shape::new(layout)
+        };
+        Fleet::new(shape, root.join(clusters.to_string()))
+    };
+    let mut fleets = [grown(25)?, grown(50)?, grown(100)?];
+    for _ in 0..ROUNDS {
+        for fleet in &mut fleets {
+            fleet.verify(python)?;
+        }
+    }
+    for fleet in &fleets {
+        fleet.tell();
+    }
+    for step in fleets.windows(2) {
+        if let [before, after] = step {
+            println!(
+                "  CPU a step              {:<32}aim ≤ 5×",
+                ratio(&after.cpu(), &before.cpu())
+            );
+        }
+    }
+    Ok(())
+}
+
+fn shapes() -> Vec<Shape> {
+    let shared = |layout: Layout, lan| Shape {
+        lan,
+        ..Shape::new(layout)
+    };
+    let everywhere = shared(FULL, Lan::SharedBy(u32::MAX));
+    let large = Layout::Full {
+        clusters: 50,
+        nodes: 200,
+    };
+    vec![
+        Shape::new(FULL),
+        everywhere,
+        shared(FULL, Lan::SharedBy(3)),
+        shared(large, Lan::SharedBy(3)),
+        Shape {
+            is_dual_stack: true,
+            ..everywhere
+        },
+        Shape {
+            locations: 3,
+            ..everywhere
+        },
+        Shape {
+            locations: 3,
+            ..shared(FULL, Lan::ByLocation)
+        },
+        shared(HUB, Lan::SharedBy(u32::MAX)),
+    ]
+}
+
+impl Fleet {
+    /// Writes and renders a fleet.
+    fn new(shape: Shape, root: PathBuf) -> anyhow::Result<Self> {
+        shape.write(&root)?;
+        clock(&mut super::clustermesh(&root, "render"))?;
+        Ok(Self {
+            shape,
+            root,
+            usages: Vec::new(),
+        })
+    }
+
+    fn verify(&mut self, python: &Path) -> anyhow::Result<()> {
+        let command = super::clustermesh(&self.root, "verify");
+        self.usages.push(usage(python, &command)?);
+        Ok(())
+    }
+
+    fn cpu(&self) -> Vec<f64> {
+        self.usages.iter().map(|it| it.cpu).collect()
+    }
+
+    fn tell(&self) {
+        let peers = thousands(self.shape.peers());
+        println!("{} ({peers} Peers)", self.shape);
+        self.tell_figures();
+    }
+
+    fn tell_figures(&self) {
+        let peers = f64::from(self.shape.peers());
+        let seconds: Vec<f64> = self.cpu();
+        let each: Vec<f64> = seconds.iter().map(|it| it * 1e6 / peers).collect();
+        #[expect(clippy::cast_precision_loss, reason = "for a person to read")]
+        let peaks: Vec<f64> = self.usages.iter().map(|it| it.peak as f64).collect();
+        let bytes: Vec<f64> = peaks.iter().map(|it| (it - BASE) / peers).collect();
+        let line = |what: &str, value: String, aim: &str| {
+            println!("{}", format!("  {what:<24}{value:<32}{aim}").trim_end());
+        };
+        line("CPU", spread(&seconds, |it| format!("{it:.3} s")), "");
+        line(
+            "CPU a Peer",
+            spread(&each, |it| format!("{it:.2} µs")),
+            "aim ≤ 2.5 µs",
+        );
+        line(
+            "peak memory",
+            spread(&peaks, |it| format!("{:.0} MiB", it / f64::from(1 << 20))),
+            "",
+        );
+        line(
+            "beyond 20 MiB, a Peer",
+            spread(&bytes, |it| format!("{it:.0} B")),
+            "aim ≤ 600 B",
+        );
+    }
+}
