@@ -154,6 +154,7 @@ fn parts<'r>(
                     senders: senders.clone().into(),
                     receivers: receivers.clone().into(),
                     traces: traces(reach.fabric, (from, senders), (to, receivers)),
+                    is_kept: false,
                 });
             }
         }

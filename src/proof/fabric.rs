@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
@@ -23,6 +24,8 @@ pub struct Fabric<'a> {
     index: Arc<Index>,
     /// Clusters whose contests come out one way or another, by number.
     tried: Tried<'a>,
+    /// How many packets were followed, answers aside.
+    followed: Arc<AtomicU64>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -89,6 +92,7 @@ impl<'a> Fabric<'a> {
             sites: sites.into_iter().map(Arc::new).collect(),
             index: Arc::new(index),
             tried: Tried::default(),
+            followed: Arc::default(),
         };
         let dialled = fabric.endpoints().collect();
         if let Some(index) = Arc::get_mut(&mut fabric.index) {
@@ -116,6 +120,16 @@ impl<'a> Fabric<'a> {
             tried
         });
         fabric
+    }
+
+    /// Returns how many packets were followed so far, answers aside: what a proof costs on any machine.
+    pub fn followed(&self) -> u64 {
+        self.followed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a packet that is followed.
+    pub(super) fn count(&self) {
+        self.followed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns every different text of manifests.

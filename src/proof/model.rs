@@ -210,6 +210,11 @@ impl<'a> Model<'a> {
         others.any(|it| self.is_configured(segment, *it))
     }
 
+    /// Returns whether any segment shares its key with another segment or with a Peer.
+    pub fn has_shared_keys(&self) -> bool {
+        !self.shared_keys.is_empty()
+    }
+
     /// Returns the far ends of a segment's leader in the order in which `Topology.Conf` lists them:
     /// segments, then Peers by name.
     pub fn configured(&self, segment: usize) -> Vec<Tunnel> {

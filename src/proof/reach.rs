@@ -10,17 +10,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use super::fabric::{At, Fabric};
 use super::packet::{Packet, Session};
 use super::prefixes::Span;
 use super::trace::{Class, Trace};
-use view::{Kin, View};
+use scene::Scene;
+use view::{Kin, Seen, View};
 
 pub use parcel::{Parcel, parcels};
 pub(super) use parcel::{of_nodes, pieces};
-pub use scene::Scene;
-pub use view::Seen;
 
+mod ground;
 mod home;
 mod known;
 mod parcel;
@@ -47,8 +49,11 @@ pub struct Verdict<'r> {
     /// Who receives.
     pub receivers: Cow<'r, [Parcel]>,
     /// Every way in which packets between them end, with a packet each; none where it is proven already
-    /// that all of them arrive, there and back.
+    /// that all of them arrive, there and back, or that all of them are kept.
     pub traces: Vec<Trace>,
+    /// Whether no packet leaves the cluster of the senders. Then none was followed; see
+    /// [`Reach::follow`].
+    pub is_kept: bool,
 }
 
 /// Looks between which packets arrive, there and back, whichever clusters it is that have them.
@@ -68,23 +73,21 @@ impl Verdict<'_> {
         count(&self.senders).saturating_mul(count(&self.receivers))
     }
 
-    /// Returns the first way that does not end well, there and back.
-    pub fn failure(&self) -> Option<&Trace> {
+    /// Returns whether every packet arrives, and its answer too.
+    pub fn holds(&self) -> bool {
         let mut traces = self.traces.iter();
-        traces.find(|trace| !trace.ending().is_delivered())
+        !self.is_kept && traces.all(|trace| trace.ending().is_delivered())
     }
 }
 
 impl<'f, 'a> Reach<'f, 'a> {
-    /// Looks at all clusters from each of them.
+    /// Looks at all clusters from each of them, from several at the same time.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
         let scene = Scene::new(fabric);
-        let seen = (0..fabric.sites.len()).map(|site| scene.seen(site));
-        Self::assemble(fabric, seen.collect())
-    }
-
-    /// Joins what was seen from each of the clusters, in their order.
-    pub fn assemble(fabric: &'f Fabric<'a>, seen: Vec<Seen>) -> Self {
+        let seen = (0..fabric.sites.len())
+            .into_par_iter()
+            .map(|site| Seen::from(&scene, site))
+            .collect();
         Self { fabric, seen }
     }
 
@@ -103,7 +106,28 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Returns what holds for packets from some of one cluster's owners to some of another's, each with
     /// its traces.
     pub fn among(&self, senders: Chosen, receivers: Chosen) -> Vec<Verdict<'_>> {
-        self.verdicts(senders, receivers, &mut Proven::default())
+        let ends = (senders.0, receivers.0);
+        let mut verdicts = self.verdicts(senders, receivers, &mut Proven::default());
+        for verdict in verdicts.iter_mut().filter(|it| it.is_kept) {
+            verdict.traces = self.follow(ends, verdict);
+        }
+        verdicts
+    }
+
+    /// Returns every way in which packets end that are kept, with a packet each: who sends it decides, and
+    /// those are alike.
+    pub fn follow(&self, (from, to): (usize, usize), kept: &Verdict) -> Vec<Trace> {
+        let ends = kept.senders.first().zip(kept.receivers.first());
+        let sites = self.fabric.site(from).zip(self.fabric.site(to));
+        let (Some((sender, receiver)), Some((home, away))) = (ends, sites) else {
+            return Vec::new();
+        };
+        let destinations = pieces(home, away, receiver.span);
+        let traces = self.traces(
+            (from, *sender, &[sender.span]),
+            (to, *receiver, &destinations),
+        );
+        traces.unwrap_or_default()
     }
 
     fn verdicts<'r>(
@@ -123,6 +147,10 @@ impl<'f, 'a> Reach<'f, 'a> {
                 if wanted.is_empty() || source.family() != target.family() {
                     continue;
                 }
+                if target.is_kept() {
+                    verdicts.extend(self.kept((from, source, &senders), (target, wanted)));
+                    continue;
+                }
                 let pair = ((from, source), (to, target));
                 if source.is_uniform() && target.is_uniform() {
                     verdicts.extend(self.verdict(pair, (senders.clone(), wanted), proven));
@@ -137,6 +165,28 @@ impl<'f, 'a> Reach<'f, 'a> {
             }
         }
         verdicts
+    }
+
+    /// Returns what holds for packets to addresses for which none leaves the cluster of the senders.
+    fn kept<'r>(
+        &'r self,
+        (from, source, senders): (usize, &Kin, &Cow<'r, [Parcel]>),
+        (target, receivers): (&Kin, Cow<'r, [Parcel]>),
+    ) -> Vec<Verdict<'r>> {
+        let Some(seen) = self.seen.get(from) else {
+            return Vec::new();
+        };
+        seen.split(target, senders.clone())
+            .into_iter()
+            .map(|senders| Verdict {
+                from: source.class,
+                to: target.class,
+                senders,
+                receivers: receivers.clone(),
+                traces: Vec::new(),
+                is_kept: true,
+            })
+            .collect()
     }
 
     /// Returns what is alike in `home` to those in `viewer`.
@@ -181,6 +231,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             senders,
             receivers,
             traces,
+            is_kept: false,
         })
     }
 

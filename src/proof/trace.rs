@@ -306,6 +306,7 @@ impl Fabric<'_> {
     }
 
     fn exchange_as_it_is(&self, packet: Packet) -> Trace {
+        self.count();
         let there = self.way(&packet);
         let back = there.arrival().map(|arrival| {
             let answer = packet.answer(arrival);

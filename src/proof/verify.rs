@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
+use rayon::prelude::*;
+
 use super::fabric::{At, Owner};
 use super::model::Claim;
 use super::reach::{Proven, Reach};
@@ -117,8 +119,7 @@ pub struct SinglePoint {
 }
 
 /// Verifies clusters, from one of them after another.
-#[derive(Clone, Debug)]
-pub struct Verifier<'r, 'f, 'a> {
+struct Verifier<'r, 'f, 'a> {
     reach: &'r Reach<'f, 'a>,
     asked: Asked<'r>,
     links: Links<'r>,
@@ -127,25 +128,27 @@ pub struct Verifier<'r, 'f, 'a> {
 }
 
 /// What came of a verification from one cluster.
-#[derive(Clone, Debug, Default)]
-pub struct Part {
+#[derive(Default)]
+struct Part {
     pairings: Vec<Pairing>,
     failures: BTreeMap<Cause, Failure>,
     leaks: Vec<Leak>,
     single_points: BTreeMap<At, SinglePoint>,
 }
 
-/// Verifies all clusters.
+/// Verifies all clusters, from several of them at the same time.
 pub fn verify(reach: &Reach, asked: Asked) -> Verification {
     let verifier = Verifier::new(reach, asked);
-    let sites = 0..reach.fabric.sites.len();
-    let parts = sites.map(|from| verifier.from(from));
-    verifier.join(parts.collect())
+    let parts: Vec<Part> = (0..reach.fabric.sites.len())
+        .into_par_iter()
+        .map(|from| verifier.from(from))
+        .collect();
+    verifier.join(parts)
 }
 
 impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
-    pub fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
+    fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
         let fabric = reach.fabric;
         let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site));
         Self {
@@ -156,9 +159,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         }
     }
 
-    /// Verifies what one cluster sends; none needs another for that, so that a caller may verify
-    /// several at once.
-    pub fn from(&self, from: usize) -> Part {
+    /// Verifies what one cluster sends; none needs another for that.
+    fn from(&self, from: usize) -> Part {
         let (reach, fabric) = (self.reach, self.reach.fabric);
         let mut part = Part {
             single_points: alone::single_points(fabric, from, &self.links),
@@ -172,7 +174,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 continue;
             };
             let mut judge = Judge {
-                fabric,
+                reach,
                 from,
                 to,
                 is_linked: link.is_some(),
@@ -204,7 +206,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Joins what came of it from each of the clusters, in their order.
-    pub fn join(&self, parts: Vec<Part>) -> Verification {
+    fn join(&self, parts: Vec<Part>) -> Verification {
         let mut verification = Verification {
             outsiders: beyond::outsiders(self.reach.fabric),
             ..Verification::default()

@@ -22,6 +22,7 @@ use crate::support::{self, Snapshots, meshes, snapshots};
 
 mod expectations;
 mod hostile;
+mod shapes;
 
 /// Three clusters of which two don't see each other.
 const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
@@ -30,8 +31,20 @@ const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
 #[derive(Clone, Debug)]
 struct World {
     topology: &'static str,
+    addresses: Addresses,
     clusters: Vec<Cluster>,
     faults: Vec<(Index, Index, Fault)>,
+}
+
+/// The private addresses that nodes have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Addresses {
+    /// Apart but for one, and declared.
+    Apart,
+    /// Every cluster has the same ones, which no mesh declares.
+    Shared,
+    /// As before, in a network for each location.
+    SharedByLocation,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +62,7 @@ struct Spec {
     /// The last part of its internal address; all clusters share one network.
     host: u8,
     lan: Lan,
+    pods: Pods,
     has_endpoint: bool,
     calls: bool,
     stale: bool,
@@ -61,8 +75,18 @@ enum Lan {
     None,
     /// The one of all clusters, by its length.
     Shared(u8),
+    /// An IPv6 one of all clusters.
+    V6,
     /// The same as its pods'.
     Pods,
+}
+
+/// The pod CIDRs of a node, in order.
+#[derive(Clone, Copy, Debug)]
+enum Pods {
+    V4,
+    V4AndV6,
+    V6AndV4,
 }
 
 /// What is done to a Peer.
@@ -92,7 +116,8 @@ fn cluster_name(i: usize) -> String {
 
 fn mesh(world: &World) -> String {
     let clusters = world.clusters.iter().enumerate();
-    let entries = clusters.map(|(i, cluster)| entry(i, cluster, &format!("172.20.{i}.0/24")));
+    let services = |i| format!("172.20.{i}.0/24");
+    let entries = clusters.map(|(i, cluster)| entry(i, (cluster, world.addresses), &services(i)));
     mesh_of(world.topology, &entries.collect::<Vec<_>>())
 }
 
@@ -103,14 +128,19 @@ fn mesh_of(topology: &str, entries: &[String]) -> String {
     )
 }
 
-fn entry(i: usize, cluster: &Cluster, services: &str) -> String {
+fn entry(i: usize, (cluster, addresses): (&Cluster, Addresses), services: &str) -> String {
     let granularity = cluster.granularity;
     let ranges = if cluster.is_flat {
-        format!("allowedNetworks: [10.{i}.0.0/16, 100.64.{i}.0/24, 172.20.{i}.0/24]")
-    } else {
-        let hosts = format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i);
         format!(
-            "podCIDRs: [10.{i}.0.0/16], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: {services}, additionalCIDRs: [{hosts}]"
+            "allowedNetworks: [10.{i}.0.0/16, 'fd00:{i}::/48', 100.64.{i}.0/24, 172.20.{i}.0/24]"
+        )
+    } else {
+        let hosts = match addresses {
+            Addresses::Apart => format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i),
+            Addresses::Shared | Addresses::SharedByLocation => format!("172.21.{i}.0/24"),
+        };
+        format!(
+            "podCIDRs: [10.{i}.0.0/16, 'fd00:{i}::/48'], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: {services}, additionalCIDRs: [{hosts}]"
         )
     };
     format!("{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}")
@@ -123,19 +153,22 @@ fn overlapping(world: &World) -> Vec<Mesh> {
         let (other, position) = cluster.services?;
         let services = format!("10.{}.{position}.0/24", (i + 1 + other) % 3);
         let other = "{ name: other, allowedNetworks: [172.31.0.0/16] }".to_owned();
-        let entries = [entry(i, cluster, &services), other];
+        let entries = [entry(i, (cluster, world.addresses), &services), other];
         Some(meshes(&mesh_of("{ mode: FullMesh }", &entries)).remove(0))
     });
     moved.collect()
 }
 
-fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> Node {
-    // One address that all clusters may have, and the others apart.
-    let last = match spec.host {
-        14.. => 17,
-        host => 16 * i + usize::from(host) + 1,
+fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Node {
+    let host = usize::from(spec.host);
+    let (third, last) = match (addresses, spec.location) {
+        // One address that all clusters may have, and the others apart.
+        (Addresses::Apart, _) if 14 <= host => (0, 17),
+        (Addresses::Apart, _) => (0, 16 * i + host + 1),
+        (Addresses::SharedByLocation, "y") => (1, host % 4 + 1),
+        (Addresses::Shared | Addresses::SharedByLocation, _) => (0, host % 4 + 1),
     };
-    let internal = format!("192.168.0.{last}");
+    let internal = format!("192.168.{third}.{last}");
     let endpoint = format!("198.18.{i}.{}", position + 1);
     let mut annotations = BTreeMap::from([
         ("key".to_owned(), key(spec.key)),
@@ -143,13 +176,16 @@ fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> 
         ("endpoint".to_owned(), format!("{endpoint}:51820")),
         (
             "wireguard-ip".to_owned(),
-            format!("100.64.{i}.{}/24", position_in_location + 1),
+            format!("100.64.{i}.{}/24", position + 1),
         ),
     ]);
     match spec.lan {
         Lan::None => {}
         Lan::Shared(length) => {
             annotations.insert("internal-ip".to_owned(), format!("{internal}/{length}"));
+        }
+        Lan::V6 => {
+            annotations.insert("internal-ip".to_owned(), format!("fd01::{last}/64"));
         }
         Lan::Pods => {
             let inside = format!("10.{i}.{position}.1/24");
@@ -162,10 +198,16 @@ fn node(i: usize, position: usize, spec: &Spec, position_in_location: usize) -> 
     if spec.calls {
         annotations.insert("persistent-keepalive".to_owned(), "25".to_owned());
     }
+    let v4 = format!("10.{i}.{position}.0/24");
+    let v6 = format!("fd00:{i}:0:{position}::/64");
     Node {
         name: format!("n{position}"),
         uid: format!("{i}-{position}"),
-        pod_cidrs: vec![format!("10.{i}.{position}.0/24")],
+        pod_cidrs: match spec.pods {
+            Pods::V4 => vec![v4],
+            Pods::V4AndV6 => vec![v4, v6],
+            Pods::V6AndV4 => vec![v6, v4],
+        },
         stale: spec.stale,
         addresses: vec![Address {
             address: internal,
@@ -192,7 +234,7 @@ fn input(world: &World) -> Input {
     let names: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
     let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
         let nodes = cluster.nodes.iter().enumerate();
-        let nodes = nodes.map(|(position, spec)| node(i, position, spec, position));
+        let nodes = nodes.map(|(position, spec)| node(i, position, (spec, world.addresses)));
         (names[i].as_str(), nodes.collect())
     });
     let snapshots = snapshots(nodes.collect());
@@ -292,19 +334,20 @@ fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
 
 fn spec() -> impl Strategy<Value = Spec> {
     (
-        select(vec!["x", "y"]),
+        select(vec!["x", "y", "z"]),
         0..15u8,
-        lan(),
+        (lan(), pods()),
         prop::bool::weighted(0.8),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.05),
         0..6u8,
     )
         .prop_map(
-            |(location, host, lan, has_endpoint, calls, stale, key)| Spec {
+            |(location, host, (lan, pods), has_endpoint, calls, stale, key)| Spec {
                 location,
                 host,
                 lan,
+                pods,
                 has_endpoint,
                 calls,
                 stale,
@@ -318,7 +361,16 @@ fn lan() -> impl Strategy<Value = Lan> {
         3 => Just(Lan::None),
         8 => Just(Lan::Shared(24)),
         4 => (25..=32u8).prop_map(Lan::Shared),
+        1 => Just(Lan::V6),
         1 => Just(Lan::Pods),
+    ]
+}
+
+fn pods() -> impl Strategy<Value = Pods> {
+    prop_oneof![
+        6 => Just(Pods::V4),
+        2 => Just(Pods::V4AndV6),
+        1 => Just(Pods::V6AndV4),
     ]
 }
 
@@ -335,6 +387,9 @@ fn range() -> impl Strategy<Value = String> {
         byte.clone().prop_map(|i| format!("198.18.{i}.0/24")),
         any::<u8>().prop_map(|k| format!("192.168.0.{k}/32")),
         Just("192.168.0.0/24".to_owned()),
+        Just("192.168.0.0/23".to_owned()),
+        (byte.clone(), byte.clone()).prop_map(|(i, j)| format!("fd00:{i}:0:{j}::/64")),
+        (byte.clone(), 48..64u8).prop_map(|(i, length)| format!("fd00:{i}::/{length}")),
         Just("10.1.2.3/24".to_owned()),
     ]
 }
@@ -364,7 +419,7 @@ fn world() -> impl Strategy<Value = World> {
         select(vec!["Full", "Full", "Location", "Cross"]),
         prop::bool::weighted(0.2),
         prop::option::weighted(0.2, (0..2usize, 0..4u8)),
-        prop::collection::vec(spec(), 1..4),
+        prop::collection::vec(spec(), 1..5),
     );
     let cluster = cluster.prop_map(|(granularity, is_flat, services, nodes)| Cluster {
         granularity,
@@ -380,7 +435,13 @@ fn world() -> impl Strategy<Value = World> {
     let faults = prop::collection::vec((any::<Index>(), any::<Index>(), fault()), 0..5);
     let clusters = prop::collection::vec(cluster, 2..4);
     let keys = any::<bool>();
-    (topology, clusters, faults, keys).prop_map(|(topology, mut clusters, faults, share)| {
+    let addresses = select(vec![
+        Addresses::Apart,
+        Addresses::Shared,
+        Addresses::SharedByLocation,
+    ]);
+    let all = (topology, addresses, clusters, faults, keys);
+    all.prop_map(|(topology, addresses, mut clusters, faults, share)| {
         if !share {
             for (i, cluster) in clusters.iter_mut().enumerate() {
                 for (position, node) in cluster.nodes.iter_mut().enumerate() {
@@ -394,6 +455,7 @@ fn world() -> impl Strategy<Value = World> {
         };
         World {
             topology,
+            addresses,
             clusters,
             faults,
         }
@@ -476,7 +538,12 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                             receiver.owner,
                             receiver.span.first,
                         );
-                        let endings = verdict.traces.iter().map(Trace::verdict);
+                        let traces = if verdict.is_kept {
+                            reach.follow((from, to), &verdict)
+                        } else {
+                            verdict.traces.clone()
+                        };
+                        let endings = traces.iter().map(Trace::verdict);
                         let mut endings: BTreeSet<&str> = endings.collect();
                         if endings.is_empty() {
                             // Like others between which every packet arrived.
@@ -522,6 +589,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
         location: "x",
         host: 0,
         lan: Lan::None,
+        pods: Pods::V4,
         has_endpoint,
         calls: false,
         stale: false,
@@ -536,6 +604,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
     // The second cluster has no Peer for either node of the first one, but one for the third's.
     let world = World {
         topology: "{ mode: FullMesh }",
+        addresses: Addresses::Apart,
         clusters: vec![
             cluster(vec![spec(false, 0), spec(false, 9)]),
             cluster(vec![spec(true, 1), spec(false, 2), spec(false, 0)]),
@@ -546,8 +615,14 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
     agree(&world).unwrap();
 }
 
+/// The number of random worlds to try: `PROPTEST_CASES` if it is set.
+fn cases(default: u32) -> u32 {
+    let set = std::env::var("PROPTEST_CASES").ok();
+    set.map_or(default, |text| text.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(300), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn classes_say_what_every_packet_does(world in world()) {

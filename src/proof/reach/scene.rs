@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use super::ground::grounds;
 use super::home::Home;
-use super::view::{Kin, Seen};
+use super::view::Kin;
 use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
 use crate::proof::applied::Content;
@@ -13,19 +14,29 @@ use crate::proof::prefixes::{Prefixes, Span};
 
 /// What there is to see, the same for all who look.
 #[derive(Debug)]
-pub struct Scene<'f, 'a> {
+pub(super) struct Scene<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
     pub(super) homes: Vec<Home>,
     /// What all clusters have of their own, each with its number.
     owned: Prefixes<usize>,
+    /// The grounds of all clusters, and which clusters have something of their own in them.
+    grounds: BTreeMap<Cidr, Arc<[bool]>>,
     /// Every different text of manifests.
     texts: BTreeMap<Text, About>,
     /// How a cluster is seen by all that get these texts about it.
     alike: Mutex<BTreeMap<Aspect, Arc<[Kin]>>>,
 }
 
-/// The number of a cluster, and the texts about it that somebody gets.
-type Aspect = (usize, Vec<Text>);
+/// What decides how a cluster is seen.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Aspect {
+    /// The number of the cluster.
+    home: usize,
+    /// The texts about it that the one who looks gets.
+    texts: Vec<Text>,
+    /// The grounds of the one who looks in which the cluster has something of its own.
+    grounds: Vec<Cidr>,
+}
 
 /// A text of manifests, by where it is in memory: what many clusters get is there once.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -44,8 +55,10 @@ struct About {
 pub(super) struct Standpoint {
     /// The texts about each cluster, if these decide how it is seen; by number of the cluster.
     about: BTreeMap<usize, Vec<Text>>,
-    /// Clusters in whose addresses it has something of its own.
+    /// Clusters in whose addresses it has something of its own, grounds aside.
     entangled: BTreeSet<usize>,
+    /// Its grounds, and whether there is something of another cluster in them; by number of the cluster.
+    grounds: Vec<(Cidr, Arc<[bool]>)>,
     /// Whether texts decide at all.
     is_plain: bool,
 }
@@ -56,28 +69,45 @@ impl Text {
     }
 }
 
+impl Standpoint {
+    /// Returns the grounds that have something of a cluster in them.
+    fn grounds_with(&self, home: usize) -> Vec<Cidr> {
+        self.grounds
+            .iter()
+            .filter(|(_, has)| has.get(home) == Some(&true))
+            .map(|(ground, _)| *ground)
+            .collect()
+    }
+}
+
 impl<'f, 'a> Scene<'f, 'a> {
     /// Looks at each cluster by itself.
-    pub fn new(fabric: &'f Fabric<'a>) -> Self {
+    pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
         let homes = (0..fabric.sites.len()).map(|site| Home::of(fabric, site));
         let mut scene = Self {
             homes: homes.collect(),
             owned: owned(fabric),
+            grounds: BTreeMap::new(),
             texts: BTreeMap::new(),
             alike: Mutex::default(),
             fabric,
         };
+        for ground in fabric.sites.iter().flat_map(|it| grounds(it)) {
+            if !scene.grounds.contains_key(&ground) {
+                let mut has = vec![false; fabric.sites.len()];
+                for site in scene.within(ground) {
+                    if let Some(has) = has.get_mut(site) {
+                        *has = true;
+                    }
+                }
+                scene.grounds.insert(ground, has.into());
+            }
+        }
         for content in fabric.contents() {
             let about = scene.about(content);
             scene.texts.insert(Text::of(content), about);
         }
         scene
-    }
-
-    /// Looks at all clusters from one of them; none needs another for that, so that a caller may look
-    /// from several at once.
-    pub fn seen(&self, viewer: usize) -> Seen {
-        Seen::from(self, viewer)
     }
 
     fn about(&self, content: &Content) -> About {
@@ -97,24 +127,52 @@ impl<'f, 'a> Scene<'f, 'a> {
 
     /// Returns the clusters that have anything of their own in some ranges, or around them.
     fn holding(&self, widest: &[Cidr]) -> BTreeSet<usize> {
-        let spans = widest.iter().map(|it| Span::of(*it));
-        let slots = spans.flat_map(|it| self.owned.within(it).chain(self.owned.around(it)));
+        let sites = widest
+            .iter()
+            .flat_map(|it| self.within(*it).chain(self.around(*it)));
+        sites.collect()
+    }
+
+    /// Returns the clusters that have anything of their own in a range.
+    fn within(&self, range: Cidr) -> impl Iterator<Item = usize> {
+        self.claims(self.owned.within(Span::of(range)))
+    }
+
+    /// Returns the clusters that have a range of their own around a range.
+    fn around(&self, range: Cidr) -> impl Iterator<Item = usize> {
+        self.claims(self.owned.around(Span::of(range)))
+    }
+
+    fn claims(&self, slots: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
         let claims = slots.filter_map(|slot| Some(self.owned.get(slot)?.1));
-        claims.flatten().copied().collect()
+        claims.flatten().copied()
     }
 
     /// Returns where a cluster stands.
     pub(super) fn standpoint(&self, viewer: usize, site: &Site) -> Standpoint {
-        let own = widest(own(site));
-        let mut dialled = own.iter().flat_map(|it| self.fabric.dialled(*it));
+        let own = own(site);
+        let grounds = Prefixes::new(&grounds(site).iter().map(|it| (*it, ())).collect::<Vec<_>>());
+        let is_ground = |range: &Cidr| grounds.around(Span::of(*range)).next().is_some();
+        // On a ground only the cluster's own addresses count, not those between them.
+        let routed = own.iter().filter(|it| grounds.exactly(**it).is_none());
+        let routed = widest(routed.copied().collect());
+        let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
+        let others: Vec<Cidr> = own.iter().filter(|it| !is_ground(it)).copied().collect();
         let mut standpoint = Standpoint {
             about: BTreeMap::new(),
-            entangled: self.holding(&own),
+            entangled: self.holding(&widest(others)),
+            grounds: Vec::new(),
             is_plain: site.model.contests.is_empty()
                 && site.model.upsets.is_empty()
                 && !site.has_own_keys()
                 && dialled.all(|it| it == viewer),
         };
+        for (ground, _) in grounds.iter() {
+            standpoint.entangled.extend(self.around(ground));
+            if let Some(has) = self.grounds.get(&ground) {
+                standpoint.grounds.push((ground, Arc::clone(has)));
+            }
+        }
         for file in site.files {
             let text = Text::of(&file.content);
             let Some(about) = self.texts.get(&text) else {
@@ -133,7 +191,8 @@ impl<'f, 'a> Scene<'f, 'a> {
     /// else looks.
     ///
     /// What one cluster sees of another follows from the Peers that it gets about it, unless it has
-    /// something of its own there: ranges, keys, or whatever keeps its Kilo from working.
+    /// something of its own there: ranges, keys, or whatever keeps its Kilo from working. A ground is no
+    /// such thing: whoever has the same one sees the same there.
     pub(super) fn alike(
         &self,
         home: usize,
@@ -143,8 +202,11 @@ impl<'f, 'a> Scene<'f, 'a> {
         if !standpoint.is_plain || standpoint.entangled.contains(&home) {
             return look().into();
         }
-        let texts = standpoint.about.get(&home).cloned().unwrap_or_default();
-        let key = (home, texts);
+        let key = Aspect {
+            home,
+            texts: standpoint.about.get(&home).cloned().unwrap_or_default(),
+            grounds: standpoint.grounds_with(home),
+        };
         let known = self.alike.lock().ok();
         if let Some(known) = known.and_then(|known| known.get(&key).cloned()) {
             return known;

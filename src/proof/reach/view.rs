@@ -1,9 +1,12 @@
 //! Views: everything about some addresses of one cluster that the way of a packet from another one to
 //! them, or from them to it, hangs on.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ground::{Connected, Ground, Looks, Split};
 use super::home::{Deliver, Plot};
 use super::known::{Dialled, Known, Link};
 use super::parcel::{Parcel, pieces};
@@ -13,14 +16,16 @@ use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, Site};
 use crate::proof::model::{Holder, Tunnel};
 use crate::proof::packet::stays;
-use crate::proof::prefixes::{Look, Span};
+use crate::proof::prefixes::Span;
 use crate::proof::trace::Class;
 
 /// How one cluster sees the others.
-#[derive(Clone, Debug)]
-pub struct Seen {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
     /// By number of the other cluster: what is alike in it.
     pub(super) others: Vec<Arc<[Kin]>>,
+    /// How packets end that leave the cluster on no node, where that is not the same on all of them.
+    splits: Vec<Split>,
 }
 
 /// Addresses of one cluster that another one sees alike.
@@ -38,6 +43,8 @@ pub(super) struct Kin {
 pub(super) struct View {
     family: Family,
     select: Select,
+    /// Whether packets for it leave the cluster that looks on no node.
+    is_kept: bool,
     /// The tunnel that packets for it take.
     onward: Link,
     /// The tunnel with whoever speaks for it, in which its packets come.
@@ -67,9 +74,11 @@ enum Belief {
 
 /// Where the cluster that looks would send a packet.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Select {
+pub(super) enum Select {
     NoRoute,
     Shadow,
+    /// It leaves on no node, and how it ends is not the same on all of them: the number of the split.
+    Split(usize),
     /// It is not certain who has this range.
     Contested(usize),
     /// More than one node has the key of this Peer.
@@ -84,7 +93,7 @@ impl Seen {
     pub(super) fn from(scene: &Scene, viewer: usize) -> Self {
         let fabric = scene.fabric;
         let Some(site) = fabric.site(viewer) else {
-            return Self { others: Vec::new() };
+            return Self::default();
         };
         let mut eye = Eye {
             fabric,
@@ -92,6 +101,7 @@ impl Seen {
             viewer,
             known: OnceCell::new(),
             unique: 0,
+            ground: Ground::default(),
         };
         let standpoint = scene.standpoint(viewer, site);
         let all = fabric.sites.iter().zip(&scene.homes).enumerate();
@@ -109,14 +119,46 @@ impl Seen {
         });
         Self {
             others: others.collect(),
+            splits: eye.ground.splits(),
         }
+    }
+
+    /// Returns some senders of the cluster that looks, put together where packets to addresses that are
+    /// kept end alike.
+    pub(super) fn split<'p>(
+        &self,
+        kin: &Kin,
+        senders: Cow<'p, [Parcel]>,
+    ) -> Vec<Cow<'p, [Parcel]>> {
+        let split = kin.views.iter().find_map(|view| match view.select {
+            Select::Split(number) => self.splits.get(number),
+            _ => None,
+        });
+        let Some(split) = split else {
+            return vec![senders];
+        };
+        let mut groups: BTreeMap<Option<&str>, Vec<Parcel>> = BTreeMap::new();
+        for &sender in &*senders {
+            let ending = sender.owner.node().and_then(|it| *split.get(it)?);
+            groups.entry(ending).or_default().push(sender);
+        }
+        groups.into_values().map(Cow::Owned).collect()
     }
 }
 
 impl Kin {
     /// Returns whether all nodes of the cluster that looks see it so.
     pub(super) fn is_uniform(&self) -> bool {
-        self.views.iter().all(|view| view.unique.is_none())
+        self.views
+            .iter()
+            .all(|view| view.unique.is_none() && !matches!(view.select, Select::Split(_)))
+    }
+
+    /// Returns whether packets to it leave the cluster that looks on no node, whoever sends them.
+    pub(super) fn is_kept(&self) -> bool {
+        let is_split = |it: &View| matches!(it.select, Select::Split(_));
+        self.views.iter().all(|it| it.is_kept)
+            && (self.is_whole() || !self.views.iter().any(is_split))
     }
 
     /// Returns whether nothing changes within any of the parcels.
@@ -157,6 +199,9 @@ impl View {
     }
 }
 
+/// The Peer that has some addresses, or why there is none.
+type Selected = Result<usize, Select>;
+
 /// Who looks.
 struct Eye<'e, 'a> {
     fabric: &'e Fabric<'a>,
@@ -164,29 +209,14 @@ struct Eye<'e, 'a> {
     viewer: usize,
     known: OnceCell<Vec<Known>>,
     unique: usize,
-}
-
-/// What the tables of the cluster that looks say of some addresses.
-#[derive(Clone, Copy)]
-struct Looks {
-    owned: Look,
-    connected: Look,
-    tunnels: Look,
-}
-
-/// Which nodes of a cluster have some addresses beside them.
-enum Connected {
-    Nobody,
-    Some,
-    /// All of them alike; one of them.
-    All(usize),
+    ground: Ground,
 }
 
 impl Eye<'_, '_> {
     /// Puts a parcel to those that are seen like it.
     fn sort(&mut self, (number, home): (usize, &Site), plot: &Plot, kin: &mut Vec<Kin>) {
         let span = plot.parcel.span;
-        let looks = self.look(span);
+        let looks = Looks::of(self.site, span);
         let is_whole = span.first == span.last || plot.is_whole && looks.is_whole();
         let (one, several);
         let views = if is_whole {
@@ -195,7 +225,7 @@ impl Eye<'_, '_> {
         } else {
             let mut views = Vec::new();
             for piece in pieces(self.site, home, span) {
-                let looks = self.look(piece);
+                let looks = Looks::of(self.site, piece);
                 views.push(self.view((number, home), plot, (piece, looks)));
             }
             several = views;
@@ -218,27 +248,19 @@ impl Eye<'_, '_> {
         self.known.get_or_init(all)
     }
 
-    fn look(&self, span: Span) -> Looks {
-        Looks {
-            owned: self.site.owned.look(span),
-            connected: self.site.connections().look(span),
-            tunnels: self.site.model.tunnels.look(span),
-        }
-    }
-
     fn view(
         &mut self,
         (number, home): (usize, &Site),
         plot: &Plot,
         (span, looks): (Span, Looks),
     ) -> View {
-        let (held, mut is_uniform) = self.held(looks);
-        if matches!(held, Err(Select::Contested(_))) {
-            is_uniform &= self.are_uniform(span);
-        }
-        let (stays, is_same) = self.stays(span, looks);
-        is_uniform &= is_same;
-        let selected = if stays { Err(Select::Shadow) } else { held };
+        let is_claimed = looks.are_claimed(self.site);
+        let (selected, held, mut is_uniform) = if is_claimed {
+            self.selected(span, looks)
+        } else {
+            let kept = Err(self.ground.select(self.site, (span, looks)));
+            (kept, kept, looks.are_rejected(self.site))
+        };
         let mut onward = Link::None;
         // Who speaks for the addresses, as far as the cluster that looks is concerned.
         let mut speaker = plot.leader.map(|it| At {
@@ -281,9 +303,14 @@ impl Eye<'_, '_> {
             self.unique += 1;
             self.unique
         });
-        let deliver = plot
-            .deliver
-            .unwrap_or_else(|| Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span));
+        // Of what is kept no packet gets there.
+        let deliver = plot.deliver.filter(|_| is_claimed).unwrap_or_else(|| {
+            if is_claimed {
+                Deliver::of(home, plot.segment.or_else(segment), plot.parcel, span)
+            } else {
+                Deliver::Takes
+            }
+        });
         let is_doubtful = matches!(select, Select::Contested(_))
             || [onward, back].iter().any(|it| matches!(it, Link::Doubt(_)))
             || matches!(belief, Belief::Doubt(_))
@@ -291,6 +318,8 @@ impl Eye<'_, '_> {
         View {
             family: span.family,
             select,
+            is_kept: !is_claimed
+                || unique.is_none() && matches!(select, Select::NoRoute | Select::Shadow),
             onward,
             back,
             belief,
@@ -332,29 +361,28 @@ impl Eye<'_, '_> {
         })
     }
 
-    /// Returns which nodes have these addresses beside them.
-    fn connected(&self, look: Look) -> Connected {
-        let connections = self.site.connections();
-        let Some((_, nodes)) = look.longest.and_then(|slot| connections.get(slot)) else {
-            return Connected::Nobody;
-        };
-        match nodes.first() {
-            Some(first) if nodes.len() == self.site.model.own.nodes.len() => Connected::All(*first),
-            _ => Connected::Some,
+    /// Returns the Peer that packets to addresses are given to which some Peer has, the one from which
+    /// packets with them are taken, and whether both are the same on all nodes.
+    fn selected(&self, span: Span, looks: Looks) -> (Selected, Selected, bool) {
+        let (held, mut is_uniform) = self.held(looks);
+        if matches!(held, Err(Select::Contested(_))) {
+            is_uniform &= self.are_uniform(span);
         }
+        let (stays, is_same) = self.stays(span, looks);
+        let selected = if stays { Err(Select::Shadow) } else { held };
+        (selected, held, is_uniform && is_same)
     }
 
     /// Returns whether a packet to these addresses never leaves the cluster that looks, since it has them
     /// itself, and whether that is the same on all nodes.
     fn stays(&self, span: Span, looks: Looks) -> (bool, bool) {
-        let owner = looks.owned.longest.and_then(|it| self.site.owned.get(it));
-        let owner = owner.and_then(|(_, owners)| owners.first());
-        if owner == Some(&Owner::Services) {
+        let owner = looks.owner(self.site);
+        if owner == Some(Owner::Services) {
             return (true, true);
         }
         // No other node has what is a node's own.
         let is_somebody = matches!(owner, Some(Owner::Node(_) | Owner::Tunnel(_)));
-        match self.connected(looks.connected) {
+        match looks.connected(self.site) {
             _ if is_somebody => (false, false),
             Connected::All(node) => (stays_at(self.site, node, span), true),
             Connected::Nobody => (false, true),
@@ -364,7 +392,7 @@ impl Eye<'_, '_> {
 
     /// Returns the Peer that has these addresses in WireGuard, which packets for them are given to and
     /// from which packets with them are taken, and whether that is so on all nodes.
-    fn held(&self, looks: Looks) -> (Result<usize, Select>, bool) {
+    fn held(&self, looks: Looks) -> (Selected, bool) {
         let tunnels = &self.site.model.tunnels;
         let slot = looks.tunnels.longest;
         let Some((slot, (_, claims))) = slot.and_then(|slot| Some((slot, tunnels.get(slot)?)))
@@ -384,12 +412,6 @@ impl Eye<'_, '_> {
             None => Err(Select::NoRoute),
         };
         (held, is_same)
-    }
-}
-
-impl Looks {
-    fn is_whole(self) -> bool {
-        self.owned.is_whole && self.connected.is_whole && self.tunnels.is_whole
     }
 }
 

@@ -7,18 +7,18 @@ use super::promise::Promises;
 use super::{Failure, Leak, Tally};
 use crate::mesh::Range;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::fabric::{At, Site};
 use crate::proof::model::Tunnel;
 use crate::proof::packet::{Ending, Goal, Packet, Session};
-use crate::proof::reach::{Parcel, Verdict};
+use crate::proof::reach::{Parcel, Reach, Verdict};
 use crate::proof::trace::{Class, Trace};
 
 /// What fails together: the verdict, where it is decided, and by what.
 pub(super) type Cause = (&'static str, usize, usize, Option<(Tunnel, Cidr)>);
 
 /// Counts what holds between two clusters.
-pub(super) struct Judge<'j, 'a> {
-    pub(super) fabric: &'j Fabric<'a>,
+pub(super) struct Judge<'j, 'f, 'a> {
+    pub(super) reach: &'j Reach<'f, 'a>,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) is_linked: bool,
@@ -29,7 +29,7 @@ pub(super) struct Judge<'j, 'a> {
     pub(super) tallies: BTreeMap<(Class, Class), Tally>,
 }
 
-impl Judge<'_, '_> {
+impl Judge<'_, '_, '_> {
     pub(super) fn count(
         &mut self,
         verdict: &Verdict,
@@ -43,7 +43,7 @@ impl Judge<'_, '_> {
         let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes)| {
             is_promise
                 && promises.include(parcel)
-                && is_accepted(self.fabric.site(number), parcel, takes)
+                && is_accepted(self.reach.fabric.site(number), parcel, takes)
         };
         // Answers need the way back, so each must take what the other has.
         let is_sent = |it: &&Parcel| is_promised(it, self.sends, (self.from, far));
@@ -52,20 +52,26 @@ impl Judge<'_, '_> {
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
         let others = verdict.pairs().saturating_sub(promised);
-        let failing = verdict.failure();
         let tally = self.tallies.entry((verdict.from, verdict.to)).or_default();
         tally.promised += promised;
         tally.others += others;
-        if failing.is_none() {
+        if verdict.holds() {
             tally.kept += promised;
             tally.reached += others;
-        }
-        if let Some(failing) = failing
-            && 0 < promised
-        {
-            let promised: [Vec<Parcel>; 2] =
-                [senders().copied().collect(), receivers().copied().collect()];
-            self.fail(failing, verdict, &promised, failures);
+        } else if 0 < promised {
+            let followed;
+            let traces = if verdict.is_kept {
+                followed = self.reach.follow((self.from, self.to), verdict);
+                &followed
+            } else {
+                &verdict.traces
+            };
+            let mut traces = traces.iter();
+            if let Some(failing) = traces.find(|it| !it.ending().is_delivered()) {
+                let promised: [Vec<Parcel>; 2] =
+                    [senders().copied().collect(), receivers().copied().collect()];
+                self.fail(failing, verdict, &promised, failures);
+            }
         }
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
@@ -121,7 +127,7 @@ impl Judge<'_, '_> {
             }),
             None => failing.packet.to,
         };
-        let trace = self.fabric.exchange(Packet {
+        let trace = self.reach.fabric.exchange(Packet {
             from: At {
                 site: self.from,
                 node,

@@ -108,11 +108,12 @@ fn found(holds: &[Hold], address: IpAddr) -> Option<&Hold> {
 
 /// Addresses between any two of which something may change.
 fn addresses(fabric: &Fabric) -> Vec<IpAddr> {
-    let all = Parcel {
+    let all = |range: &str| Parcel {
         owner: Owner::Pool,
-        span: Span::of("0.0.0.0/0".parse().unwrap()),
+        span: Span::of(range.parse().unwrap()),
     };
-    samples(fabric, all)
+    let both = [all("0.0.0.0/0"), all("::/0")];
+    both.iter().flat_map(|it| samples(fabric, *it)).collect()
 }
 
 fn whose(fabric: &Fabric, hostile: usize, address: IpAddr) -> Whose {
@@ -258,7 +259,7 @@ fn hostilities(fabric: &Fabric, input: &Input) -> Vec<Hostile> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(200), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_address_is_somebody_s_as_the_intervals_say(world in world()) {

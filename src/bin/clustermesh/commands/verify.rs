@@ -7,12 +7,10 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::expectation::check;
-use clustermesh::proof::fabric::Fabric;
-use clustermesh::proof::reach::{Reach, Scene, Seen};
-use clustermesh::proof::verify::{Asked, Part, Verification, Verifier};
+use clustermesh::proof::reach::Reach;
+use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::proof::words;
 use clustermesh::rules::{Purpose, verified};
-use rayon::prelude::*;
 
 use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, Verified, VerifyFormat};
@@ -82,7 +80,7 @@ pub(crate) fn run(
     };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     let fabric = applied.fabric(&evidence);
-    let reach = reach(&fabric);
+    let reach = Reach::new(&fabric);
     let asked = Asked {
         meshes: &evidence.meshes,
         accepted: &evidence.settings.config.content.accepted,
@@ -127,26 +125,6 @@ pub(crate) fn run(
     } else {
         Outcome::Clean
     })
-}
-
-/// Looks at all clusters, from several of them at once.
-fn reach<'f, 'a>(fabric: &'f Fabric<'a>) -> Reach<'f, 'a> {
-    let scene = Scene::new(fabric);
-    let seen: Vec<Seen> = (0..fabric.sites.len())
-        .into_par_iter()
-        .map(|site| scene.seen(site))
-        .collect();
-    Reach::assemble(fabric, seen)
-}
-
-/// Verifies from several clusters at once.
-fn verify(reach: &Reach, asked: Asked) -> Verification {
-    let verifier = Verifier::new(reach, asked);
-    let parts: Vec<Part> = (0..reach.fabric.sites.len())
-        .into_par_iter()
-        .map(|site| verifier.from(site))
-        .collect();
-    verifier.join(parts)
 }
 
 /// Prints what came of it.

@@ -1,0 +1,203 @@
+//! Ground: addresses that no Peer of a cluster has a range for.
+//!
+//! A packet to such an address leaves the cluster on no node, and none that comes from there is
+//! believed on any. On networks with the same private LAN everywhere that is all there is to say of
+//! most addresses of nodes, so it is decided once for the cluster and not for every packet.
+
+use std::collections::BTreeMap;
+
+use super::view::Select;
+use crate::net::Cidr;
+use crate::proof::fabric::{At, Owner, Site};
+use crate::proof::model::{Claim, Holder, Tunnel};
+use crate::proof::packet::{Ending, keeps, stays};
+use crate::proof::prefixes::{Look, Span};
+
+/// How packets to addresses without a Peer end, for one cluster.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    /// What was found for addresses before.
+    known: BTreeMap<Slots, Select>,
+    /// Endings that are not the same on all nodes.
+    splits: Vec<Split>,
+}
+
+/// How packets to some addresses end on each node of the cluster, as [`Ending::name`] calls it; none on
+/// a node that sends nothing.
+pub(super) type Split = Vec<Option<&'static str>>;
+
+/// The longest ranges around some addresses: who has them, who is connected to them, which tunnels they
+/// belong to. Nothing else decides how packets to them end.
+type Slots = [Option<usize>; 3];
+
+/// What the tables of the cluster that looks say of some addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Looks {
+    pub(super) owned: Look,
+    pub(super) connected: Look,
+    pub(super) tunnels: Look,
+}
+
+/// Which nodes of a cluster have some addresses beside them.
+pub(super) enum Connected {
+    Nobody,
+    Some,
+    /// All of them alike; one of them.
+    All(usize),
+}
+
+impl Looks {
+    pub(super) fn of(site: &Site, span: Span) -> Self {
+        Self {
+            owned: site.owned.look(span),
+            connected: site.connections().look(span),
+            tunnels: site.model.tunnels.look(span),
+        }
+    }
+
+    pub(super) fn is_whole(self) -> bool {
+        self.owned.is_whole && self.connected.is_whole && self.tunnels.is_whole
+    }
+
+    /// Returns who has the addresses in the cluster that looks.
+    pub(super) fn owner(self, site: &Site) -> Option<Owner> {
+        let (_, owners) = site.owned.get(self.owned.longest?)?;
+        owners.first().copied()
+    }
+
+    /// Returns which nodes have the addresses beside them.
+    pub(super) fn connected(self, site: &Site) -> Connected {
+        let connections = site.connections();
+        let slot = self.connected.longest;
+        let Some((_, nodes)) = slot.and_then(|slot| connections.get(slot)) else {
+            return Connected::Nobody;
+        };
+        match nodes.first() {
+            Some(first) if nodes.len() == site.model.own.nodes.len() => Connected::All(*first),
+            _ => Connected::Some,
+        }
+    }
+
+    /// Returns whether a Peer has a range around the addresses.
+    pub(super) fn are_claimed(self, site: &Site) -> bool {
+        let mut claims = self.claims(site);
+        claims.any(|claims| claims.iter().any(is_of_peer))
+    }
+
+    /// Returns whether no node takes a packet from these addresses, which no Peer has, out of a tunnel:
+    /// every range around them belongs for certain to one segment.
+    pub(super) fn are_rejected(self, site: &Site) -> bool {
+        let mut claims = self.claims(site);
+        !site.model.has_shared_keys() && claims.all(are_of_one_segment)
+    }
+
+    /// Returns the claims to each range around the addresses.
+    fn claims<'s>(self, site: &'s Site) -> impl Iterator<Item = &'s [Claim]> {
+        let tunnels = &site.model.tunnels;
+        let slots = std::iter::successors(self.tunnels.longest, |slot| tunnels.parent(*slot));
+        slots.filter_map(|slot| Some(tunnels.get(slot)?.1))
+    }
+}
+
+impl Ground {
+    /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
+    pub(super) fn select(&mut self, site: &Site, (span, looks): (Span, Looks)) -> Select {
+        match (looks.owner(site), looks.connected(site)) {
+            (Some(Owner::Services), _) | (_, Connected::All(_)) => return Select::Shadow,
+            (None | Some(Owner::Pool), Connected::Nobody) if looks.tunnels.longest.is_none() => {
+                return Select::NoRoute;
+            }
+            _ => {}
+        }
+        let slots = [looks.owned, looks.connected, looks.tunnels].map(|it| it.longest);
+        if let Some(known) = self.known.get(&slots) {
+            return *known;
+        }
+        let nodes = 0..site.model.own.nodes.len();
+        let split: Split = nodes.map(|node| ending(site, node, span)).collect();
+        let mut names: Vec<&str> = split.iter().flatten().copied().collect();
+        names.dedup();
+        let select = match names.as_slice() {
+            [] | ["no-route"] => Select::NoRoute,
+            ["local-shadow"] => Select::Shadow,
+            _ => Select::Split(self.number(split)),
+        };
+        self.known.insert(slots, select);
+        select
+    }
+
+    /// Returns the endings that [`Select::Split`] numbers.
+    pub(super) fn splits(self) -> Vec<Split> {
+        self.splits
+    }
+
+    fn number(&mut self, split: Split) -> usize {
+        let known = self.splits.iter().position(|it| *it == split);
+        known.unwrap_or_else(|| {
+            self.splits.push(split);
+            self.splits.len() - 1
+        })
+    }
+}
+
+/// Returns how a packet ends that a node sends to addresses which no Peer has.
+fn ending(site: &Site, node: usize, span: Span) -> Option<&'static str> {
+    let segment = site.segment(node)?;
+    let from = At { site: 0, node };
+    let sender = At {
+        node: site.leader(segment)?.node(),
+        ..from
+    };
+    let destination = span.first_address();
+    let kept = stays(site, from, destination)
+        .and_then(|()| stays(site, sender, destination))
+        .and_then(|()| keeps(site, sender, segment, destination));
+    let name = match kept {
+        Err(ending) => ending.name(),
+        Ok(()) => match site.model.select(segment, destination) {
+            None => Ending::NoRoute { at: sender }.name(),
+            Some((_, Holder::Certain(_))) => {
+                let range = None;
+                Ending::LocalShadow { at: sender, range }.name()
+            }
+            Some((_, Holder::Ambiguous(_))) => "ambiguous",
+        },
+    };
+    Some(name)
+}
+
+/// Returns the networks of a cluster of which the same is true throughout: all nodes are connected to
+/// them, and no Peer has any of their addresses. A packet to them leaves on no node, and none from them
+/// is believed on any.
+pub(super) fn grounds(site: &Site) -> Vec<Cidr> {
+    let tunnels = &site.model.tunnels;
+    let nodes = site.model.own.nodes.len();
+    if site.model.has_shared_keys() {
+        return Vec::new();
+    }
+    site.connections()
+        .iter()
+        .filter(|(_, connected)| connected.len() == nodes)
+        .map(|(range, _)| range)
+        .filter(|range| {
+            let span = Span::of(*range);
+            tunnels
+                .within(span)
+                .chain(tunnels.around(span))
+                .filter_map(|slot| tunnels.get(slot))
+                .all(|(_, claims)| are_of_one_segment(claims))
+        })
+        .collect()
+}
+
+fn is_of_peer(claim: &Claim) -> bool {
+    matches!(claim.tunnel, Tunnel::Peer(_))
+}
+
+fn are_of_one_segment(claims: &[Claim]) -> bool {
+    claims.first().is_none_or(|first| {
+        !is_of_peer(first)
+            && claims.iter().all(|it| it.tunnel == first.tunnel)
+            && claims.iter().any(|it| it.is_certain)
+    })
+}
