@@ -8,7 +8,7 @@
 //! is looked at from each of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -16,8 +16,10 @@ use super::fabric::{At, Fabric};
 use super::packet::{Packet, Session};
 use super::prefixes::Span;
 use super::trace::{Class, Trace};
+use crate::net::Family;
+use home::Home;
 use scene::Scene;
-use view::{Kin, Seen, View};
+use view::{Kin, Seen, Sight, View};
 
 pub use parcel::{Parcel, parcels};
 pub(super) use parcel::{of_nodes, pieces};
@@ -35,7 +37,12 @@ pub struct Reach<'f, 'a> {
     /// The clusters.
     pub fabric: &'f Fabric<'a>,
     seen: Vec<Seen>,
+    /// By number of the cluster.
+    counts: Vec<Counts>,
 }
+
+/// How many owners of each class a cluster has, or ranges that are declared for all.
+pub type Counts = BTreeMap<(Class, Family), u64>;
 
 /// A pair of classes, and what holds for all packets between them.
 #[derive(Clone, Debug)]
@@ -88,7 +95,22 @@ impl<'f, 'a> Reach<'f, 'a> {
             .into_par_iter()
             .map(|site| Seen::from(&scene, site))
             .collect();
-        Self { fabric, seen }
+        let counts = scene.homes.iter().map(Home::counts).collect();
+        Self {
+            fabric,
+            seen,
+            counts,
+        }
+    }
+
+    /// Returns whether no packet leaves one cluster for another, whoever sends it.
+    pub fn is_kept(&self, from: usize, to: usize) -> bool {
+        self.sight(to, from).is_some_and(|it| it.is_kept)
+    }
+
+    /// Returns how many owners of each class a cluster has.
+    pub fn counts(&self, site: usize) -> Option<&Counts> {
+        self.counts.get(site)
     }
 
     /// Returns what holds for packets from one cluster to another. What is proven for others before
@@ -191,9 +213,11 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns what is alike in `home` to those in `viewer`.
     fn kin(&self, home: usize, viewer: usize) -> &[Kin] {
-        let seen = self.seen.get(viewer);
-        let kin = seen.and_then(|it| it.others.get(home));
-        kin.map_or(&[], |it| it)
+        self.sight(home, viewer).map_or(&[], |it| &it.kin)
+    }
+
+    fn sight(&self, home: usize, viewer: usize) -> Option<&Sight> {
+        Some(self.seen.get(viewer)?.others.get(home)?)
     }
 
     fn verdict<'r>(

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::fabric::{At, Owner};
 use super::model::Claim;
-use super::reach::{Proven, Reach};
+use super::reach::{Counts, Proven, Reach};
 use super::trace::{Class, Trace};
 use crate::net::Cidr;
 use judge::{Cause, Judge};
@@ -53,9 +54,12 @@ pub struct Pairing {
     pub to: usize,
     /// Whether a mesh links the two.
     pub is_linked: bool,
-    /// By class of sender and receiver.
-    pub tallies: BTreeMap<(Class, Class), Tally>,
+    /// By class of sender and receiver. Of clusters with nothing between them many have the same.
+    pub tallies: Arc<Tallies>,
 }
+
+/// Tallies by class of sender and receiver.
+pub type Tallies = BTreeMap<(Class, Class), Tally>;
 
 /// How many pairs of owners there are, a node each or a range that is declared for all.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -167,12 +171,29 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             ..Part::default()
         };
         let mut proven = Proven::default();
+        let mut apart: BTreeMap<&Counts, Arc<Tallies>> = BTreeMap::new();
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {
             let link = self.links.between(from, to);
             let (Some(sends), Some(receives)) = (self.promises.get(from), self.promises.get(to))
             else {
                 continue;
             };
+            let counts = (reach.counts(from), reach.counts(to));
+            if let (Some(senders), Some(receivers)) = counts
+                && link.is_none()
+                && reach.is_kept(from, to)
+            {
+                let tallies = apart
+                    .entry(receivers)
+                    .or_insert_with(|| Arc::new(nothing(senders, receivers)));
+                part.pairings.push(Pairing {
+                    from,
+                    to,
+                    is_linked: false,
+                    tallies: Arc::clone(tallies),
+                });
+                continue;
+            }
             let mut judge = Judge {
                 reach,
                 from,
@@ -197,7 +218,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 from,
                 to,
                 is_linked: link.is_some(),
-                tallies: judge.tallies,
+                tallies: Arc::new(judge.tallies),
             });
         }
         part.leaks
@@ -247,6 +268,21 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         }
         verification
     }
+}
+
+/// Returns the tallies of two clusters with nothing between them: nothing is promised, and no packet
+/// leaves.
+fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
+    let mut tallies = Tallies::new();
+    for ((from, sends), ones) in senders {
+        for ((to, receives), others) in receivers {
+            if matches!(from, Class::Pod | Class::Node) && sends == receives {
+                let tally = tallies.entry((*from, *to)).or_default();
+                tally.others += ones.saturating_mul(*others);
+            }
+        }
+    }
+    tallies
 }
 
 impl Failure {

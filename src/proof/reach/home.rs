@@ -1,5 +1,6 @@
 //! Homes: what a cluster is sent packets for, as it is whoever looks at it.
 
+use super::Counts;
 use super::parcel::{Parcel, parcels};
 use crate::kilo::own::Leader;
 use crate::proof::fabric::{Fabric, Site};
@@ -47,6 +48,15 @@ impl Home {
         let plots = fabric.site(number).map(plots);
         let plots = plots.unwrap_or_default();
         Self { plots }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = Counts::new();
+        for plot in &self.plots {
+            let key = (plot.class, plot.parcel.span.family);
+            *counts.entry(key).or_default() += 1;
+        }
+        counts
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::ground::grounds;
 use super::home::Home;
-use super::view::Kin;
+use super::view::Sight;
 use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
 use crate::proof::applied::Content;
@@ -23,15 +23,13 @@ pub(super) struct Scene<'f, 'a> {
     grounds: BTreeMap<Cidr, Arc<[bool]>>,
     /// Every different text of manifests.
     texts: BTreeMap<Text, About>,
-    /// How a cluster is seen by all that get these texts about it.
-    alike: Mutex<BTreeMap<Aspect, Arc<[Kin]>>>,
+    /// By number of the cluster: how it is seen.
+    alike: Vec<Mutex<BTreeMap<Aspect, Arc<Sight>>>>,
 }
 
 /// What decides how a cluster is seen.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Aspect {
-    /// The number of the cluster.
-    home: usize,
     /// The texts about it that the one who looks gets.
     texts: Vec<Text>,
     /// The grounds of the one who looks in which the cluster has something of its own.
@@ -54,7 +52,7 @@ struct About {
 /// What of its own a cluster has to do with what it sees.
 pub(super) struct Standpoint {
     /// The texts about each cluster, if these decide how it is seen; by number of the cluster.
-    about: BTreeMap<usize, Vec<Text>>,
+    about: Vec<Vec<Text>>,
     /// Clusters in whose addresses it has something of its own, grounds aside.
     entangled: BTreeSet<usize>,
     /// Its grounds, and whether there is something of another cluster in them; by number of the cluster.
@@ -89,7 +87,7 @@ impl<'f, 'a> Scene<'f, 'a> {
             owned: owned(fabric),
             grounds: BTreeMap::new(),
             texts: BTreeMap::new(),
-            alike: Mutex::default(),
+            alike: fabric.sites.iter().map(|_| Mutex::default()).collect(),
             fabric,
         };
         for ground in fabric.sites.iter().flat_map(|it| grounds(it)) {
@@ -159,7 +157,7 @@ impl<'f, 'a> Scene<'f, 'a> {
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
         let others: Vec<Cidr> = own.iter().filter(|it| !is_ground(it)).copied().collect();
         let mut standpoint = Standpoint {
-            about: BTreeMap::new(),
+            about: vec![Vec::new(); self.fabric.sites.len()],
             entangled: self.holding(&widest(others)),
             grounds: Vec::new(),
             is_plain: site.model.contests.is_empty()
@@ -181,7 +179,9 @@ impl<'f, 'a> Scene<'f, 'a> {
             };
             standpoint.is_plain &= !about.is_dialled;
             for &it in &about.sites {
-                standpoint.about.entry(it).or_default().push(text);
+                if let Some(texts) = standpoint.about.get_mut(it) {
+                    texts.push(text);
+                }
             }
         }
         standpoint
@@ -197,27 +197,29 @@ impl<'f, 'a> Scene<'f, 'a> {
         &self,
         home: usize,
         standpoint: &Standpoint,
-        look: impl FnOnce() -> Vec<Kin>,
-    ) -> Arc<[Kin]> {
+        look: impl FnOnce() -> Sight,
+    ) -> Arc<Sight> {
+        let (Some(alike), Some(texts)) = (self.alike.get(home), standpoint.about.get(home)) else {
+            return Arc::default();
+        };
         if !standpoint.is_plain || standpoint.entangled.contains(&home) {
-            return look().into();
+            return Arc::new(look());
         }
         let key = Aspect {
-            home,
-            texts: standpoint.about.get(&home).cloned().unwrap_or_default(),
+            texts: texts.clone(),
             grounds: standpoint.grounds_with(home),
         };
-        let known = self.alike.lock().ok();
+        let known = alike.lock().ok();
         if let Some(known) = known.and_then(|known| known.get(&key).cloned()) {
             return known;
         }
-        let kin: Arc<[Kin]> = look().into();
-        if kin.iter().all(Kin::is_portable)
-            && let Ok(mut known) = self.alike.lock()
+        let sight = Arc::new(look());
+        if sight.is_portable()
+            && let Ok(mut known) = alike.lock()
         {
-            known.insert(key, Arc::clone(&kin));
+            known.insert(key, Arc::clone(&sight));
         }
-        kin
+        sight
     }
 }
 

@@ -22,10 +22,19 @@ use crate::proof::trace::Class;
 /// How one cluster sees the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// By number of the other cluster: what is alike in it.
-    pub(super) others: Vec<Arc<[Kin]>>,
+    /// By number of the other cluster.
+    pub(super) others: Vec<Arc<Sight>>,
     /// How packets end that leave the cluster on no node, where that is not the same on all of them.
     splits: Vec<Split>,
+}
+
+/// How one cluster sees another one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sight {
+    /// What is alike in it.
+    pub(super) kin: Vec<Kin>,
+    /// Whether no packet leaves for any of it.
+    pub(super) is_kept: bool,
 }
 
 /// Addresses of one cluster that another one sees alike.
@@ -114,7 +123,10 @@ impl Seen {
                 for plot in &facts.plots {
                     eye.sort((number, home), plot, &mut kin);
                 }
-                kin
+                Sight {
+                    is_kept: kin.iter().all(Kin::is_kept),
+                    kin,
+                }
             })
         });
         Self {
@@ -146,6 +158,14 @@ impl Seen {
     }
 }
 
+impl Sight {
+    /// Returns whether nothing in it is known by a number of the cluster that looks, so that others may
+    /// see the same.
+    pub(super) fn is_portable(&self) -> bool {
+        self.kin.iter().all(Kin::is_portable)
+    }
+}
+
 impl Kin {
     /// Returns whether all nodes of the cluster that looks see it so.
     pub(super) fn is_uniform(&self) -> bool {
@@ -172,7 +192,7 @@ impl Kin {
 
     /// Returns whether nothing about it is known by a number of the cluster that looks, so that others may
     /// see the same.
-    pub(super) fn is_portable(&self) -> bool {
+    fn is_portable(&self) -> bool {
         self.views.iter().all(View::is_portable)
     }
 

@@ -1,6 +1,6 @@
 //! Links: which clusters a mesh joins, and what they take from each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mesh::{Mesh, Range};
 use crate::name::ClusterName;
@@ -48,11 +48,26 @@ pub(super) struct Links<'a>(Vec<Vec<Option<&'a Mesh>>>);
 
 impl<'a> Links<'a> {
     pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
-        let row = |one: &Site| {
-            let others = fabric.sites.iter();
-            others.map(|other| link(asked.meshes, one, other)).collect()
+        let sites = &fabric.sites;
+        // Names are looked up once for each cluster and not for each pair.
+        let members = asked.meshes.iter().map(|mesh| {
+            let names: BTreeSet<&ClusterName> = mesh.entries.iter().map(|it| &it.name).collect();
+            let has = sites.iter().map(|site| names.contains(site.cluster));
+            (mesh, has.collect())
+        });
+        let members: Vec<(&Mesh, Vec<bool>)> = members.collect();
+        let links = |(mesh, has): &(&Mesh, Vec<bool>), one: usize, other: usize| {
+            let site = |number: usize| sites.get(number).filter(|_| has.get(number) == Some(&true));
+            site(one)
+                .zip(site(other))
+                .is_some_and(|(one, other)| mesh.topology.links(one.cluster, other.cluster))
         };
-        Self(fabric.sites.iter().map(|it| row(it)).collect())
+        let between = |one, other| {
+            let mut members = members.iter();
+            Some(members.find(|it| links(it, one, other))?.0)
+        };
+        let row = |one| (0..sites.len()).map(|other| between(one, other)).collect();
+        Self((0..sites.len()).map(row).collect())
     }
 
     pub(super) fn between(&self, one: usize, other: usize) -> Option<&'a Mesh> {
