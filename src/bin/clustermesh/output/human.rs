@@ -1,6 +1,8 @@
 //! Findings for a person, as rustc would tell them: with excerpts where files are at hand, and of
 //! many that are alike the first few and a count.
 
+use std::collections::BTreeMap;
+
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use clustermesh::rules::Finding;
 
@@ -27,18 +29,19 @@ pub(super) fn told(files: &Files, findings: &[Finding]) -> Vec<String> {
     if 0 < more {
         told.push(format!("… and {more} more\n"));
     }
-    let mut rest = folded;
-    while let Some(&first) = rest.first() {
-        let (group, others): (Vec<&Finding>, Vec<&Finding>) =
-            rest.into_iter().partition(|it| is_alike(first, it));
-        rest = others;
-        told.extend(alike(files, &group));
+    // Groups in the order of their first findings.
+    let mut numbers = BTreeMap::new();
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    for finding in folded {
+        let kind = (finding.rule.code(), finding.severity, &finding.group);
+        let number = *numbers.entry(kind).or_insert(groups.len());
+        match groups.get_mut(number) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
     }
+    told.extend(groups.iter().flat_map(|group| alike(files, group)));
     told
-}
-
-fn is_alike(a: &Finding, b: &Finding) -> bool {
-    (a.rule, a.severity, &a.group) == (b.rule, b.severity, &b.group)
 }
 
 /// Tells a finding by itself, with its help.
