@@ -188,13 +188,15 @@ fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i6
     times.retain(|time| 0 < *time);
     times.sort_unstable();
     let by_most = *times.get(times.len().checked_sub(1)? / 2)?;
-    let is_now = |time: &i64| {
-        now.is_some_and(|now| (-stale_after..=SKEW).contains(&time.saturating_sub(now)))
+    let Some(now) = now else {
+        return Some(by_most);
     };
-    if is_now(&by_most) {
+    let alive = now.saturating_sub(stale_after)..=now.saturating_add(SKEW);
+    // Only if most nodes are dead. A clock that is behind does not make them so.
+    if *alive.start() <= by_most {
         return Some(by_most);
     }
-    let newest = times.into_iter().rev().find(is_now);
+    let newest = times.into_iter().rev().find(|time| alive.contains(time));
     Some(newest.unwrap_or(by_most))
 }
 
