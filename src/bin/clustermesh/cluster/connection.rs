@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clustermesh::rules::clusters::{Fault, Weakness};
+use http::uri::Authority;
 use http::{HeaderValue, Uri};
 use kube::client::RustlsTlsError;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster, InClusterError};
@@ -307,6 +308,14 @@ fn cluster_url(cluster: &Cluster) -> Result<Uri, String> {
     let scheme = url.scheme_str();
     if !matches!(scheme, Some("http" | "https")) || url.host().is_none_or(str::is_empty) {
         return Err("`server` is no URL, such as https://203.0.113.1:6443".to_owned());
+    }
+    // hyper would take the scheme's port instead.
+    let authority = url.authority().map_or("", Authority::as_str);
+    let port = authority
+        .rsplit_once(':')
+        .filter(|(_, it)| !it.contains(']'));
+    if port.is_some() && url.port_u16().is_none() {
+        return Err("the port in `server` is no number below 65536".to_owned());
     }
     Ok(url)
 }

@@ -104,10 +104,20 @@ pub(super) fn authorities(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Str
 
 /// Refuses a token that no header can hold: kube would panic.
 pub(super) fn check_token(user: &AuthInfo) -> Result<(), String> {
-    match HeaderValue::from_str(&secret(user, "token").unwrap_or_default()) {
-        Ok(_) => Ok(()),
-        Err(_) => Err("`token` has characters that no token has".to_owned()),
+    let provider = user.auth_provider.as_ref();
+    let tokens = [
+        ("token", secret(user, "token")),
+        (
+            "id-token",
+            provider.and_then(|it| it.config.get("id-token").cloned()),
+        ),
+    ];
+    for (field, token) in tokens {
+        if token.is_some_and(|token| HeaderValue::from_str(&token).is_err()) {
+            return Err(format!("`{field}` has characters that no token has"));
+        }
     }
+    Ok(())
 }
 
 /// Reads the token in a file, which errors call `what`: its path may be a token by mistake.

@@ -106,6 +106,9 @@ impl Hidden {
                 self.suspect(value);
             }
         }
+        // A whole command line where only the program belongs is a common slip.
+        let command = plugin.command.iter().flat_map(|it| it.split_whitespace());
+        self.suspect_named(command);
         let arguments = || plugin.args.iter().flatten().map(String::as_str);
         self.suspect_named(arguments());
         // `-H "Authorization: Bearer …"`, and what a shell is given.

@@ -51,7 +51,7 @@ pub(super) fn login(
     hidden: &Hidden,
     patience: Duration,
 ) -> Result<Credentials, Fault> {
-    let command = plugin.command.clone().unwrap_or_default();
+    let command = hidden.hide(plugin.command.as_deref().unwrap_or_default());
     run(plugin, patience)
         .and_then(|printed| credentials(&printed))
         .map_err(|problem| Fault::Login {
@@ -125,7 +125,11 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
     let status = read
         .status
         .ok_or(LoginProblem::Unreadable("it has no `status`"))?;
-    let identity = match (status.client_certificate_data, status.client_key_data) {
+    // Go writes out what is empty.
+    let given = |text: Option<String>| text.filter(|it| !it.trim().is_empty());
+    let token = given(status.token);
+    let certificate = given(status.client_certificate_data);
+    let identity = match (certificate, given(status.client_key_data)) {
         (Some(certificate), Some(key)) => {
             let (certificate, key) = (Pem::of_text(certificate), Pem::of_text(key));
             if certificate.certificates().is_err() || key.check_key().is_err() {
@@ -137,13 +141,10 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
         }
         _ => None,
     };
-    if status.token.is_none() && identity.is_none() {
+    if token.is_none() && identity.is_none() {
         return Err(LoginProblem::Unreadable(
             "it has neither a token nor a certificate with its key",
         ));
     }
-    Ok(Credentials {
-        token: status.token,
-        identity,
-    })
+    Ok(Credentials { token, identity })
 }

@@ -1,9 +1,12 @@
 //! Kubeconfigs: where they are looked for, and what is wrong with them.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::json;
 
 use super::{Site, nodes};
 use crate::api_server::{Context, Login, Setup, credential, kubeconfig};
@@ -222,6 +225,113 @@ fn lacks_something() {
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: its `auth-provider` is one that kubectl has not known since 1.26; use an `exec` plugin; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
+}
+
+/// hyper would ask another port, with the same credentials.
+#[test]
+fn has_a_server_with_a_port() {
+    for server in [
+        "http://127.0.0.1:99999",
+        "https://[::1]:x",
+        "http://127.0.0.1:",
+    ] {
+        let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| {
+            context
+                .cluster("server", server)
+                .user("token", "sesame-sesame")
+        });
+        let said = site.failure(&[]);
+        assert!(
+            said.contains("error[invalid-kubeconfig]"),
+            "{server}: {said}"
+        );
+    }
+}
+
+/// kube would panic.
+#[test]
+fn has_a_token_that_can_be_sent() {
+    let provider = |token: &str| json!({ "name": "oidc", "config": { "id-token": token } });
+    let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
+    let site = Site::with(setup.start(), |context| {
+        context.user("auth-provider", provider("sesame\nsesame"))
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `id-token` has characters that no token has; snapshots/east.json was kept
+    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    ");
+    site.reach(|context| context.user("auth-provider", provider("sesame-sesame")));
+    assert_eq!(site.snapshot(&["east"]).code, 0);
+}
+
+/// Paths in a kubeconfig are UTF-8; that of its folder need not be.
+#[cfg(target_os = "linux")]
+#[test]
+fn may_be_in_a_folder_of_any_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let run = |user: fn(Context) -> Context| {
+        let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
+        let site = Site::with(setup.start(), user);
+        let folder = site.folder.path("").join(OsStr::from_bytes(b"f\xff"));
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("kubeconfig");
+        fs::rename(site.folder.path("kubeconfig"), &file).unwrap();
+        // As seen from the working folder, which is not meant.
+        site.folder.write("token", "sesame-sesame");
+        let output = Command::new(env!("CARGO_BIN_EXE_clustermesh"))
+            .env_clear()
+            .current_dir(site.folder.path(""))
+            .args(["snapshot", "east", "--kubeconfig"])
+            .arg(Path::new(OsStr::from_bytes(b"f\xff")).join("kubeconfig"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = run(|it| it.user("token", "sesame-sesame"));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(|it| it.user("tokenFile", "token"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("the name of its folder is not UTF-8"),
+        "{said}"
+    );
+}
+
+/// Whatever it is, it ends, and with a word.
+#[test]
+fn is_hostile() {
+    let deep = |open: &str| open.repeat(200_000);
+    let laughs: String = (1..12)
+        .map(|level| {
+            let before = vec![format!("*a{}", level - 1); 10].join(", ");
+            format!("a{level}: &a{level} [{before}]\n")
+        })
+        .collect();
+    let nested = format!(
+        "clusters: [{{ name: c, cluster: {{ extensions: {}{} }} }}]\n",
+        deep("["),
+        deep("]")
+    );
+    for text in [
+        deep("["),
+        deep("- "),
+        deep("a: {"),
+        format!("a0: &a0 [x]\n{laughs}"),
+        nested,
+        "\0".repeat(1000),
+        "users: [{ name: *sesame, user: {} }]".to_owned(),
+        "current-context: !!binary sesame\nclusters: !!set {}".to_owned(),
+    ] {
+        let start = Instant::now();
+        let told = said(&text);
+        assert!(start.elapsed() < Duration::from_secs(20), "{told}");
+        assert!(
+            !told.contains("panicked") && told.contains("error["),
+            "{told}"
+        );
+    }
 }
 
 #[test]

@@ -227,6 +227,11 @@ fn does_not_show_what_a_plugin_prints() {
     error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has no `status`; snapshots/east.json was kept
     help: log in beforehand; `kubectl get nodes` with this context must work without a question
     ");
+    let empty = r#"{"kind":"ExecCredential","status":{"token":"","clientKeyData":" "}}"#;
+    insta::assert_snapshot!(failure(&says(empty)), @"
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has neither a token nor a certificate with its key; snapshots/east.json was kept
+    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    ");
     insta::assert_snapshot!(failure(&says(r#"{"kind":"ExecCredential","status":{}}"#)), @"
     error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has neither a token nor a certificate with its key; snapshots/east.json was kept
     help: log in beforehand; `kubectl get nodes` with this context must work without a question
@@ -298,6 +303,28 @@ fn does_not_wait_for_what_a_plugin_leaves_behind() {
     let start = Instant::now();
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
     assert!(start.elapsed() < Duration::from_secs(15));
+}
+
+/// A command line is not a command, and may hold a secret.
+#[test]
+fn does_not_show_a_command_line() {
+    let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| {
+        context.plugin("vendor-login --token sesame-sesame", &[])
+    });
+    insta::assert_snapshot!(site.failure(&[]), @"
+    error[failed-login]: east: could not be read: the login plugin `vendor-login --token [hidden]` cannot be started: No such file or directory (os error 2); snapshots/east.json was kept
+    help: install it, or see that it is in the PATH
+    ");
+}
+
+/// A megabyte of brackets would take a reader's stack.
+#[test]
+fn is_not_overthrown_by_what_a_plugin_prints() {
+    for bracket in ["[", "- ", "{a: "] {
+        let script = format!("yes -- '{bracket}' | tr -d '\\n' | head -c 1000000");
+        let said = failure(&script);
+        assert!(said.contains("it is no ExecCredential"), "{said}");
+    }
 }
 
 #[test]

@@ -33,12 +33,8 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
         _ => format!("cannot read {}: {error}", path.display()),
     })?;
     let mut kubeconfig = from_text(&text)?;
-    match path.parent().map(Path::to_str) {
-        Some(Some(folder)) => resolve(&mut kubeconfig, Path::new(folder)),
-        Some(None) => {
-            return Err("the name of its folder is not UTF-8, which its paths would be".to_owned());
-        }
-        None => {}
+    if let Some(folder) = path.parent() {
+        resolve(&mut kubeconfig, folder)?;
     }
     Ok(kubeconfig)
 }
@@ -130,10 +126,10 @@ fn normalise(kubeconfig: &mut Kubeconfig) -> Result<(), String> {
 }
 
 /// Resolves paths that are meant as seen from the kubeconfig.
-fn resolve(kubeconfig: &mut Kubeconfig, folder: &Path) {
+fn resolve(kubeconfig: &mut Kubeconfig, folder: &Path) -> Result<(), String> {
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|it| it.cluster.as_mut()) {
-        resolve_path(&mut cluster.certificate_authority, folder);
+        resolve_path(&mut cluster.certificate_authority, folder)?;
     }
     let users = kubeconfig.auth_infos.iter_mut();
     for user in users.filter_map(|it| it.auth_info.as_mut()) {
@@ -145,22 +141,28 @@ fn resolve(kubeconfig: &mut Kubeconfig, folder: &Path) {
             ..
         } = user;
         for path in [client_certificate, client_key, token_file] {
-            resolve_path(path, folder);
+            resolve_path(path, folder)?;
         }
         // A command without a separator is looked for in the PATH.
         if let Some(plugin) = exec
             && let Some(command) = &plugin.command
             && command.contains(MAIN_SEPARATOR)
         {
-            resolve_path(&mut plugin.command, folder);
+            resolve_path(&mut plugin.command, folder)?;
         }
     }
+    Ok(())
 }
 
-fn resolve_path(path: &mut Option<String>, folder: &Path) {
-    let relative = path.as_ref().filter(|path| Path::new(path).is_relative());
-    let resolved = relative.map(|path| folder.join(path));
-    if let Some(resolved) = resolved.and_then(|path| path.into_os_string().into_string().ok()) {
-        *path = Some(resolved);
+fn resolve_path(path: &mut Option<String>, folder: &Path) -> Result<(), String> {
+    if let Some(path) = path
+        && Path::new(path).is_relative()
+    {
+        // Unresolved, it would be seen from the working folder.
+        let resolved = folder.join(&*path).into_os_string().into_string();
+        *path = resolved.map_err(|_| {
+            "it has relative paths, and the name of its folder is not UTF-8".to_owned()
+        })?;
     }
+    Ok(())
 }
