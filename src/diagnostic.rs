@@ -1,5 +1,6 @@
 //! Diagnostics: findings about an input, with their places, for people and programs.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use crate::name::ClusterName;
@@ -14,6 +15,9 @@ mod page;
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use page::{Block, Page, SECTIONS, Section};
 pub use rule::{Rule, Subject};
+
+/// How much of a text of a finding is shown, in characters.
+const SHOWN: usize = 4000;
 
 /// A case of a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,6 +40,25 @@ pub struct Finding {
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Option<String>,
+    /// The finding that it follows from. Where both are shown, the cause stands for both.
+    pub cause: Option<Cause>,
+}
+
+/// The finding that another one follows from, by what it is about.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Cause {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The cluster that it concerns.
+    pub cluster: Option<String>,
+    /// The node that it concerns.
+    pub node: Option<String>,
+}
+
+/// Sorts findings into the order in which all commands list them: the gravest first, and else as they
+/// were found.
+pub fn gravest_first(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| Reverse(finding.severity));
 }
 
 /// A place of a diagnostic, and what there is to see.
@@ -71,6 +94,7 @@ impl Finding {
             message: message.into(),
             labels: Vec::new(),
             help: None,
+            cause: None,
         }
     }
 
@@ -127,6 +151,34 @@ impl Finding {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Sets the finding that it follows from, if there is one.
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Into<Option<Cause>>) -> Self {
+        self.cause = cause.into();
+        self
+    }
+
+    /// Returns it as the cause of others.
+    pub fn as_cause(&self) -> Cause {
+        Cause {
+            rule: self.rule,
+            cluster: self.cluster.clone(),
+            node: self.node.clone(),
+        }
+    }
+
+    /// Returns it with all its texts escaped, as everything that is printed has to be: what a file or
+    /// a node says in them cannot steer a terminal, hide or reorder text, or start a line of its own.
+    #[must_use]
+    pub fn harmless(mut self) -> Self {
+        let labels = self.labels.iter_mut().map(|label| &mut label.text);
+        let texts = [&mut self.message, &mut self.group].into_iter();
+        for text in texts.chain(&mut self.help).chain(labels) {
+            *text = escaped(text, SHOWN);
+        }
         self
     }
 

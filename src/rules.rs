@@ -28,8 +28,8 @@ mod roster;
 pub mod snapshots;
 pub mod verified;
 
-use crate::diagnostic::bare;
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
+use crate::diagnostic::{bare, gravest_first};
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use registry::{QUESTIONS, Question, all, find};
@@ -68,7 +68,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let questions = [ranges::findings, endpoints::findings, kilo::findings];
     findings.extend(questions.iter().flat_map(|question| question(fleet)));
     findings.extend(identity::findings(fleet, plan));
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    gravest_first(&mut findings);
     findings
 }
 

@@ -1,5 +1,7 @@
 //! Rules: what a finding is a case of.
 
+use std::cmp::Ordering;
+
 use super::{Page, Severity};
 
 /// Declares a rule: a static. Its documentation is a page of its name in a folder, seen from the file
@@ -81,5 +83,17 @@ impl Rule {
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
+    }
+}
+
+impl Ord for Rule {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl PartialOrd for Rule {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }

@@ -9,7 +9,7 @@ use super::tree::{Node, Scalar, Value};
 
 pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
     let help = match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
+        Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None if known.is_empty() => "no field is known here".to_owned(),
         None => format!("known here: {}", listed(known)),
     };
@@ -87,7 +87,7 @@ pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
 
 pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
     let help = match nearest(text, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
+        Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None => format!("known here: {}", listed(known)),
     };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));

@@ -3,7 +3,7 @@
 use super::registry::all;
 use super::{Rule, Subject, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
-use crate::diagnostic::{Finding, Label, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Quoted, escaped, gravest_first, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -71,7 +71,7 @@ impl Levels {
     }
 
     /// Returns the findings as they are to be told: none that is ignored or off, each as grave as
-    /// its rule is to be. What is final stays.
+    /// its rule is to be, the gravest first. What is final stays.
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
@@ -90,9 +90,7 @@ impl Levels {
             Some(finding)
         });
         let mut told: Vec<Finding> = told.collect();
-        if !self.levels.is_empty() {
-            told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        }
+        gravest_first(&mut told);
         told
     }
 
@@ -187,7 +185,7 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
         .iter()
         .flat_map(|rule| [&[rule.name], rule.aliases].concat());
     Err(match nearest(name, names) {
-        Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
+        Some(meant) => unknown.help(format!("did you mean {}?", Quoted(meant))),
         None => unknown,
     })
 }
@@ -209,20 +207,7 @@ fn unlowerable(rule: &Rule, what: &str, place: Place) -> Finding {
 }
 
 fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -> Finding {
-    Finding {
-        rule,
-        severity: rule.severity,
-        is_final: rule.is_final(),
-        cluster: None,
-        node: None,
-        group: place.source.to_string(),
-        message,
-        labels: vec![Label {
-            place,
-            text: String::new(),
-        }],
-        help: Some(help),
-    }
+    Finding::new(rule, message).at(place, "").help(help)
 }
 
 /// Says what is ignored: `missing-endpoint` of east/n1.

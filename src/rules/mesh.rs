@@ -63,7 +63,7 @@ pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>
             &UNUSED_SNAPSHOT,
             format!("a snapshot of {}, which no mesh names", Quoted(cluster)),
             match nearest(cluster, named.iter().map(String::as_str)) {
-                Some(name) => format!("did you mean `{name}`?"),
+                Some(name) => format!("did you mean {}?", Quoted(name)),
                 None => "name the cluster in a mesh, or delete the file".to_owned(),
             },
         ),

@@ -1,5 +1,6 @@
 //! Has it shrunk or moved? What a render would make of the tree that is there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::plan::{count, within};
@@ -28,24 +29,43 @@ const NAMED: usize = 3;
 /// How much of a flag is told, in characters.
 const TOLD: usize = 400;
 
-/// Returns what a render would not do unless a flag allows it.
+/// Returns what a render would not do unless a flag allows it. All of them have one help: the command
+/// that allows everything that is listed.
 pub fn losses(losses: &[Loss]) -> Vec<Finding> {
-    let mut targets_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let (mut empty, mut lost) = (Vec::new(), Vec::new());
+    let mut targets_of: BTreeMap<&str, usize> = BTreeMap::new();
     for loss in losses {
-        match loss {
-            Loss::EmptyTarget { target } => empty.push(target.clone()),
-            Loss::Target { target, .. } => lost.push(target.clone()),
-            Loss::Source { target, source, .. } => {
-                targets_of.entry(source).or_default().push(target);
-            }
+        if let Loss::Source { source, .. } = loss {
+            *targets_of.entry(source).or_default() += 1;
         }
     }
-    let told = losses.iter().map(|loss| match loss {
+    let mut flags: Vec<String> = Vec::new();
+    for loss in losses {
+        let flag = match loss {
+            Loss::EmptyTarget { target } | Loss::Target { target, .. } => target.clone(),
+            Loss::Source { target, source, .. } if targets_of.get(source.as_str()) == Some(&1) => {
+                format!("{target}/{source}")
+            }
+            Loss::Source { source, .. } => format!("*/{source}"),
+        };
+        if !flags.contains(&flag) {
+            flags.push(flag);
+        }
+    }
+    let help = allowing(&flags);
+    losses
+        .iter()
+        .map(|it| lost(it).help(help.as_str()))
+        .collect()
+}
+
+fn lost(loss: &Loss) -> Finding {
+    match loss {
         Loss::EmptyTarget { target } => {
             let message = "would have no Peer at all".to_owned();
-            let finding = Finding::on_named(&EMPTY_TARGET, target, message);
-            alike(finding, "clusters").help(allowing(&empty))
+            alike(
+                Finding::on_named(&EMPTY_TARGET, target, message),
+                "clusters",
+            )
         }
         Loss::Target {
             target,
@@ -55,8 +75,7 @@ pub fn losses(losses: &[Loss]) -> Vec<Finding> {
             let peers = count(*peers, "Peer");
             let message = format!("no mesh names it any more; its folder has {peers}");
             let finding = Finding::on_named(&LOST_TARGET, target, message);
-            let finding = alike(finding, "clusters").help(allowing(&lost));
-            finding.at(place.clone(), "")
+            alike(finding, "clusters").at(place.clone(), "")
         }
         Loss::Source {
             target,
@@ -69,15 +88,9 @@ pub fn losses(losses: &[Loss]) -> Vec<Finding> {
                 peers => format!("all its {peers} Peers"),
             };
             let message = format!("{peers} would vanish from {}", bare(target));
-            let flag = match targets_of.get(source.as_str()).map(Vec::as_slice) {
-                Some([target]) => format!("{target}/{source}"),
-                _ => format!("'*/{source}'"),
-            };
-            let finding = Finding::on_named(&LOST_SOURCE, source, message);
-            finding.at(place.clone(), "").help(allowing(&[flag]))
+            Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
         }
-    });
-    told.collect()
+    }
 }
 
 /// Tells findings together although they are about several clusters.
@@ -89,9 +102,19 @@ fn alike(mut finding: Finding, group: &str) -> Finding {
 fn allowing(flags: &[String]) -> String {
     let flags = flags
         .iter()
-        .map(|flag| format!(" --allow-empty {}", escaped(flag, TOLD)));
+        .map(|flag| format!(" --allow-empty {}", quoted(&escaped(flag, TOLD))));
     let flags: String = flags.collect();
     format!("if that is meant, render with{flags}")
+}
+
+/// Returns a word as a shell takes it, for names of folders and labels may hold anything.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
+    if word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
 }
 
 /// Returns what a render would do, and somebody should look at.

@@ -15,7 +15,7 @@ use super::ranges::{
     POD_CIDR_OUT_OF_RANGE, UNUSED_ADDRESS, UNUSED_POD_CIDR, WIREGUARD_IP_OUT_OF_RANGE,
 };
 use super::{Finding, Rule, listed};
-use crate::diagnostic::{Label, Quoted, Severity};
+use crate::diagnostic::{Cause, Label, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -58,7 +58,10 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
             "says granularity {}, the cluster is rendered as {}",
             it.says, roster.granularity
         );
-        on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place)
+        let finding = on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place);
+        finding.with_cause(contradicted(member, |it| {
+            matches!(it, Declared::Granularity(_))
+        }))
     }));
     findings
 }
@@ -115,7 +118,41 @@ fn silence(member: &Member) -> Option<Finding> {
         finding.help =
             Some("does Kilo run there, and did it when the snapshot was taken?".to_owned());
     }
-    Some(finding)
+    Some(finding.with_cause(contradicted(member, |_| true)))
+}
+
+/// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
+fn contradicted(member: &Member, is_meant: impl Fn(&Declared) -> bool) -> Option<Cause> {
+    let mut found = member.roster.contradictions.iter();
+    let is_found = found.any(|it| is_meant(&it.what));
+    is_found.then(|| Cause {
+        rule: &CONTRADICTED,
+        cluster: Some(member.entry.name.to_string()),
+        node: None,
+    })
+}
+
+/// Returns what a node is left out for, where that is a finding of its own.
+fn cause(member: &Member, reason: &Reason) -> Option<Cause> {
+    match reason {
+        Reason::LeaderLeftOut(leader) => {
+            let mut left_out = member.roster.left_out.iter();
+            let leader = left_out.find(|it| it.node == *leader)?;
+            Some(Cause {
+                rule: rule_of(&leader.reason),
+                cluster: Some(member.entry.name.to_string()),
+                node: Some(leader.node.clone()),
+            })
+        }
+        Reason::PodCidrOutOfRange { .. } => {
+            contradicted(member, |it| matches!(it, Declared::PodRanges))
+        }
+        Reason::WireguardIpOutOfRange { .. } => {
+            contradicted(member, |it| matches!(it, Declared::WireguardRange))
+        }
+        Reason::NotSelected => contradicted(member, |it| matches!(it, Declared::NodeSelector)),
+        _ => None,
+    }
 }
 
 /// Returns a finding about a node of a cluster, at a place in its snapshot.
@@ -146,7 +183,7 @@ fn left_out(member: &Member, node: &LeftOut) -> Finding {
     if let Reason::PodCidrTaken { node: other, .. } = &node.reason {
         name_both(&mut finding, member, other);
     }
-    finding
+    finding.with_cause(cause(member, &node.reason))
 }
 
 /// Adds the node with the other of two pod CIDRs that overlap, and what cures it.

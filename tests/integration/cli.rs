@@ -39,6 +39,7 @@ mod mutants;
 #[cfg(target_os = "linux")]
 mod owners;
 mod plan;
+mod printers;
 mod render;
 mod schema;
 mod settings;

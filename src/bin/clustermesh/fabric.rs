@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;
@@ -21,7 +20,7 @@ use rayon::prelude::*;
 
 use crate::evidence::Evidence;
 use crate::files::manifests;
-use crate::output::Talk;
+use crate::input::{Mistakes, Unreadable};
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, evidence, input};
@@ -87,28 +86,26 @@ fn dump(text: &str) -> Result<Dump, String> {
     }
 }
 
-/// Gathers what a proof is made from; without a mesh it tells why there is none, and that is the end.
+/// Gathers what a proof is made from.
 ///
 /// # Errors
-/// There is no mesh, and nothing wrong either.
-pub(crate) fn gather(
-    options: &Options,
-    talk: &mut Talk,
-) -> anyhow::Result<ControlFlow<Outcome, Gathered>> {
-    let evidence = match evidence::gather(options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(ControlFlow::Break(talk.unreadable(unreadable))),
-    };
+/// There is no mesh, and why.
+pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
+    let evidence = evidence::gather(options)?;
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let grave: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
     if evidence.is_unparsable || evidence.meshes.is_empty() {
-        talk.findings(&evidence.files, &grave);
         if grave.is_empty() {
-            bail!("there is no mesh; `clustermesh validate` says more");
+            let error = anyhow!("there is no mesh; `clustermesh validate` says more");
+            return Err(Unreadable::Failed(error));
         }
-        return Ok(ControlFlow::Break(Outcome::Unreadable));
+        return Err(Unreadable::Nothing(Mistakes {
+            files: evidence.files,
+            findings: grave,
+            outcome: Outcome::Unreadable,
+        }));
     }
-    Ok(ControlFlow::Continue(Gathered { evidence, grave }))
+    Ok(Gathered { evidence, grave })
 }
 
 /// Reads the Peers of every cluster that a mesh names.

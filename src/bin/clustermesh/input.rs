@@ -7,7 +7,8 @@ use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::mesh::{self, Mesh};
 
-use crate::disk;
+use crate::files::Files;
+use crate::{Outcome, disk};
 
 /// The largest file of meshes that is read, in bytes.
 pub(crate) const MESH_LIMIT: u64 = 8 << 20;
@@ -25,6 +26,44 @@ pub(crate) enum Unreadable {
         /// What is wrong.
         problems: Vec<Finding>,
     },
+    /// Files in which there is nothing to work with.
+    Nothing(Mistakes),
+}
+
+/// What is wrong with files that were read.
+pub(crate) struct Mistakes {
+    /// The files, for the excerpts.
+    pub(crate) files: Files,
+    /// What is wrong.
+    pub(crate) findings: Vec<Finding>,
+    /// What to make of it.
+    pub(crate) outcome: Outcome,
+}
+
+impl Unreadable {
+    /// Returns what is wrong with the files.
+    ///
+    /// # Errors
+    /// One could not be read at all.
+    pub(crate) fn mistakes(self) -> anyhow::Result<Mistakes> {
+        Ok(match self {
+            Self::Failed(error) => return Err(error),
+            Self::Syntax(broken) => {
+                let Broken { source, problems } = *broken;
+                Mistakes {
+                    files: Files::new(vec![source]),
+                    findings: problems,
+                    outcome: Outcome::Unreadable,
+                }
+            }
+            Self::Wrong { sources, problems } => Mistakes {
+                files: Files::new(sources),
+                findings: problems,
+                outcome: Outcome::Findings,
+            },
+            Self::Nothing(mistakes) => mistakes,
+        })
+    }
 }
 
 impl From<anyhow::Error> for Unreadable {
@@ -46,6 +85,7 @@ impl fmt::Display for Unreadable {
                     sources.iter().map(|it| format!("`{}`", it.name)).collect();
                 write!(formatter, "there are mistakes in {}", names.join(", "))
             }
+            Self::Nothing(_) => formatter.write_str("there is no mesh"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Judgement: what the rules say of the evidence, and the plan, if there is nothing against it.
 
 use clustermesh::change::Loss;
+use clustermesh::diagnostic::gravest_first;
 use clustermesh::fleet::{Candidate, Fleet, Member};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
@@ -29,8 +30,7 @@ impl Judgement<'_> {
         let is_told = self.findings.iter().any(|it| it.rule.name == "no-mesh");
         if !losses.is_empty() && !is_told {
             self.findings.extend(rules::rendered::losses(losses));
-            let severity = |finding: &Finding| std::cmp::Reverse(finding.severity);
-            self.findings.sort_by_key(severity);
+            gravest_first(&mut self.findings);
         }
     }
 }
@@ -55,9 +55,7 @@ pub(crate) fn judge(
         doubts.extend(levels.unused(&findings, today));
     }
     findings.extend(doubts);
-    let mut findings = levels.apply(findings, today, purpose);
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    judgement.findings = findings;
+    judgement.findings = levels.apply(findings, today, purpose);
     Ok(judgement)
 }
 
@@ -118,7 +116,6 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         ));
         rendered::show(&standing, &evidence.files, &evidence.settings);
     }
-    told.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings.extend(told);
     Ok(Judgement {
         findings,

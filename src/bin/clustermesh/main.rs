@@ -36,6 +36,7 @@ mod judgement;
 mod output;
 mod rendered;
 mod settings;
+mod threshold;
 
 /// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
 #[derive(Parser)]

@@ -7,7 +7,6 @@ use std::io::Write as _;
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, Severity, escaped};
-use clustermesh::document::{Broken, Source};
 use clustermesh::plan::Plan;
 
 use crate::Outcome;
@@ -16,6 +15,7 @@ use crate::files::Files;
 use crate::input::Unreadable;
 
 mod concise;
+mod entry;
 mod excerpt;
 mod fingerprint;
 mod github;
@@ -33,6 +33,7 @@ mod trace;
 mod verify;
 mod wording;
 
+use entry::entries;
 pub(crate) use json::schema as report_schema;
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
@@ -71,7 +72,7 @@ impl Talk {
     pub(crate) fn summarize(&mut self, report: &Report) {
         if let Err(error) = report.add_to_step_summary() {
             let error = format!("the summary of the job is not written: {error:#}");
-            self.note(&escaped(&error, 4000));
+            self.note(&error);
         }
     }
 
@@ -100,7 +101,7 @@ impl Talk {
 
     /// Says how many findings there are of each severity.
     pub(crate) fn counts(&mut self, findings: &[Finding]) {
-        self.line(&wording::counts(findings));
+        self.line(&wording::counts(&entries(findings)));
     }
 
     /// Says why it could not be done.
@@ -111,40 +112,49 @@ impl Talk {
 
     /// Says what is worth knowing.
     pub(crate) fn note(&mut self, message: &str) {
-        self.report(&[Group::with_title(Level::NOTE.primary_title(message))]);
+        let note = Level::NOTE.primary_title(escaped(message, 4000));
+        self.report(&[Group::with_title(note)]);
     }
 
     /// Says why there is nothing to work with.
     pub(crate) fn unreadable(&mut self, unreadable: Unreadable) -> Outcome {
-        let (errors, outcome) = match unreadable {
-            Unreadable::Failed(error) => {
+        let mistakes = match unreadable.mistakes() {
+            Ok(mistakes) => mistakes,
+            Err(error) => {
                 self.error(&error);
                 return Outcome::Unreadable;
             }
-            Unreadable::Syntax(broken) => {
-                let Broken { source, problems } = *broken;
-                self.diagnostics(&[source], &problems);
-                (problems.len(), Outcome::Unreadable)
-            }
-            Unreadable::Wrong { sources, problems } => {
-                self.diagnostics(&sources, &problems);
-                let errors = problems.iter().filter(|it| it.severity == Severity::Error);
-                (errors.count(), Outcome::Findings)
-            }
         };
+        self.findings(&mistakes.files, &mistakes.findings);
+        let errors = mistakes.findings.iter();
+        let errors = errors.filter(|it| it.severity == Severity::Error).count();
         self.line(&plural(errors, "error"));
-        outcome
+        mistakes.outcome
     }
 
-    /// Shows mistakes of files as rustc would, each with its lines.
-    pub(crate) fn diagnostics(&mut self, sources: &[Source], diagnostics: &[Finding]) {
-        let files = Files::new(sources.to_vec());
-        self.findings(&files, diagnostics);
+    /// Says why there is nothing to work with in the form that was asked for, where the mistakes have
+    /// a place in it: who reads it gets a report in any case.
+    pub(crate) fn unreadable_as(
+        &mut self,
+        unreadable: Unreadable,
+        format: Format,
+        result: &mut impl std::io::Write,
+    ) -> anyhow::Result<Outcome> {
+        if format == Format::Human {
+            return Ok(self.unreadable(unreadable));
+        }
+        let mistakes = unreadable.mistakes()?;
+        let report = Report::new(&mistakes.files, &mistakes.findings);
+        crate::print(result, &report.text(format)?)?;
+        if format == Format::Github {
+            self.summarize(&report);
+        }
+        Ok(mistakes.outcome)
     }
 
     /// Tells findings, of many that are alike the first few and a count.
     pub(crate) fn findings(&mut self, files: &Files, findings: &[Finding]) {
-        for text in human::told(files, findings) {
+        for text in human::pieces(&Report::new(files, findings)) {
             self.line(&text);
         }
     }
@@ -159,6 +169,15 @@ impl Talk {
     fn report(&mut self, report: &[Group]) {
         let text = self.renderer.render(report);
         self.line(&text);
+    }
+}
+
+/// Returns a foreign text that begins a line, such that no runner of a CI job takes the line for a
+/// command.
+pub(crate) fn line_start(text: &str) -> String {
+    match text.trim_start().strip_prefix("::") {
+        Some(rest) => format!("\\u{{3a}}:{rest}"),
+        None => text.to_owned(),
     }
 }
 

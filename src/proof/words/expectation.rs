@@ -144,7 +144,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
     .at(Some(selection.place.key("cluster")), "");
     let known = fabric.sites.iter().map(|it| it.cluster.as_str());
     match nearest(wanted, known) {
-        Some(meant) => told.help(format!("did you mean `{meant}`?")),
+        Some(meant) => told.help(format!("did you mean {}?", Quoted(meant))),
         None => told,
     }
 }

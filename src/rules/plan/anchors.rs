@@ -1,19 +1,27 @@
 //! Words for who carries what belongs to a cluster as a whole.
 
-use crate::diagnostic::Quoted;
+use crate::diagnostic::{Cause, Quoted};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
 use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
+use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare, listed};
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter().map(ToString::to_string));
     let message = format!("{ranges} left out: no segment that is left has an endpoint");
-    Finding::on_cluster(&NO_ANCHOR, source, message).help(
-        "one segment carries such ranges for all, and only one that can be dialled: give a node an \
-         endpoint, or leave the ranges out of the mesh",
-    )
+    let silence = Cause {
+        rule: &SILENT_CLUSTER,
+        cluster: Some(source.to_string()),
+        node: None,
+    };
+    Finding::on_cluster(&NO_ANCHOR, source, message)
+        .with_cause(silence)
+        .help(
+            "one segment carries such ranges for all, and only one that can be dialled: give a node an \
+             endpoint, or leave the ranges out of the mesh",
+        )
 }
 
 pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding {

@@ -38,7 +38,6 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |
     4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
       |                              ----------- not in this list
-    help: if they are wanted, let one entry of `acceptedNetworks` hold each of them whole
     note[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not accepted there (in west)
       --> mesh.yaml:12:22
        |
@@ -80,15 +79,7 @@ fn what_is_wrong_with_a_list_is_told() {
     );
     let run = folder.run(&["validate", "--output", "concise"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout + &run.stderr, @"
-    error[wrong-length]: `acceptedNetworks` needs at least 1 item, not 0
-     --> clustermesh.yaml:5:29
-      |
-    5 |   east: { acceptedNetworks: [] }
-      |                             ^^
-
-    1 error
-    ");
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:5:29: error[wrong-length] `acceptedNetworks` needs at least 1 item, not 0");
     let folder = taking("  west: { acceptedNetworks: [10.0.0.1/8] }\n");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:4:30: warning[host-bits] `10.0.0.1/8` has host bits set and is read as 10.0.0.0/8");

@@ -577,3 +577,126 @@ fn no_format_is_coloured() {
         assert!(!run.stdout.contains('\u{1b}'));
     }
 }
+
+/// A cluster with many nodes that are left out, beside one with a single such node.
+fn crowd(key: &str) -> Folder {
+    let folder = Folder::mesh();
+    let nodes = |cluster: u8, numbers: u16| -> Vec<Value> {
+        let bad = (0..numbers).map(|number| {
+            let mut node = node(cluster, 9);
+            node["name"] = json!(format!("bad{number:03}"));
+            node["annotations"]["kilo.squat.ai/key"] = json!(key);
+            node
+        });
+        bad.chain([node(cluster, 1)]).collect()
+    };
+    folder.keep("east", &nodes(1, 490));
+    folder.keep("west", &nodes(3, 1));
+    folder
+}
+
+#[test]
+fn no_cluster_hides_the_others_where_not_all_fit() {
+    let folder = crowd(&"x".repeat(120));
+    let commands = told(&folder, "github");
+    let warnings = commands.lines().filter(|it| it.starts_with("::warning "));
+    // Of each severity, a job shows the first ten.
+    let shown: Vec<&str> = warnings.take(10).collect();
+    assert!(
+        shown.iter().any(|it| it.contains("west/bad000")),
+        "{shown:#?}"
+    );
+    let comment = told(&folder, "markdown");
+    assert!(comment.contains("- … and "), "{comment}");
+    assert!(comment.contains("west/bad000"), "{comment}");
+}
+
+/// A declared range that no node of a cluster is in: every node is left out for that, and so the
+/// cluster is silent.
+fn contradicted() -> Folder {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "10.101.0.0/24", "10.111.0.0/24");
+    folder
+}
+
+#[test]
+fn what_follows_from_another_finding_is_listed_under_it() {
+    let run = |format: &str| contradicted().run(&["validate", "--output", format]);
+    let report: Value = serde_json::from_str(&run("json").stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let cause = json!({ "rule": "contradicted-declaration", "cluster": "east" });
+    let (followed, first): (Vec<&Value>, Vec<&Value>) =
+        findings.iter().partition(|it| it["cause"] == cause);
+    let rules = |part: &[&Value]| -> BTreeSet<String> {
+        part.iter()
+            .map(|it| it["rule"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        rules(&first),
+        BTreeSet::from(["contradicted-declaration".to_owned()])
+    );
+    let expected = ["silent-cluster", "undeclared-wireguard-ip"].map(str::to_owned);
+    assert_eq!(rules(&followed), BTreeSet::from(expected));
+    let title = "; and 2 nodes that depend on it; and 1 other finding that follows from it";
+    for format in ["human", "concise", "github", "markdown"] {
+        let text = run(format).stdout;
+        assert_eq!(text.matches(title).count(), 1, "{text}");
+        assert!(!text.contains("silent-cluster"), "{text}");
+    }
+    let issues: Value = serde_json::from_str(&run("gitlab").stdout).unwrap();
+    assert_eq!(issues.as_array().unwrap().len(), 1);
+    let log: Value = serde_json::from_str(&run("sarif").stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["relatedLocations"].as_array().unwrap().len(), 3);
+    assert_valid(&log);
+}
+
+/// Who ignores the cause sees what follows from it.
+#[test]
+fn what_follows_from_an_ignored_finding_stands_for_itself() {
+    let folder = Folder::mesh();
+    let nodes: Vec<Value> = (1..=3)
+        .map(|number| {
+            let mut node = node(1, number);
+            if number != 3 {
+                node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.111.0.1/24");
+            }
+            node
+        })
+        .collect();
+    folder.keep("east", &nodes);
+    let lines = |folder: &Folder| told(folder, "concise").lines().count();
+    assert_eq!(lines(&folder), 1);
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nignore:\n  \
+         - { rule: contradicted-declaration, reason: known }\n",
+    );
+    assert_eq!(lines(&folder), 2);
+}
+
+#[test]
+fn a_mistake_in_the_config_is_told_in_every_format() {
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmehses: [a.yaml]\n";
+    for (config, code) in [(config, 1), ("a: [", 2)] {
+        let folder = Folder::mesh();
+        folder.write("clustermesh.yaml", config);
+        for command in ["validate", "verify"] {
+            let run = |format: &str| {
+                let run = folder.run(&[command, "--output", format]);
+                assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{format}");
+                assert!(run.stdout.contains("clustermesh.yaml"), "{}", run.stdout);
+                run.stdout
+            };
+            let parsed = |format: &str| -> Value { serde_json::from_str(&run(format)).unwrap() };
+            assert_eq!(parsed("json")["summary"]["errors"], 1);
+            assert_eq!(parsed("gitlab").as_array().unwrap().len(), 1);
+            assert_valid(&parsed("sarif"));
+            assert!(run("github").starts_with("::error file=clustermesh.yaml,"));
+            run("concise");
+            run("markdown");
+        }
+    }
+}

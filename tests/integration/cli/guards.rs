@@ -88,10 +88,9 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
      = help: name the cluster in a mesh, or delete the file
 
     error[lost-target]: north: no mesh names it any more; its folder has 4 Peers
-    help: if that is meant, render with --allow-empty north
     error[lost-source]: north: all its 2 Peers would vanish from east
     error[lost-source]: north: all its 2 Peers would vanish from west
-    help: if that is meant, render with --allow-empty '*/north'
+    help: if that is meant, render with --allow-empty north --allow-empty '*/north'
     3 errors, 1 notice
     nothing was written
     ");
@@ -127,7 +126,6 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
     error[lost-target]: north: no mesh names it any more; its folder has 0 Peers
     help: if that is meant, render with --allow-empty north
     note[mismatched-kustomization]: east: its kustomization.yaml names prod--north.yaml, which is not there
-    help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
     note[mismatched-kustomization]: west: its kustomization.yaml names prod--north.yaml, which is not there
     help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
     1 error, 3 notices

@@ -111,7 +111,6 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ believes it
-    help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
     error[capture]: west: east is sent what is meant for others: by the Peer prod--east--n2, packets to 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |

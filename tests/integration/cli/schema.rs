@@ -122,8 +122,10 @@ fn describes_every_field_of_a_report() {
     fs::remove_file(missing.path("snapshots/west.json")).unwrap();
     let broken = Folder::mesh();
     broken.write("mesh.yaml", "a: [");
+    let contradicted = Folder::mesh();
+    contradicted.edit("mesh.yaml", "10.101.0.0/24", "10.111.0.0/24");
     let mut fields = BTreeSet::new();
-    for folder in [clean, wrong, nodes, missing, broken] {
+    for folder in [clean, wrong, nodes, missing, broken, contradicted] {
         let run = folder.run(&["validate", "--output", "json"]);
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(violations(&schema, &report), [""; 0], "{report:#}");

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use clap::ValueEnum;
-use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
+use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
@@ -16,6 +16,7 @@ use crate::fabric::Dumps;
 use crate::judgement::Judgement;
 use crate::output::Talk;
 use crate::settings::Options;
+use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, clock, evidence, judgement};
 
 mod cost;
@@ -50,13 +51,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
-    /// From which severity on to fail
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    #[command(flatten)]
     fail_on: FailOn,
-
-    /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
 
     #[command(flatten)]
     dumps: Dumps,
@@ -77,17 +73,6 @@ enum Format {
     Human,
     /// An object for programs
     Json,
-}
-
-/// From which severity on it fails.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FailOn {
-    /// Only errors
-    Error,
-    /// Warnings too
-    Warning,
-    /// Notices too
-    Notice,
 }
 
 pub(crate) fn run(
@@ -144,16 +129,11 @@ pub(crate) fn run(
     }
     talk.findings(&evidence.files, &unread);
     remind(talk, findings);
-    let limit = match args.fail_on {
-        FailOn::Error if args.strict => Severity::Warning,
-        FailOn::Error => Severity::Error,
-        FailOn::Warning => Severity::Warning,
-        FailOn::Notice => Severity::Notice,
-    };
-    let mut graded = told.into_iter().chain(&unread);
-    let is_grave = graded.any(|it| limit <= it.severity);
+    let threshold = args.fail_on.threshold();
+    let is_grave = threshold.fails(told.into_iter().chain(&unread));
     // No rule speaks of these.
-    let is_noted = limit == Severity::Notice && costs.iter().any(|it| it.grade().is_some());
+    let is_noted =
+        threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
     Ok(if is_grave || is_noted {
         Outcome::Findings
     } else {

@@ -6,9 +6,9 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use clap::builder::{FalseyValueParser, NonEmptyStringValueParser};
+use clap::builder::NonEmptyStringValueParser;
 use clustermesh::change::Loss;
-use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::diagnostic::Quoted;
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::{Plan, Target};
@@ -20,6 +20,7 @@ use crate::disk::tree::Survey;
 use crate::judgement::Judgement;
 use crate::output::Talk;
 use crate::settings::Options;
+use crate::threshold::Strict;
 use crate::{Outcome, evidence, input, judgement};
 
 /// Write the Kilo Peers of every cluster
@@ -42,9 +43,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "target")]
     stdout: bool,
 
-    /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
+    #[command(flatten)]
+    strict: Strict,
 
     /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
     #[arg(long, value_name = "TARGET[/SOURCE]", value_parser = allowance)]
@@ -82,10 +82,11 @@ pub(crate) fn run(
         judgement.findings.retain(|it| it.rule.name != "no-mesh");
     }
     let losses = losses(args, &judgement)?;
-    let is_wrong = fails(args, judgement.findings.iter());
+    let threshold = args.strict.threshold();
+    let is_wrong = threshold.fails(&judgement.findings);
     // What stands in the tree is what `--check` lists.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
-    let is_input_wrong = fails(args, judgement.findings.iter().filter(|it| !is_of_tree(it)));
+    let is_input_wrong = threshold.fails(judgement.findings.iter().filter(|it| !is_of_tree(it)));
     judgement.add_losses(&losses);
     talk.findings(&evidence.files.of_people(), &judgement.findings);
     if args.check
@@ -161,16 +162,6 @@ fn print(plan: &Plan, name: Option<&str>, result: &mut impl Write) -> anyhow::Re
     result.write_all(manifest::stream(plan, target).as_bytes())?;
     result.flush()?;
     Ok(Outcome::Clean)
-}
-
-/// Returns whether what was found is bad enough to stop.
-fn fails<'f>(args: &Args, mut findings: impl Iterator<Item = &'f Finding>) -> bool {
-    let limit = if args.strict {
-        Severity::Warning
-    } else {
-        Severity::Error
-    };
-    findings.any(|finding| limit <= finding.severity)
 }
 
 /// Lists what a render would do to the tree, and what else is in it.

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::ValueHint;
-use clap::builder::FalseyValueParser;
-use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
@@ -19,6 +18,7 @@ use crate::files::Files;
 use crate::input::{self, Clusters};
 use crate::output::Talk;
 use crate::settings::{ConfigFile, Options, Settings};
+use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
 mod keep;
@@ -63,9 +63,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
     no_carry_over: Vec<ClusterName>,
 
-    /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
+    #[command(flatten)]
+    strict: Strict,
 
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
@@ -133,14 +132,18 @@ pub(crate) fn run(
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
     // They stop a render, but nodes can be listed.
-    talk.diagnostics(&sources, &problems);
-    let outcome = if args.strict && !problems.is_empty() {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    };
+    talk.findings(&Files::new(sources), &problems);
+    let outcome = args.strict.threshold().outcome(&as_warnings(problems));
     let kept = keep(args, settings, &meshes, (talk, result))?;
     Ok(outcome.max(kept))
+}
+
+/// Returns findings as no graver than warnings.
+fn as_warnings(mut findings: Vec<Finding>) -> Vec<Finding> {
+    for finding in &mut findings {
+        finding.severity = finding.severity.min(Severity::Warning);
+    }
+    findings
 }
 
 /// Keeps the nodes of live clusters, or those of a dump.
@@ -190,7 +193,7 @@ fn tell_of_config(
     findings.extend(levels.expired(today, purpose));
     let findings = levels.apply(findings, today, purpose);
     talk.findings(&Files::new(source.iter().cloned().collect()), &findings);
-    keep::outcome(&findings, args.strict)
+    args.strict.threshold().outcome(&findings)
 }
 
 fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {

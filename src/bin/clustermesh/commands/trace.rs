@@ -1,7 +1,6 @@
 //! `clustermesh trace`
 
 use std::io::Write;
-use std::ops::ControlFlow;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
@@ -87,9 +86,9 @@ pub(crate) fn run(
     let Gathered {
         mut evidence,
         grave,
-    } = match fabric::gather(options, talk)? {
-        ControlFlow::Continue(gathered) => gathered,
-        ControlFlow::Break(outcome) => return Ok(outcome),
+    } = match fabric::gather(options) {
+        Ok(gathered) => gathered,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     talk.findings(&evidence.files, &grave);

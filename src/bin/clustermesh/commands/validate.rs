@@ -2,14 +2,12 @@
 
 use std::io::Write;
 
-use clap::ValueEnum;
-use clap::builder::FalseyValueParser;
-use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 
 use crate::output::{Format, Report, Talk};
 use crate::settings::Options;
+use crate::threshold::FailOn;
 use crate::{Outcome, evidence, judgement};
 
 /// Find what is wrong with meshes, snapshots and what is rendered
@@ -25,13 +23,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
-    /// From which severity on to fail
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    #[command(flatten)]
     fail_on: FailOn,
-
-    /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -41,17 +34,6 @@ Examples:
   clustermesh validate --output sarif > clustermesh.sarif
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
-/// From which severity on findings fail.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FailOn {
-    /// Only errors
-    Error,
-    /// Warnings too
-    Warning,
-    /// Notices too
-    Notice,
-}
-
 pub(crate) fn run(
     args: &Args,
     options: &Options,
@@ -60,7 +42,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let evidence = match evidence::gather(options) {
         Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output, result),
     };
     let mut judgement = judgement::judge(&evidence, Purpose::Validate, Some(Fate::Kept))?;
     let losses = judgement
@@ -69,10 +51,7 @@ pub(crate) fn run(
         .map(|it| it.changes.losses.clone());
     judgement.add_losses(&losses.unwrap_or_default());
     let findings = &judgement.findings;
-    let report = Report {
-        files: &evidence.files,
-        findings,
-    };
+    let report = Report::new(&evidence.files, findings);
     let text = report.text(args.output)?;
     if args.output == Format::Human {
         talk.result(result, &text)?;
@@ -83,18 +62,9 @@ pub(crate) fn run(
     if args.output == Format::Github {
         talk.summarize(&report);
     }
-    let limit = match args.fail_on {
-        FailOn::Error if args.strict => Severity::Warning,
-        FailOn::Error => Severity::Error,
-        FailOn::Warning => Severity::Warning,
-        FailOn::Notice => Severity::Notice,
-    };
-    let is_grave = findings.iter().any(|finding| limit <= finding.severity);
     Ok(if evidence.is_unparsable {
         Outcome::Unreadable
-    } else if is_grave {
-        Outcome::Findings
     } else {
-        Outcome::Clean
+        args.fail_on.threshold().outcome(findings)
     })
 }

@@ -1,11 +1,8 @@
 //! `clustermesh verify`
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
-use clustermesh::diagnostic::Severity;
 use clustermesh::proof::expectation::check;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, verify};
@@ -15,6 +12,7 @@ use clustermesh::rules::{Purpose, verified};
 use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, Verified, VerifyFormat};
 use crate::settings::Options;
+use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
 
 mod expectations;
@@ -34,9 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     output: VerifyFormat,
 
-    /// Let warnings fail too
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
+    #[command(flatten)]
+    strict: Strict,
 
     /// The file of what is to get through beyond that, and what not; default: the one that the config
     /// names, or an `expectations.yaml` beside it
@@ -69,14 +66,14 @@ pub(crate) fn run(
     let Gathered {
         mut evidence,
         grave,
-    } = match fabric::gather(options, talk)? {
-        ControlFlow::Continue(gathered) => gathered,
-        ControlFlow::Break(outcome) => return Ok(outcome),
+    } = match fabric::gather(options) {
+        Ok(gathered) => gathered,
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = match expectations::read(&mut evidence, given) {
         Ok(read) => read,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     let fabric = applied.fabric(&evidence);
@@ -103,8 +100,7 @@ pub(crate) fn run(
             .flat_map(|it| words::hostile::findings(&fabric, it)),
     );
     let levels = &evidence.settings.config.levels;
-    let mut findings = levels.apply(findings, clock::today(), Purpose::Validate);
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let findings = levels.apply(findings, clock::today(), Purpose::Validate);
     let verified = Verified {
         fabric: &fabric,
         files: &evidence.files,
@@ -114,17 +110,7 @@ pub(crate) fn run(
         findings: &findings,
     };
     tell(args.output, &verified, talk, result)?;
-    let limit = if args.strict {
-        Severity::Warning
-    } else {
-        Severity::Error
-    };
-    let fails = findings.iter().any(|finding| limit <= finding.severity);
-    Ok(if fails {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    })
+    Ok(args.strict.threshold().outcome(&findings))
 }
 
 /// Prints what came of it.

@@ -2,24 +2,37 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::rules::Finding;
+use clustermesh::diagnostic::Severity;
 
+use super::entry::{Entry, at_most, select};
 use super::site::{Site, Sites};
 use super::{Report, wording};
 
 /// The longest text of an annotation, in characters.
 const SHOWN: usize = 2000;
 
-/// Returns a command for each finding, the gravest first: of each severity a job shows only ten.
+/// How many annotations of a severity a job shows.
+const ANNOTATIONS: usize = 10;
+
+/// Returns a command for each finding, the gravest first, and first of all those that a job has room
+/// for.
 pub(super) fn text(report: &Report) -> String {
     let sites = Sites::new(report.files);
-    let findings = report.gravest_first().into_iter();
-    findings
-        .map(|finding| command(finding, &sites.first(finding)))
-        .collect()
+    let entries = report.entries();
+    let mut commands = String::new();
+    for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
+        let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
+        let of_severity: Vec<&Entry> = of_severity.collect();
+        let selection = select(&of_severity, at_most(ANNOTATIONS));
+        for entry in selection.shown.into_iter().chain(selection.left_out) {
+            commands.push_str(&command(entry, &sites.first(entry.finding)));
+        }
+    }
+    commands
 }
 
-fn command(finding: &Finding, site: &Site) -> String {
+fn command(entry: &Entry, site: &Site) -> String {
+    let finding = entry.finding;
     // GitHub has the same words for severities.
     let mut command = format!("::{} file={}", finding.severity, property(&site.path));
     if let Some(positions) = &site.positions {
@@ -31,7 +44,7 @@ fn command(finding: &Finding, site: &Site) -> String {
         }
     }
     let title = property(finding.rule.name);
-    let message = data(&wording::text(finding, SHOWN));
+    let message = data(&wording::text(entry, SHOWN));
     command + &format!(",title={title}::{message}\n")
 }
 

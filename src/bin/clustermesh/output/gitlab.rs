@@ -1,9 +1,9 @@
 //! Findings as a Code Quality report, which GitLab shows in merge requests.
 
 use clustermesh::diagnostic::{Severity, plain_json};
-use clustermesh::rules::Finding;
 use serde::Serialize;
 
+use super::entry::Entry;
 use super::fingerprint::Fingerprints;
 use super::site::Sites;
 use super::{Report, wording};
@@ -35,19 +35,21 @@ struct Lines {
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let sites = Sites::new(report.files);
     let mut fingerprints = Fingerprints::default();
-    let findings = report.findings.iter();
-    let issues: Vec<Issue> = findings
-        .map(|finding| issue(finding, &sites, &mut fingerprints))
+    let entries = report.entries();
+    let issues: Vec<Issue> = entries
+        .iter()
+        .map(|entry| issue(entry, &sites, &mut fingerprints))
         .collect();
     let mut text = serde_json::to_string_pretty(&issues)?;
     text.push('\n');
     Ok(plain_json(text))
 }
 
-fn issue(finding: &Finding, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue {
+fn issue(entry: &Entry, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue {
+    let finding = entry.finding;
     let site = sites.first(finding);
     Issue {
-        description: wording::text(finding, SHOWN),
+        description: wording::text(entry, SHOWN),
         check_name: finding.rule.name,
         fingerprint: fingerprints.next(finding, &site),
         severity: match finding.severity {

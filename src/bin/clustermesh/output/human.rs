@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use annotate_snippets::{Group, Level, Origin, Renderer};
-use clustermesh::rules::Finding;
 
+use super::Report;
+use super::entry::Entry;
 use super::excerpt::{excerpts, level, snippets};
 use super::wording::title;
 use crate::files::Files;
@@ -16,38 +17,50 @@ const SHOWN_ALIKE: usize = 3;
 /// How many mistakes of files are shown; whoever made more has enough to do.
 const SHOWN_IN_FULL: usize = 100;
 
-/// Returns what to say, in pieces.
-pub(super) fn told(files: &Files, findings: &[Finding]) -> Vec<String> {
-    let mut told = Vec::new();
-    let (folded, single): (Vec<&Finding>, Vec<&Finding>) = findings
+/// Returns what to print, in pieces.
+pub(super) fn pieces(report: &Report) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let entries = report.entries();
+    let (folded, single): (Vec<&Entry>, Vec<&Entry>) = entries
         .iter()
-        .partition(|finding| finding.cluster.is_some());
-    for finding in single.iter().take(SHOWN_IN_FULL) {
-        told.push(alone(files, finding));
+        .partition(|entry| entry.finding.cluster.is_some());
+    for entry in single.iter().take(SHOWN_IN_FULL) {
+        pieces.push(alone(report.files, entry));
     }
     let more = single.len().saturating_sub(SHOWN_IN_FULL);
     if 0 < more {
-        told.push(format!("… and {more} more\n"));
+        pieces.push(format!("… and {more} more\n"));
     }
-    // Groups in the order of their first findings.
+    // Groups in the order of their first entries.
     let mut numbers = BTreeMap::new();
-    let mut groups: Vec<Vec<&Finding>> = Vec::new();
-    for finding in folded {
+    let mut groups: Vec<Vec<&Entry>> = Vec::new();
+    for entry in folded {
+        let finding = entry.finding;
         let kind = (finding.rule.code(), finding.severity, &finding.group);
         let number = *numbers.entry(kind).or_insert(groups.len());
         match groups.get_mut(number) {
-            Some(group) => group.push(finding),
-            None => groups.push(vec![finding]),
+            Some(group) => group.push(entry),
+            None => groups.push(vec![entry]),
         }
     }
-    told.extend(groups.iter().flat_map(|group| alike(files, group)));
-    told
+    let mut groups = groups.iter().peekable();
+    while let Some(group) = groups.next() {
+        pieces.extend(alike(report.files, group));
+        // What helps several groups is shown behind the last of them.
+        let next = groups.peek().and_then(|it| help(it));
+        pieces.extend(help(group).filter(|it| next != Some(it)).map(|help| {
+            let title = Level::HELP.primary_title(help);
+            rendered(Group::with_title(title))
+        }));
+    }
+    pieces
 }
 
-/// Tells a finding by itself, with its help.
-fn alone(files: &Files, finding: &Finding) -> String {
+/// Prints an entry by itself, with its help.
+fn alone(files: &Files, entry: &Entry) -> String {
+    let finding = entry.finding;
     let title = level(finding.severity)
-        .primary_title(title(finding))
+        .primary_title(title(entry))
         .id(finding.rule.code());
     let excerpts = excerpts(files, &finding.labels);
     let group = match finding.labels.first() {
@@ -63,42 +76,38 @@ fn alone(files: &Files, finding: &Finding) -> String {
     format!("{}\n", rendered(group))
 }
 
-fn alike(files: &Files, findings: &[&Finding]) -> Vec<String> {
+fn alike(files: &Files, entries: &[&Entry]) -> Vec<String> {
     // One more than the limit takes a line anyway.
-    let shown = if findings.len() <= SHOWN_ALIKE + 1 {
-        findings.len()
+    let shown = if entries.len() <= SHOWN_ALIKE + 1 {
+        entries.len()
     } else {
         SHOWN_ALIKE
     };
-    let mut told: Vec<String> = findings
+    let mut pieces: Vec<String> = entries
         .iter()
         .take(shown)
-        .map(|finding| line(files, finding))
+        .map(|entry| line(files, entry))
         .collect();
-    let Some(first) = findings.first() else {
-        return told;
-    };
-    if shown < findings.len() {
-        let more = findings.len() - shown;
-        let text = format!("{}: {more} more like these", first.group);
-        let title = level(first.severity).primary_title(text);
-        told.push(rendered(Group::with_title(title.id(first.rule.code()))));
+    if let Some(Entry { finding, .. }) = entries.get(shown) {
+        let more = entries.len() - shown;
+        let text = format!("{}: {more} more like these", finding.group);
+        let title = level(finding.severity).primary_title(text);
+        pieces.push(rendered(Group::with_title(title.id(finding.rule.code()))));
     }
-    let help = findings
-        .iter()
-        .rev()
-        .find_map(|finding| finding.help.as_ref());
-    if let Some(help) = help {
-        let title = Level::HELP.primary_title(help.as_str());
-        told.push(rendered(Group::with_title(title)));
-    }
-    told
+    pieces
 }
 
-/// Tells a finding that stands among others.
-fn line(files: &Files, finding: &Finding) -> String {
+/// Returns what to do about entries that are alike.
+fn help<'e>(entries: &[&'e Entry]) -> Option<&'e str> {
+    let mut entries = entries.iter().rev();
+    entries.find_map(|entry| entry.finding.help.as_deref())
+}
+
+/// Prints an entry that stands among others.
+fn line(files: &Files, entry: &Entry) -> String {
+    let finding = entry.finding;
     let title = level(finding.severity)
-        .primary_title(title(finding))
+        .primary_title(title(entry))
         .id(finding.rule.code());
     let excerpts = excerpts(files, &finding.labels);
     rendered(if excerpts.is_empty() {

@@ -72,8 +72,30 @@ pub(super) struct WrittenFinding<'a> {
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
+    /// The finding that it follows from: who mends that one mends this one too.
+    #[schemars(with = "WrittenCause")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<WrittenCause<'a>>,
     /// Where, the most important place first.
     places: Vec<WrittenPlace<'a>>,
+}
+
+/// The finding that another one follows from, by what it is about.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Cause")]
+#[serde(rename_all = "camelCase")]
+struct WrittenCause<'a> {
+    /// The name of its rule.
+    #[schemars(example = &"missing-endpoint")]
+    rule: &'static str,
+    /// The cluster that it is about, if it is about one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
+    /// The node that it is about, if it is about one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
 }
 
 /// How much a finding matters.
@@ -157,6 +179,11 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding
         cluster: finding.cluster.as_deref(),
         node: finding.node.as_deref(),
         help: finding.help.as_deref(),
+        cause: finding.cause.as_ref().map(|cause| WrittenCause {
+            rule: cause.rule.name,
+            cluster: cause.cluster.as_deref(),
+            node: cause.node.as_deref(),
+        }),
         places: finding.labels.iter().map(|it| place(it, files)).collect(),
     }
 }

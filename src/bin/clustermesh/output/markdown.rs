@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped};
-use clustermesh::rules::Finding;
 
+use super::entry::{Entry, select};
 use super::site::Sites;
 use super::wording::{counts, title};
 use super::{Report, plural};
@@ -26,42 +26,47 @@ const RESERVE: usize = 1000;
 /// Returns the page, of at most `limit` bytes unless that is too few for anything.
 pub(super) fn text(report: &Report, limit: usize) -> String {
     let sites = Sites::new(report.files);
-    let mut page = format!("### clustermesh: {}\n", counts(report.findings));
+    let entries = report.entries();
+    let mut page = format!("### clustermesh: {}\n", counts(&entries));
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
-        let findings = report.findings.iter();
-        let findings: Vec<&Finding> = findings.filter(|it| it.severity == severity).collect();
-        if !findings.is_empty() {
-            list(&mut page, &findings, &sites, limit);
+        let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
+        let of_severity: Vec<&Entry> = of_severity.collect();
+        if !of_severity.is_empty() {
+            list(&mut page, severity, &of_severity, &sites, limit);
         }
     }
     page
 }
 
-/// Adds findings of one severity.
-fn list(page: &mut String, findings: &[&Finding], sites: &Sites, limit: usize) {
-    let severity = findings.first().map(|it| it.severity.to_string());
-    let heading = plural(findings.len(), &severity.unwrap_or_default());
-    let is_folded = OPEN < findings.len();
+/// Adds entries of one severity, as many as there is room for.
+fn list(page: &mut String, severity: Severity, entries: &[&Entry], sites: &Sites, limit: usize) {
+    let heading = plural(entries.len(), &severity.to_string());
+    let is_folded = OPEN < entries.len();
     let _ = if is_folded {
         // Inside HTML there is Markdown only after an empty line.
         write!(page, "\n<details>\n<summary>{heading}</summary>\n\n")
     } else {
         write!(page, "\n**{heading}**\n\n")
     };
-    for (told, finding) in findings.iter().enumerate() {
-        let item = item(finding, sites);
-        if limit < page.len() + item.len() + RESERVE {
-            let _ = writeln!(page, "- … and {} more", findings.len() - told);
-            break;
-        }
-        page.push_str(&item);
+    let mut length = page.len() + RESERVE;
+    let selection = select(entries, |entry| {
+        length += item(entry, sites).len();
+        length <= limit
+    });
+    for entry in selection.shown {
+        page.push_str(&item(entry, sites));
+    }
+    let left_out = selection.left_out.len();
+    if 0 < left_out {
+        let _ = writeln!(page, "- … and {left_out} more");
     }
     if is_folded {
         page.push_str("\n</details>\n");
     }
 }
 
-fn item(finding: &Finding, sites: &Sites) -> String {
+fn item(entry: &Entry, sites: &Sites) -> String {
+    let finding = entry.finding;
     let site = sites.first(finding);
     let place = match site.positions {
         Some(positions) => format!("{}:{}", site.path, positions.start.line),
@@ -71,7 +76,7 @@ fn item(finding: &Finding, sites: &Sites) -> String {
         "- {} **{}** {}\n",
         code(&place),
         finding.rule.name,
-        code(&title(finding))
+        code(&title(entry))
     );
     if let Some(help) = &finding.help {
         let _ = writeln!(item, "  - help: {}", code(help));

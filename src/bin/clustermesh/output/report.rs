@@ -1,10 +1,12 @@
 //! Reports: findings as a result, in the form that was asked for.
 
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use clap::ValueEnum;
+use clustermesh::diagnostic::Cause;
 use clustermesh::rules::Finding;
 
+use super::entry::{Entry, entries};
 use super::{concise, github, gitlab, human, json, markdown, sarif, step_summary};
 use crate::files::Files;
 
@@ -30,18 +32,37 @@ pub(crate) enum Format {
 /// Findings, and the files that they point into.
 pub(crate) struct Report<'a> {
     /// The files.
-    pub(crate) files: &'a Files,
-    /// The findings, in the order in which they are told.
-    pub(crate) findings: &'a [Finding],
+    pub(super) files: &'a Files,
+    /// The findings in order, with their texts escaped: no format has to see to that itself.
+    pub(super) findings: Vec<Finding>,
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
+    /// Returns a report of findings, in the order in which they are listed.
+    pub(crate) fn new(files: &'a Files, findings: &[Finding]) -> Self {
+        let causes: BTreeSet<&Cause> = findings.iter().filter_map(|it| it.cause.as_ref()).collect();
+        let known: BTreeSet<Cause> = findings
+            .iter()
+            .filter(|_| !causes.is_empty())
+            .map(Finding::as_cause)
+            .collect();
+        let findings = findings.iter().cloned().map(|finding| Finding {
+            // A cause that the config ignores explains nothing.
+            cause: finding.cause.clone().filter(|it| known.contains(it)),
+            ..finding.harmless()
+        });
+        Self {
+            files,
+            findings: findings.collect(),
+        }
+    }
+
     /// Returns the report as text; in colours only for a person.
     pub(crate) fn text(&self, format: Format) -> anyhow::Result<String> {
         Ok(match format {
             Format::Human => {
-                let told = human::told(self.files, self.findings).into_iter();
-                told.map(|piece| piece + "\n").collect()
+                let pieces = human::pieces(self).into_iter();
+                pieces.map(|piece| piece + "\n").collect()
             }
             Format::Concise => concise::text(self),
             Format::Json => json::text(self)?,
@@ -57,10 +78,8 @@ impl Report<'_> {
         step_summary::append(self)
     }
 
-    /// Returns the findings, the gravest first: what shows only some shows those.
-    pub(super) fn gravest_first(&self) -> Vec<&Finding> {
-        let mut findings: Vec<&Finding> = self.findings.iter().collect();
-        findings.sort_by_key(|finding| Reverse(finding.severity));
-        findings
+    /// Returns the findings with what follows from them.
+    pub(super) fn entries(&self) -> Vec<Entry<'_>> {
+        entries(&self.findings)
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use clustermesh::diagnostic::{Severity, escaped, plain_json};
 use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
 
+use super::entry::{Entry, at_most, select};
 use super::fingerprint::Fingerprints;
 use super::site::{Site, Sites};
 use super::{Report, wording};
@@ -34,25 +35,27 @@ const SHOWN: usize = 2000;
 
 /// Returns the log, with the gravest findings if there are too many.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
-    let findings = report.gravest_first();
-    let more = findings.len().saturating_sub(RESULTS);
+    let entries = report.entries();
+    let selection = select(&entries.iter().collect::<Vec<_>>(), at_most(RESULTS));
     let sites = Sites::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let mut rules = Rules::default();
-    let told = findings.into_iter().take(RESULTS);
-    let results: Vec<SarifResult> = told
-        .map(|finding| {
+    let results: Vec<SarifResult> = selection
+        .shown
+        .into_iter()
+        .map(|entry| {
+            let finding = entry.finding;
             let site = sites.first(finding);
             SarifResult {
                 rule_id: finding.rule.name,
                 rule_index: rules.index(finding.rule),
                 level: level(finding.severity),
-                message: message(&wording::text(finding, SHOWN)),
+                message: message(&wording::text(entry, SHOWN)),
                 partial_fingerprints: PartialFingerprints {
                     primary_location_line_hash: fingerprints.next(finding, &site),
                 },
                 locations: [location(site, None)],
-                related_locations: related(finding, &sites),
+                related_locations: related(entry, &sites),
             }
         })
         .collect();
@@ -65,7 +68,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
             },
             automation_details: AutomationDetails { id: CATEGORY },
             column_kind: "unicodeCodePoints",
-            invocations: [invocation(more)],
+            invocations: [invocation(selection.left_out.len())],
             results,
         }],
     };
@@ -161,9 +164,22 @@ fn invocation(more: usize) -> Invocation {
     }
 }
 
-fn related(finding: &Finding, sites: &Sites) -> Vec<Location> {
-    let further = sites.further(finding).take(PLACES).enumerate();
-    further
+/// Returns where else an entry is, and where what follows from it is.
+fn related(entry: &Entry, sites: &Sites) -> Vec<Location> {
+    let followed: Vec<(&Finding, String)> = entry
+        .consequences
+        .iter()
+        .map(|it| (*it, wording::alone(it)))
+        .collect();
+    let followed = followed.iter().map(|(finding, title)| Site {
+        label: title,
+        ..sites.first(finding)
+    });
+    sites
+        .further(entry.finding)
+        .chain(followed)
+        .take(PLACES)
+        .enumerate()
         .map(|(index, site)| location(site, Some(index)))
         .collect()
 }
@@ -226,14 +242,12 @@ mod tests {
         let mut findings: Vec<Finding> = (0..=RESULTS).map(|it| finding(it, warning)).collect();
         findings.push(finding(0, error));
         let files = Files::new(Vec::new());
-        let report = Report {
-            files: &files,
-            findings: &findings,
-        };
+        let report = Report::new(&files, &findings);
         let log: Value = serde_json::from_str(&text(&report).unwrap()).unwrap();
         let run = &log["runs"][0];
         assert_eq!(run["results"].as_array().unwrap().len(), RESULTS);
-        assert_eq!(run["results"][0]["ruleId"], "unknown-field");
+        let mut results = run["results"].as_array().unwrap().iter();
+        assert!(results.any(|it| it["ruleId"] == "unknown-field"));
         let notes = &run["invocations"][0]["toolExecutionNotifications"];
         insta::assert_snapshot!(notes[0]["message"]["text"].as_str().unwrap(), @"2 more findings are left out: a log takes 25000");
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use clustermesh::diagnostic::Label;
+use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
 use clustermesh::place::Place;
 use clustermesh::proof::fabric::Fabric;
@@ -12,7 +12,7 @@ use clustermesh::proof::trace::{End, Trace};
 use clustermesh::proof::words;
 use clustermesh::rules::Finding;
 
-use super::human;
+use super::{Report, human};
 use crate::files::Files;
 
 mod json;
@@ -20,6 +20,9 @@ mod mermaid;
 
 pub(crate) use json::schema;
 pub(super) use json::{Written, value};
+
+/// The longest text of a step, in characters.
+const SHOWN: usize = 2000;
 
 /// How a trace is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -97,11 +100,12 @@ impl Traced<'_, '_> {
     }
 
     fn worded<'s>(&self, packet: &Packet, step: &'s Step) -> WordedStep<'s> {
+        let premises = words::premises(self.fabric, packet, step).into_iter();
         WordedStep {
             step,
-            message: words::step(self.fabric, packet, step),
+            message: escaped(&words::step(self.fabric, packet, step), SHOWN),
             range: words::selected(step),
-            premises: words::premises(self.fabric, packet, step),
+            premises: premises.map(|it| escaped(&it, SHOWN)).collect(),
         }
     }
 
@@ -110,7 +114,7 @@ impl Traced<'_, '_> {
         let (from, to) = self.ends;
         let mut text = format!("from {} to {}\n{}\n", whose(from), whose(to), self.ways());
         match self.failure() {
-            Some(failure) => human::told(self.files, &[failure])
+            Some(failure) => human::pieces(&Report::new(self.files, &[failure]))
                 .iter()
                 .for_each(|it| text.push_str(it)),
             None => {
@@ -150,7 +154,7 @@ impl Traced<'_, '_> {
 
     /// Returns what is wrong, unless it is delivered.
     fn failure(&self) -> Option<Finding> {
-        words::verdict(self.fabric, self.trace)
+        words::verdict(self.fabric, self.trace).map(Finding::harmless)
     }
 
     /// Returns a place as `file:line:column`.

@@ -55,6 +55,21 @@ pub(crate) enum VerifyFormat {
     Markdown,
 }
 
+impl From<VerifyFormat> for Format {
+    /// Returns the form of the findings alone.
+    fn from(format: VerifyFormat) -> Self {
+        match format {
+            VerifyFormat::Human => Self::Human,
+            VerifyFormat::Concise => Self::Concise,
+            VerifyFormat::Json => Self::Json,
+            VerifyFormat::Sarif => Self::Sarif,
+            VerifyFormat::Github => Self::Github,
+            VerifyFormat::Gitlab => Self::Gitlab,
+            VerifyFormat::Markdown => Self::Markdown,
+        }
+    }
+}
+
 /// A verification, and what it points into.
 pub(crate) struct Verified<'a, 'f> {
     /// The clusters.
@@ -74,24 +89,16 @@ pub(crate) struct Verified<'a, 'f> {
 impl Verified<'_, '_> {
     /// Returns it as text; in colours only for a person.
     pub(crate) fn text(&self, format: VerifyFormat) -> anyhow::Result<String> {
-        let format = match format {
-            VerifyFormat::Human => return Ok(self.human()),
-            VerifyFormat::Json => return Ok(json::text(self)?),
-            VerifyFormat::Concise => Format::Concise,
-            VerifyFormat::Sarif => Format::Sarif,
-            VerifyFormat::Github => Format::Github,
-            VerifyFormat::Gitlab => Format::Gitlab,
-            VerifyFormat::Markdown => Format::Markdown,
-        };
-        self.report().text(format)
+        match format {
+            VerifyFormat::Human => Ok(self.human()),
+            VerifyFormat::Json => Ok(json::text(self)?),
+            format => self.report().text(format.into()),
+        }
     }
 
     /// Returns the findings alone.
     pub(crate) fn report(&self) -> Report<'_> {
-        Report {
-            files: self.files,
-            findings: self.findings,
-        }
+        Report::new(self.files, self.findings)
     }
 
     fn human(&self) -> String {
@@ -104,7 +111,7 @@ impl Verified<'_, '_> {
         }
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
-        for piece in human::told(self.files, self.findings) {
+        for piece in human::pieces(&self.report()) {
             text.push_str(&piece);
             text.push('\n');
         }

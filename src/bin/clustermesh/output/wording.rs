@@ -1,24 +1,57 @@
 //! Wording: findings in words, for every form in which they are told.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::rules::{Finding, Rule};
 
+use super::entry::Entry;
 use super::plural;
 
-/// Returns whom it concerns and what is the matter.
-pub(super) fn title(finding: &Finding) -> String {
+/// Returns whom it concerns and what is the matter, and how much follows from it.
+pub(super) fn title(entry: &Entry) -> String {
+    format!("{}{}", alone(entry.finding), followed(&entry.consequences))
+}
+
+/// Returns whom a finding concerns and what is the matter.
+pub(super) fn alone(finding: &Finding) -> String {
     match finding.subject() {
         Some(subject) => format!("{subject}: {}", finding.message),
         None => finding.message.clone(),
     }
 }
 
+/// Returns how much follows from a finding.
+fn followed(consequences: &[&Finding]) -> String {
+    let node = |finding: &&&Finding| Some((finding.cluster.clone()?, finding.node.clone()?));
+    let nodes: BTreeSet<(String, String)> =
+        consequences.iter().filter_map(|it| node(&it)).collect();
+    let others = consequences.iter().filter(|it| it.node.is_none()).count();
+    let depend = |number: usize| if number == 1 { "depends" } else { "depend" };
+    let follow = |number: usize| if number == 1 { "follows" } else { "follow" };
+    let mut text = String::new();
+    if !nodes.is_empty() {
+        let number = nodes.len();
+        let _ = write!(
+            text,
+            "; and {} that {} on it",
+            plural(number, "node"),
+            depend(number)
+        );
+    }
+    if 0 < others {
+        let findings = plural(others, "other finding");
+        let _ = write!(text, "; and {findings} that {} from it", follow(others));
+    }
+    text
+}
+
 /// Returns the same for where no excerpt is beside it: with what to do on a line of its own, each
 /// of at most `limit` characters.
-pub(super) fn text(finding: &Finding, limit: usize) -> String {
-    // A finding is harmless already, but these texts go where nobody looks at them first.
-    let title = escaped(&title(finding), limit);
-    match &finding.help {
+pub(super) fn text(entry: &Entry, limit: usize) -> String {
+    let title = escaped(&title(entry), limit);
+    match &entry.finding.help {
         Some(help) => format!("{title}\nhelp: {}", escaped(help, limit)),
         None => title,
     }
@@ -29,11 +62,11 @@ pub(super) fn description(rule: &Rule) -> String {
     rule.page().summary().replace('\n', " ")
 }
 
-/// Returns how many findings there are of each severity.
-pub(super) fn counts(findings: &[Finding]) -> String {
+/// Returns how many entries there are of each severity.
+pub(super) fn counts(entries: &[Entry]) -> String {
     let count = |severity: Severity| {
-        let findings = findings.iter();
-        findings.filter(|it| it.severity == severity).count()
+        let entries = entries.iter();
+        entries.filter(|it| it.finding.severity == severity).count()
     };
     let kinds = [Severity::Error, Severity::Warning, Severity::Notice];
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));

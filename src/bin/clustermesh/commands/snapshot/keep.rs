@@ -1,7 +1,6 @@
 //! Keeping: nodes that were listed become the snapshot of their cluster, or are compared with it.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 
 use super::Args;
 use crate::files::Files;
-use crate::output::Talk;
+use crate::output::{Talk, line_start};
 use crate::settings::Settings;
 use crate::{Outcome, clock, disk, input};
 
@@ -260,7 +259,7 @@ impl<'a> Keeper<'a> {
             .collect();
         let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
         talk.findings(&Files::new(Vec::new()), &findings);
-        outcome(&findings, self.args.strict)
+        self.args.strict.threshold().outcome(&findings)
     }
 
     /// Tells what became of a snapshot: what differs as a result, all else to the person.
@@ -277,11 +276,12 @@ impl<'a> Keeper<'a> {
             talk.error(error);
         }
         let purpose = Purpose::Snapshot;
-        let mut findings = self.levels.apply(kept.findings, self.today, purpose);
-        findings.sort_by_key(|it| Reverse(it.severity));
+        let findings = self.levels.apply(kept.findings, self.today, purpose);
         talk.findings(&Files::new(Vec::new()), &findings);
         crate::print(result, &kept.differences)?;
-        Ok(kept.outcome.max(outcome(&findings, self.args.strict)))
+        Ok(kept
+            .outcome
+            .max(self.args.strict.threshold().outcome(&findings)))
     }
 
     /// Returns the file of a cluster, if there is one.
@@ -332,22 +332,9 @@ impl Kept {
     }
 }
 
-/// Returns what to make of findings.
-pub(super) fn outcome(findings: &[Finding], is_strict: bool) -> Outcome {
-    let limit = if is_strict {
-        Severity::Warning
-    } else {
-        Severity::Error
-    };
-    if findings.iter().any(|it| limit <= it.severity) {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    }
-}
-
 /// Says what differs in the snapshot of `file`, a line each.
 fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
+    let file = line_start(file);
     match old {
         Old::None => format!("{file}: is missing\n"),
         Old::Unreadable(problem) => format!("{file}: is no snapshot: {problem}\n"),

@@ -159,13 +159,9 @@ struct WrittenNode {
 
 /// Returns the object.
 pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
-    let Verified {
-        verification,
-        findings,
-        files,
-        ..
-    } = verified;
-    let findings = findings.iter().map(|it| written(it, files));
+    let verification = verified.verification;
+    let report = verified.report();
+    let findings = report.findings.iter();
     let written = Written {
         api_version: API_VERSION,
         kind: KIND,
@@ -177,7 +173,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         apart: each(&verification.apart, |it| verified.node(*it)),
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),
-        findings: findings.collect(),
+        findings: findings.map(|it| written(it, report.files)).collect(),
     };
     let mut text = serde_json::to_string_pretty(&written)?;
     text.push('\n');

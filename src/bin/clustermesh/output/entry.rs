@@ -1,0 +1,121 @@
+//! Entries: what is listed one by one, which is each cause with what follows from it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use clustermesh::diagnostic::{Cause, Severity};
+use clustermesh::rules::Finding;
+
+/// A finding, and those that follow from it.
+pub(super) struct Entry<'f> {
+    /// The finding.
+    pub(super) finding: &'f Finding,
+    /// What follows from it, in order.
+    pub(super) consequences: Vec<&'f Finding>,
+}
+
+impl<'f> Entry<'f> {
+    fn alone(finding: &'f Finding) -> Self {
+        Self {
+            finding,
+            consequences: Vec::new(),
+        }
+    }
+}
+
+/// What is shown of entries where there is no room for all, both parts in order.
+pub(super) struct Selection<'e, 'f> {
+    /// What is shown.
+    pub(super) shown: Vec<&'e Entry<'f>>,
+    /// What is left out.
+    pub(super) left_out: Vec<&'e Entry<'f>>,
+}
+
+/// Returns findings with each that follows from another under that one. One that is graver than what
+/// it follows from stands for itself.
+pub(super) fn entries(findings: &[Finding]) -> Vec<Entry<'_>> {
+    if findings.iter().all(|finding| finding.cause.is_none()) {
+        return findings.iter().map(Entry::alone).collect();
+    }
+    let mut by_subject: BTreeMap<Cause, &Finding> = BTreeMap::new();
+    for finding in findings {
+        by_subject.entry(finding.as_cause()).or_insert(finding);
+    }
+    let mut consequences: BTreeMap<Cause, Vec<&Finding>> = BTreeMap::new();
+    let mut first = Vec::new();
+    for finding in findings {
+        match root(&by_subject, finding) {
+            Some(cause) => consequences
+                .entry(cause.as_cause())
+                .or_default()
+                .push(finding),
+            None => first.push(finding),
+        }
+    }
+    let entries = first.into_iter().map(|finding| Entry {
+        finding,
+        consequences: consequences.remove(&finding.as_cause()).unwrap_or_default(),
+    });
+    entries.collect()
+}
+
+/// Returns the finding under which another one is listed: its first cause.
+fn root<'f>(
+    by_subject: &BTreeMap<Cause, &'f Finding>,
+    finding: &'f Finding,
+) -> Option<&'f Finding> {
+    let mut passed = BTreeSet::from([finding.as_cause()]);
+    let mut root = finding;
+    while let Some(cause) = root.cause.as_ref().and_then(|it| by_subject.get(it)) {
+        // What follows from itself would be listed nowhere.
+        if cause.severity < finding.severity || !passed.insert(cause.as_cause()) {
+            break;
+        }
+        root = cause;
+    }
+    (root.as_cause() != finding.as_cause()).then_some(root)
+}
+
+/// Selects what is shown where there is no room for all: the gravest first, and among those clusters
+/// take turns, so that what is wrong with one cannot hide what is wrong with the others. It ends with
+/// the first that does not fit.
+pub(super) fn select<'e, 'f>(
+    entries: &[&'e Entry<'f>],
+    mut fits: impl FnMut(&Entry) -> bool,
+) -> Selection<'e, 'f> {
+    let mut turns: BTreeMap<(Severity, Option<&str>), usize> = BTreeMap::new();
+    let mut order: Vec<_> = entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| {
+            let (severity, cluster) = (entry.finding.severity, entry.finding.cluster.as_deref());
+            let turn = turns.entry((severity, cluster)).or_default();
+            *turn += 1;
+            (Reverse(severity), *turn, index, *entry)
+        })
+        .collect();
+    order.sort_by_key(|&(severity, turn, index, _)| (severity, turn, index));
+    let shown: BTreeSet<usize> = order
+        .into_iter()
+        .take_while(|(.., entry)| fits(entry))
+        .map(|(_, _, index, _)| index)
+        .collect();
+    let (shown, left_out): (Vec<_>, Vec<_>) = entries
+        .iter()
+        .enumerate()
+        .partition(|(index, _)| shown.contains(index));
+    Selection {
+        shown: shown.into_iter().map(|(_, it)| *it).collect(),
+        left_out: left_out.into_iter().map(|(_, it)| *it).collect(),
+    }
+}
+
+/// Returns what lets only so many in.
+pub(super) fn at_most(number: usize) -> impl FnMut(&Entry) -> bool {
+    let mut room = number;
+    move |_| {
+        let fits = 0 < room;
+        room = room.saturating_sub(1);
+        fits
+    }
+}

@@ -1,0 +1,80 @@
+//! Thresholds: from which severity on a run fails.
+
+use clap::ValueEnum;
+use clap::builder::FalseyValueParser;
+use clustermesh::diagnostic::Severity;
+use clustermesh::rules::Finding;
+
+use crate::Outcome;
+
+/// The flag of commands that fail for errors, or for warnings too.
+#[derive(clap::Args)]
+pub(crate) struct Strict {
+    /// Let warnings fail too
+    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    strict: bool,
+}
+
+/// The flags of commands that may fail for notices too.
+#[derive(clap::Args)]
+pub(crate) struct FailOn {
+    /// From which severity on to fail
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: Named,
+
+    #[command(flatten)]
+    strict: Strict,
+}
+
+/// From which severity on findings fail.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Named {
+    /// Only errors
+    Error,
+    /// Warnings too
+    Warning,
+    /// Notices too
+    Notice,
+}
+
+/// The least severity that fails.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Threshold(pub(crate) Severity);
+
+impl Strict {
+    /// Returns the least severity that fails.
+    pub(crate) fn threshold(&self) -> Threshold {
+        Threshold(if self.strict {
+            Severity::Warning
+        } else {
+            Severity::Error
+        })
+    }
+}
+
+impl FailOn {
+    /// Returns the least severity that fails.
+    pub(crate) fn threshold(&self) -> Threshold {
+        match self.fail_on {
+            Named::Error => self.strict.threshold(),
+            Named::Warning => Threshold(Severity::Warning),
+            Named::Notice => Threshold(Severity::Notice),
+        }
+    }
+}
+
+impl Threshold {
+    /// Returns whether one of these findings fails.
+    pub(crate) fn fails<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> bool {
+        findings.into_iter().any(|it| self.0 <= it.severity)
+    }
+
+    /// Returns what to make of these findings.
+    pub(crate) fn outcome<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> Outcome {
+        if self.fails(findings) {
+            Outcome::Findings
+        } else {
+            Outcome::Clean
+        }
+    }
+}
