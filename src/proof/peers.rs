@@ -106,12 +106,7 @@ pub enum Prize {
 }
 
 impl<'a> Peers<'a> {
-    /// Reads the Peers of a cluster's manifests.
-    pub fn of(files: &'a [File]) -> Self {
-        Self::decided(files, &[])
-    }
-
-    /// Reads them, and takes some contests as won.
+    /// Reads the Peers of a cluster's manifests, and takes some contests as won.
     pub fn decided(files: &'a [File], won: &[Won]) -> Self {
         let mut all = translated(files);
         let mut by_key = by_key(&all);
