@@ -29,13 +29,7 @@ impl fmt::Display for Fault {
                 origin,
                 field,
                 config,
-            } => write!(
-                formatter,
-                "the kubeconfig {} has `{field}`, and the config that names it, {}, belongs to \
-                 another user, who would run programs or read files here",
-                told(origin),
-                told(config)
-            ),
+            } => formatter.write_str(&foreign(origin, field, config)),
             Self::Ambiguous { problem } => formatter.write_str(&told(problem)),
             Self::Login { command, problem } => {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))
@@ -116,6 +110,15 @@ impl fmt::Display for Fault {
             }
         }
     }
+}
+
+fn foreign(origin: &str, field: &str, config: &str) -> String {
+    format!(
+        "the kubeconfig {} has `{field}`, and the config that names it, {}, belongs to another \
+         user, who would run programs or read files here",
+        told(origin),
+        told(config)
+    )
 }
 
 impl fmt::Display for LoginProblem {

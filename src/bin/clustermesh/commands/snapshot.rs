@@ -134,7 +134,9 @@ pub(crate) fn run(
     // They stop a render, but nodes can be listed.
     talk.findings(&Files::new(sources), &problems);
     let outcome = args.strict.threshold().outcome(&as_warnings(problems));
-    let kept = keep(args, settings, &meshes, (talk, result))?;
+    #[cfg(feature = "snapshot")]
+    let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
+    let kept = keep(args, &settings, &meshes, (talk, result))?;
     Ok(outcome.max(kept))
 }
 
@@ -149,7 +151,7 @@ fn as_warnings(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// Keeps the nodes of live clusters, or those of a dump.
 fn keep(
     args: &Args,
-    settings: Settings,
+    settings: &Settings,
     meshes: &[Mesh],
     (talk, result): (&mut Talk, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
@@ -173,12 +175,12 @@ fn keep(
     }
     let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
     drop(text);
-    let keeper = Keeper::new(args, &settings, meshes);
+    let keeper = Keeper::new(args, settings, meshes);
     let kept = keeper.keep(cluster, listing, None);
     let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
     let outcome = keeper.tell(kept, talk, result)?;
     let outcome = outcome.max(keeper.tell_twins(&[cluster].into(), talk));
-    Ok(outcome.max(tell_of_config(args, &settings, Vec::new(), talk)))
+    Ok(outcome.max(tell_of_config(args, settings, Vec::new(), talk)))
 }
 
 /// Tells what there is to tell of the config: these findings, and what in it has had its time.

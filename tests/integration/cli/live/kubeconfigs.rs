@@ -303,12 +303,13 @@ fn may_be_in_a_folder_of_any_name() {
 #[test]
 fn is_hostile() {
     let deep = |open: &str| open.repeat(200_000);
-    let laughs: String = (1..12)
+    let laughs: Vec<String> = (1..12)
         .map(|level| {
             let before = vec![format!("*a{}", level - 1); 10].join(", ");
-            format!("a{level}: &a{level} [{before}]\n")
+            format!("a{level}: &a{level} [{before}]")
         })
         .collect();
+    let laughs = laughs.join("\n");
     let nested = format!(
         "clusters: [{{ name: c, cluster: {{ extensions: {}{} }} }}]\n",
         deep("["),

@@ -22,19 +22,18 @@ use crate::{Outcome, clock};
 /// Asks clusters, and keeps what they answer.
 pub(super) fn run(
     args: &Args,
-    settings: Settings,
+    settings: &Settings,
     meshes: &[Mesh],
     (talk, result): (&mut Talk, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
-    let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
-    let mut outcome = tell_of_config(args, &settings, unnamed, talk);
-    let clusters = clusters(args, &settings, meshes)?;
+    let mut outcome = tell_of_config(args, settings, unnamed, talk);
+    let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
-    let keeper = Keeper::new(args, &settings, meshes);
-    let (routes, lost) = routes(&clusters, &settings, meshes, &args.reach);
+    let keeper = Keeper::new(args, settings, meshes);
+    let (routes, lost) = routes(&clusters, settings, meshes, &args.reach);
     let asked = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), talk, result)?);
     // At a terminal somebody waits; elsewhere a run says the same as the last.
