@@ -16,14 +16,17 @@ use crate::place::Place;
 use crate::schema::{self, pattern};
 
 pub mod capacity;
+pub mod ceilings;
 mod date;
 mod exception;
 
 pub use capacity::Capacity;
+pub use ceilings::Ceilings;
 pub use date::{Date, DateError};
 pub use exception::{Ignore, Level, RuleLevel};
 
 use capacity::WrittenCapacity;
+use ceilings::WrittenCeilings;
 use exception::{WrittenIgnore, WrittenLevel};
 
 /// What a config file says, each path relative to its folder. Whatever it does not say, the shell
@@ -44,6 +47,8 @@ pub struct Config {
     pub accepted: BTreeMap<ClusterName, Vec<Range>>,
     /// What is too much to be believed.
     pub limits: Limits,
+    /// How much input is accepted.
+    pub ceilings: Ceilings,
     /// How much findings are to matter, by rule.
     pub rules: Vec<RuleLevel>,
     /// Which findings are not to be told.
@@ -205,6 +210,8 @@ struct WrittenLimits {
     /// From where on something is too much for a cluster that gets Peers; `clustermesh plan` tells
     /// how much of it there is.
     capacity: Option<WrittenCapacity>,
+    /// The most that a run accepts; more of it is refused.
+    ceilings: Option<WrittenCeilings>,
 }
 
 /// The only version of a config.
@@ -287,6 +294,8 @@ impl Written {
                 Err(found) => problems.extend(found),
             }
         }
+        let ceilings = self.limits.as_ref().and_then(|it| it.ceilings.as_ref());
+        let ceilings = ceilings.map_or_else(Ceilings::default, WrittenCeilings::ceilings);
         let limits = self.limits.map(|it| it.limits(&place.key("limits")));
         let limits = limits.transpose().unwrap_or_else(|found| {
             problems.extend(found);
@@ -303,6 +312,7 @@ impl Written {
             clusters,
             accepted,
             limits: limits.unwrap_or_default(),
+            ceilings,
             rules,
             ignore,
             warnings,

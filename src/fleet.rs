@@ -153,6 +153,14 @@ impl<'a> Fleet<'a> {
         self.clusters.keys().copied()
     }
 
+    /// Returns how many Peers all targets get together, if nothing is cut.
+    pub fn peers(&self) -> usize {
+        self.clusters()
+            .flat_map(|target| self.sources(target))
+            .map(|(_, source, _)| source.roster.speakers.len())
+            .sum()
+    }
+
     /// Returns the memberships of a cluster, the highest ranking first.
     pub fn memberships(&self, cluster: &ClusterName) -> impl Iterator<Item = &Member<'a>> {
         let indices = self.clusters.get(cluster).into_iter().flatten();

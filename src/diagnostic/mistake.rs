@@ -2,6 +2,7 @@
 
 rules! {
     "../rules/mesh" about Files;
+    BEYOND_CEILING = "beyond-ceiling" Error;
     COLLIDING_NAMES = "colliding-names" Error;
     COMPLEX_KEY = "complex-key" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error;

@@ -7,7 +7,7 @@ use super::accepted::Accepted;
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
 use crate::name::{ClusterName, PeerName};
-use crate::net::Cidr;
+use crate::net::{Cidr, Cover};
 
 /// A mistake of this program: a range was about to be given away that must not be.
 #[derive(Debug, Error)]
@@ -41,7 +41,11 @@ pub enum BrokenPromise {
 /// Holds Peers against what their source declares.
 pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenPromise> {
     let declared = source.entry.networks.all();
-    let is_declared = |cidr: Cidr| declared.iter().any(|range| range.cidr.contains(cidr));
+    let declared: Cover<()> = declared.into_iter().map(|it| (it.cidr, ())).collect();
+    let is_declared = |cidr: Cidr| {
+        let holder = declared.holder(cidr.first());
+        holder.is_some_and(|(range, ())| range.contains(cidr))
+    };
     match first(peers, |cidr| !is_declared(cidr)) {
         Some((cidr, peer)) => Err(BrokenPromise::Undeclared {
             cidr,

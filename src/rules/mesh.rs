@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::config::ceilings::Exceeded;
 use crate::diagnostic::mistake::{
-    DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT, MISSING_SNAPSHOT, NO_MESH,
-    UNUSED_SNAPSHOT,
+    BEYOND_CEILING, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT, MISSING_SNAPSHOT,
+    NO_MESH, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
@@ -16,6 +17,24 @@ use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::SnapshotError;
 use crate::snapshot::stray::Stray;
+
+/// Returns more input than a run accepts as a finding.
+pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
+    let Exceeded {
+        counted,
+        count,
+        most,
+        place,
+    } = exceeded;
+    let name = counted.name();
+    let message = format!("{count} {counted} exceed the ceiling of {most}, so nothing is computed");
+    Finding::new(&BEYOND_CEILING, message)
+        .at(place.clone(), "")
+        .help(format!(
+            "if that is intended, add `--ceiling {name}={count}` or set \
+             `CLUSTERMESH_CEILINGS={name}={count}`"
+        ))
+}
 
 /// Returns a cluster without a snapshot as a finding; `file` is where it was looked for.
 pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {

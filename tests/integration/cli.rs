@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::support::{Run, clustermesh_with_input};
 
 mod accepted;
+mod ceilings;
 mod check;
 mod completions;
 mod config;

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::{invalid_snapshot, stray as stray_file};
+use clustermesh::rules::mesh::{beyond_ceiling, invalid_snapshot, stray as stray_file};
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -79,7 +80,16 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
         is_whole,
         is_unparsable,
     };
+    let ceilings = evidence.settings.ceilings;
+    if evidence.refuses(ceilings.exceeded_by(&evidence.meshes)) {
+        return Ok(evidence);
+    }
     evidence.read_snapshots()?;
+    let nodes = evidence.snapshots.values();
+    let nodes = nodes.map(|file| file.snapshot.nodes.len()).sum();
+    if evidence.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
+        return Ok(evidence);
+    }
     if !is_unparsable && !reading.named.is_empty() {
         evidence.find_strays(&reading.named)?;
     }
@@ -94,6 +104,21 @@ impl Evidence {
         } else {
             Outcome::Findings
         }
+    }
+
+    /// Returns whether there is more of something than is accepted. Nothing is kept then that could
+    /// be computed with.
+    fn refuses(&mut self, exceeded: impl IntoIterator<Item = Exceeded>) -> bool {
+        let before = self.findings.len();
+        self.findings
+            .extend(exceeded.into_iter().map(|it| beyond_ceiling(&it)));
+        let refuses = before < self.findings.len();
+        if refuses {
+            self.is_whole = false;
+            self.meshes.clear();
+            self.snapshots.clear();
+        }
+        refuses
     }
 
     /// Reads the snapshots of every cluster that a mesh names; a missing one is left to the fleet.

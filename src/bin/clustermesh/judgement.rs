@@ -1,6 +1,7 @@
 //! Judgement: what the rules say of the evidence, and the plan, if there is nothing against it.
 
 use clustermesh::change::Loss;
+use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::gravest_first;
 use clustermesh::fleet::{Candidate, Fleet, Member};
 use clustermesh::plan::{self, Plan};
@@ -87,7 +88,10 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
         findings.push(rules::mesh::no_mesh(&files));
     }
     let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
-    let is_whole = evidence.is_whole && missing.is_empty();
+    let ceilings = evidence.settings.ceilings;
+    let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
+    findings.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
+    let is_whole = evidence.is_whole && missing.is_empty() && exceeded.is_none();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
     let settings = &evidence.settings;
     // Neither needs the other.

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use clustermesh::config;
+use clustermesh::config::{self, Ceilings};
 use clustermesh::name::ClusterName;
 
 use crate::input::Unreadable;
@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) rendered: Setting<PathBuf>,
     /// The file of the expectations; none if nobody names one and none is there.
     pub(crate) expectations: Setting<Option<PathBuf>>,
+    /// How much input is accepted.
+    pub(crate) ceilings: Ceilings,
     /// The kubeconfig of every cluster for which the config names none: files that are merged, as
     /// `kubectl` does.
     pub(crate) kubeconfig: Setting<Vec<PathBuf>>,
@@ -90,6 +92,10 @@ impl Options {
             rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
             expectations: expectations(&config),
             kubeconfig: kubeconfig(),
+            ceilings: self
+                .ceilings
+                .iter()
+                .fold(config.content.ceilings, |all, it| all.with(*it)),
             meshes,
             config,
         })

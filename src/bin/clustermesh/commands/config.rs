@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clustermesh::config::capacity::{Costs, Quantity};
+use clustermesh::config::ceilings::Counted;
 use clustermesh::config::{Ignore, Limits, RuleLevel};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
@@ -124,9 +125,24 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         all.push(shown(&name("acceptedNetworks"), accepted, &origin));
     }
     all.extend(limits(settings));
+    all.extend(ceilings(settings));
     all.extend(rules(settings));
     all.extend(ignores(settings));
     all
+}
+
+fn ceilings(settings: &Settings) -> impl Iterator<Item = Shown> {
+    Counted::ALL.into_iter().map(|counted| {
+        let config = &settings.config;
+        let most = settings.ceilings.of(counted);
+        let origin = if most == config.content.ceilings.of(counted) {
+            config.origin(&["limits", "ceilings", counted.name()])
+        } else {
+            Origin::Flag("--ceiling")
+        };
+        let name = format!("limits.ceilings.{}", counted.name());
+        Shown::new(&name, Value::Number(most as u64), &origin, config)
+    })
 }
 
 fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {

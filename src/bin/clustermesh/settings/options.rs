@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
+use clustermesh::config::ceilings::Ceiling;
 
 use super::setting::{Origin, Setting};
 use super::surroundings;
@@ -19,6 +20,7 @@ pub(crate) struct Options {
     pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
     pub(super) snapshots: Option<Setting<PathBuf>>,
     pub(super) rendered: Option<Setting<PathBuf>>,
+    pub(super) ceilings: Vec<Ceiling>,
 }
 
 /// The same, as clap reads them.
@@ -77,6 +79,18 @@ struct Arguments {
         value_hint = ValueHint::DirPath
     )]
     rendered: Option<PathBuf>,
+
+    /// Accept more or less input than the built-in ceilings do; repeatable. NAME is one of clusters,
+    /// nodes, ranges, anchors, expectations and peers
+    #[arg(
+        long = "ceiling",
+        value_name = "NAME=N",
+        env = "CLUSTERMESH_CEILINGS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        global = true
+    )]
+    ceilings: Vec<Ceiling>,
 
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
@@ -162,6 +176,7 @@ impl FromArgMatches for Options {
             }),
             snapshots: one(&SNAPSHOTS, arguments.snapshots),
             rendered: one(&RENDERED, arguments.rendered),
+            ceilings: arguments.ceilings,
         })
     }
 

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clustermesh::config::ceilings::Counted;
 use clustermesh::expectations::{self, Expectation};
 use clustermesh::rules::Finding;
+use clustermesh::rules::mesh::beyond_ceiling;
 
 use crate::evidence::Evidence;
 use crate::input::{self, MESH_LIMIT, Unreadable};
@@ -21,7 +23,14 @@ pub(super) fn read(
     let source = input::source(path, MESH_LIMIT)?;
     let read = expectations::read(&source);
     evidence.files.add(source);
+    let ceilings = evidence.settings.ceilings;
     Ok(match read {
+        Ok(expectations)
+            if let Some(exceeded) =
+                ceilings.exceeded(Counted::Expectations, expectations.len()) =>
+        {
+            (Vec::new(), vec![beyond_ceiling(&exceeded)])
+        }
         Ok(expectations) => (expectations, Vec::new()),
         Err(problems) => (Vec::new(), problems),
     })

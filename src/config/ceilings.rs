@@ -1,0 +1,290 @@
+//! Ceilings: how much input a run accepts, so that no input keeps a CI job or an Argo CD plugin busy
+//! for minutes.
+//!
+//! The built-in values are what every command handles in five seconds of CPU time and 1 GiB of
+//! memory. A config comes from the repository, as the input does, so it can only lower them; a flag
+//! or a variable comes from whoever runs the command.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::mesh::{Entry, Mesh};
+use crate::place::Place;
+
+/// The ceilings that no one has changed.
+const BUILT_IN: Ceilings = Ceilings {
+    clusters: 500,
+    nodes: 100_000,
+    ranges: 20_000,
+    anchors: 5_000,
+    expectations: 2_000,
+    peers: 500_000,
+};
+
+/// How much a run accepts of everything that is counted, over all meshes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ceilings {
+    clusters: usize,
+    nodes: usize,
+    ranges: usize,
+    anchors: usize,
+    expectations: usize,
+    peers: usize,
+}
+
+/// Something that has a ceiling.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Counted {
+    /// Entries of meshes.
+    Clusters,
+    /// Nodes in snapshots.
+    Nodes,
+    /// Ranges that entries declare or accept.
+    Ranges,
+    /// Items of `anchors`, and the ranges and nodes that these name.
+    Anchors,
+    /// Expectations.
+    Expectations,
+    /// Peers of all targets.
+    Peers,
+}
+
+/// A ceiling that someone sets, as in `clusters=1000`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ceiling {
+    /// What is counted.
+    pub counted: Counted,
+    /// The most of it.
+    pub most: usize,
+}
+
+/// A text that sets no ceiling.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum CeilingError {
+    /// It is not of the form `NAME=N`.
+    #[error("write `NAME=N`, such as `clusters=1000`")]
+    Form,
+    /// Nothing has this name.
+    #[error("known names: clusters, nodes, ranges, anchors, expectations, peers")]
+    Name,
+    /// The number is no positive integer.
+    #[error("the number must be a positive integer")]
+    Number,
+}
+
+/// More of something than a run accepts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Exceeded {
+    /// What is counted.
+    pub counted: Counted,
+    /// How many there are.
+    pub count: usize,
+    /// How many are accepted.
+    pub most: usize,
+    /// Where most of them are written, if in one place.
+    pub place: Option<Place>,
+}
+
+/// The most that a run accepts. It can only be lowered here; `--ceiling NAME=N` or
+/// `CLUSTERMESH_CEILINGS` also raises it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Ceilings")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct WrittenCeilings {
+    /// The most clusters in all meshes.
+    #[schemars(range(min = 1, max = BUILT_IN.clusters), extend("default" = BUILT_IN.clusters))]
+    clusters: Option<u32>,
+    /// The most nodes in all snapshots.
+    #[schemars(range(min = 1, max = BUILT_IN.nodes), extend("default" = BUILT_IN.nodes))]
+    nodes: Option<u32>,
+    /// The most ranges that all clusters declare and accept.
+    #[schemars(range(min = 1, max = BUILT_IN.ranges), extend("default" = BUILT_IN.ranges))]
+    ranges: Option<u32>,
+    /// The most items of `anchors`, with the ranges and nodes that they name.
+    #[schemars(range(min = 1, max = BUILT_IN.anchors), extend("default" = BUILT_IN.anchors))]
+    anchors: Option<u32>,
+    /// The most expectations.
+    #[schemars(
+        range(min = 1, max = BUILT_IN.expectations),
+        extend("default" = BUILT_IN.expectations)
+    )]
+    expectations: Option<u32>,
+    /// The most Peers of all targets.
+    #[schemars(range(min = 1, max = BUILT_IN.peers), extend("default" = BUILT_IN.peers))]
+    peers: Option<u32>,
+}
+
+impl Default for Ceilings {
+    fn default() -> Self {
+        BUILT_IN
+    }
+}
+
+impl Counted {
+    /// Everything that has a ceiling.
+    pub const ALL: [Self; 6] = [
+        Self::Clusters,
+        Self::Nodes,
+        Self::Ranges,
+        Self::Anchors,
+        Self::Expectations,
+        Self::Peers,
+    ];
+
+    /// Returns its name in configs and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clusters => "clusters",
+            Self::Nodes => "nodes",
+            Self::Ranges => "ranges",
+            Self::Anchors => "anchors",
+            Self::Expectations => "expectations",
+            Self::Peers => "peers",
+        }
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Peers => "Peers",
+            _ => self.name(),
+        })
+    }
+}
+
+impl FromStr for Ceiling {
+    type Err = CeilingError;
+
+    fn from_str(text: &str) -> Result<Self, CeilingError> {
+        let (name, number) = text.split_once('=').ok_or(CeilingError::Form)?;
+        let counted = Counted::ALL.into_iter().find(|it| it.name() == name.trim());
+        let most: Option<usize> = number.trim().parse().ok();
+        Ok(Self {
+            counted: counted.ok_or(CeilingError::Name)?,
+            most: most.filter(|it| 0 < *it).ok_or(CeilingError::Number)?,
+        })
+    }
+}
+
+impl Ceilings {
+    /// Returns the most that is accepted.
+    pub fn of(&self, counted: Counted) -> usize {
+        match counted {
+            Counted::Clusters => self.clusters,
+            Counted::Nodes => self.nodes,
+            Counted::Ranges => self.ranges,
+            Counted::Anchors => self.anchors,
+            Counted::Expectations => self.expectations,
+            Counted::Peers => self.peers,
+        }
+    }
+
+    /// Returns the ceilings with one of them changed.
+    #[must_use]
+    pub fn with(mut self, ceiling: Ceiling) -> Self {
+        let most = match ceiling.counted {
+            Counted::Clusters => &mut self.clusters,
+            Counted::Nodes => &mut self.nodes,
+            Counted::Ranges => &mut self.ranges,
+            Counted::Anchors => &mut self.anchors,
+            Counted::Expectations => &mut self.expectations,
+            Counted::Peers => &mut self.peers,
+        };
+        *most = ceiling.most;
+        self
+    }
+
+    /// Returns whether there is more of something than is accepted.
+    pub fn exceeded(&self, counted: Counted, count: usize) -> Option<Exceeded> {
+        let most = self.of(counted);
+        (most < count).then_some(Exceeded {
+            counted,
+            count,
+            most,
+            place: None,
+        })
+    }
+
+    /// Returns what meshes have too much of.
+    pub fn exceeded_by(&self, meshes: &[Mesh]) -> Vec<Exceeded> {
+        let entries = || meshes.iter().flat_map(|mesh| &mesh.entries);
+        let summed = |counted: Counted, key: &str, count: fn(&Entry) -> usize| {
+            let mut exceeded = self.exceeded(counted, entries().map(count).sum())?;
+            let largest = entries().max_by_key(|entry| count(entry));
+            exceeded.place = largest.map(|entry| entry.place.key(key));
+            Some(exceeded)
+        };
+        [
+            summed(Counted::Clusters, "name", |_| 1),
+            summed(Counted::Ranges, "name", ranges),
+            summed(Counted::Anchors, "anchors", anchors),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn ranges(entry: &Entry) -> usize {
+    entry.networks.all().len()
+        + entry.accepted.iter().flatten().count()
+        + entry.local_networks.len()
+}
+
+fn anchors(entry: &Entry) -> usize {
+    let anchors = entry.anchors.iter();
+    anchors
+        .map(|it| 1 + it.nodes.len() + it.ranges.iter().flatten().count())
+        .sum()
+}
+
+impl WrittenCeilings {
+    pub(super) fn ceilings(&self) -> Ceilings {
+        let most = |written: Option<u32>, built_in: usize| {
+            let written = written.and_then(|it| usize::try_from(it).ok());
+            written.unwrap_or(built_in)
+        };
+        Ceilings {
+            clusters: most(self.clusters, BUILT_IN.clusters),
+            nodes: most(self.nodes, BUILT_IN.nodes),
+            ranges: most(self.ranges, BUILT_IN.ranges),
+            anchors: most(self.anchors, BUILT_IN.anchors),
+            expectations: most(self.expectations, BUILT_IN.expectations),
+            peers: most(self.peers, BUILT_IN.peers),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_is_a_name_and_a_positive_number() {
+        for counted in Counted::ALL {
+            let text = format!("{}=7", counted.name());
+            assert_eq!(text.parse(), Ok(Ceiling { counted, most: 7 }));
+            let ceilings = Ceilings::default().with(Ceiling { counted, most: 7 });
+            assert_eq!(ceilings.exceeded(counted, 7), None);
+            assert_eq!(ceilings.exceeded(counted, 8).map(|it| it.most), Some(7));
+            let others = Counted::ALL.into_iter().filter(|it| *it != counted);
+            for other in others {
+                assert_eq!(ceilings.of(other), Ceilings::default().of(other));
+            }
+        }
+        for (text, error) in [
+            ("clusters", CeilingError::Form),
+            ("cluster=5", CeilingError::Name),
+            ("clusters=0", CeilingError::Number),
+            ("clusters=-1", CeilingError::Number),
+            ("clusters=1e3", CeilingError::Number),
+        ] {
+            assert_eq!(text.parse::<Ceiling>(), Err(error));
+        }
+    }
+}
