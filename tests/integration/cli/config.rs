@@ -118,6 +118,12 @@ fn prints_the_defaults() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
+    limits.ceilings.clusters                             500                                              default
+    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.ranges                               20000                                            default
+    limits.ceilings.anchors                              5000                                             default
+    limits.ceilings.expectations                         2000                                             default
+    limits.ceilings.peers                                500000                                           default
     ");
 }
 
@@ -178,6 +184,12 @@ fn prints_what_the_config_says_and_where() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
+    limits.ceilings.clusters                             500                                              default
+    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.ranges                               20000                                            default
+    limits.ceilings.anchors                              5000                                             default
+    limits.ceilings.expectations                         2000                                             default
+    limits.ceilings.peers                                500000                                           default
     ");
 }
 
@@ -373,6 +385,12 @@ fn takes_paths_of_the_config_from_its_folder() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
+    limits.ceilings.clusters                             500                                              default
+    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.ranges                               20000                                            default
+    limits.ceilings.anchors                              5000                                             default
+    limits.ceilings.expectations                         2000                                             default
+    limits.ceilings.peers                                500000                                           default
     ");
 }
 
@@ -552,5 +570,10 @@ fn understands_the_config_of_the_readme() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
+    limits.ceilings.clusters                             500                                              default
+    limits.ceilings.ranges                               20000                                            default
+    limits.ceilings.anchors                              5000                                             default
+    limits.ceilings.expectations                         2000                                             default
+    limits.ceilings.peers                                500000                                           default
     ");
 }

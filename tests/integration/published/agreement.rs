@@ -107,6 +107,14 @@ fn whole_config() -> Value {
             "lostPeers": 2,
             "lostPeersPercent": 25,
             "peerBytes": 262_144,
+            "ceilings": {
+                "clusters": 500,
+                "nodes": 100_000,
+                "ranges": 20_000,
+                "anchors": 5_000,
+                "expectations": 2_000,
+                "peers": 500_000,
+            },
             "capacity": {
                 "costs": {
                     "nanosecondsPerSquaredRule": 2500,
