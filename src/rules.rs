@@ -14,6 +14,7 @@ pub mod clusters;
 mod endpoints;
 pub mod gitops;
 mod identity;
+mod judge;
 mod kilo;
 mod levels;
 pub mod mesh;
@@ -30,6 +31,7 @@ pub mod verified;
 
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
+pub use judge::{Evidence, Planned, Standard, Tree, judge};
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use registry::{QUESTIONS, Question, all, find};

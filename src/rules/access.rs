@@ -31,7 +31,7 @@ type Location<'a> = (Option<&'a str>, &'a SecretKeyRef);
 
 /// Returns what there is to tell about it, but for the clusters of which the config says how they
 /// are reached.
-pub fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
+pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut accesses = Vec::new();
     for mesh in meshes {

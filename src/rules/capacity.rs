@@ -37,7 +37,7 @@ pub fn is_about(rule: &Rule) -> bool {
 /// order.
 ///
 /// What Kilo drops of ranges that more than one claims is not looked for: a plan has no such.
-pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
+pub(super) fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
     let bundles: Vec<Bundle> = plan.blocks.iter().map(bundle).collect();
     let load = |target: &Target| {
         let bundles = target.blocks.iter().filter_map(|&it| bundles.get(it));
@@ -73,7 +73,7 @@ fn nodes(fleet: &Fleet, target: &Target) -> Nodes {
 }
 
 /// Returns what is too much for a target, given the load of each.
-pub fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<Finding> {
+pub(super) fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (target, load) in plan.targets.iter().zip(loads) {
         let estimates = grave(load, capacity);
@@ -86,7 +86,7 @@ pub fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<Finding>
 }
 
 /// Returns where too many Peers come at once, given how the rendered tree stands.
-pub fn waves(
+pub(super) fn waves(
     plan: &Plan,
     loads: &[Load],
     standing: &Standing,

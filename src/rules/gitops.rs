@@ -56,7 +56,7 @@ pub enum Fate {
 }
 
 /// Returns what there is to tell about a plan whose blocks have so many bytes as files.
-pub fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
+pub(super) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for target in &plan.targets {
@@ -119,7 +119,7 @@ fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Findin
 }
 
 /// Returns what there is to tell about a tree as it stands.
-pub fn standing(standing: &Standing, plan: &Plan, fate: Fate) -> Vec<Finding> {
+pub(super) fn standing(standing: &Standing, plan: &Plan, fate: Fate) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let blocked = standing.blocked.iter();
     findings.extend(blocked.map(|it| blocked_file(standing, it)));

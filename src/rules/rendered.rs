@@ -118,7 +118,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 }
 
 /// Returns what a render would do, and somebody should look at.
-pub fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
+pub(super) fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));
     findings.extend(changes.renamed.iter().map(renamed));

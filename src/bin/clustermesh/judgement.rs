@@ -1,17 +1,16 @@
-//! Judgement: what the rules say of the evidence, and the plan, if there is nothing against it.
+//! Judgement: the plan that the evidence allows, the tree beside it, and what the rules find in both.
 
 use clustermesh::change::Loss;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::gravest_first;
-use clustermesh::fleet::{Candidate, Fleet, Member};
+use clustermesh::fleet::{Candidate, Fleet, Member, MissingSnapshot};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
-use clustermesh::rules::{self, Finding, Purpose};
+use clustermesh::rules::{self, Finding, Planned, Purpose, Standard, Tree};
 use rayon::prelude::*;
 
 use crate::evidence::Evidence;
 use crate::rendered::{self, Rendered};
-use crate::settings::Settings;
 use crate::{clock, input};
 
 /// What the rules say.
@@ -47,80 +46,53 @@ pub(crate) fn judge(
     purpose: Purpose,
     fate: Option<Fate>,
 ) -> anyhow::Result<Judgement<'_>> {
-    let mut judgement = facts(evidence, fate)?;
-    let (levels, today) = (&evidence.settings.config.levels, clock::today());
-    let mut findings = judgement.findings;
-    let mut doubts = levels.expired(today, purpose);
-    if judgement.rendered.is_some() {
-        // Without a plan, and a look at the tree, nobody knows what else would have been found.
-        doubts.extend(levels.unused(&findings, today));
-    }
-    findings.extend(doubts);
-    judgement.findings = levels.apply(findings, today, purpose);
-    Ok(judgement)
-}
-
-/// Finds whatever there is.
-fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_>> {
     let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
     let members: Vec<Member> = candidates.into_par_iter().map(Candidate::member).collect();
-    let mut findings = evidence.findings.clone();
-    let unread = missing.iter().filter(|missing| {
-        // A file that is there and wrong is not missing.
-        let mut findings = evidence.findings.iter();
-        !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
-    });
-    findings.extend(unread.map(|missing| {
-        let folder = &evidence.settings.snapshots.value;
-        let path = folder.join(format!("{}.json", missing.cluster));
-        rules::mesh::missing_snapshot(missing, &input::name(&path))
-    }));
-    let config = &evidence.settings.config.content;
-    findings.extend(config.warnings.iter().cloned());
-    if evidence.is_whole {
-        findings.extend(evidence.settings.config.unnamed(&evidence.meshes));
-    }
-    let configured = config.clusters.keys().collect();
-    findings.extend(rules::access::findings(&evidence.meshes, &configured));
-    if evidence.is_whole && evidence.meshes.is_empty() {
-        let files = evidence.settings.mesh_files()?;
-        let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();
-        findings.push(rules::mesh::no_mesh(&files));
-    }
+    let settings = &evidence.settings;
+    let config = &settings.config.content;
     let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
-    let ceilings = evidence.settings.ceilings;
+    let ceilings = settings.ceilings;
     let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
-    findings.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
+    let mut mistakes = mistakes(evidence, &missing)?;
+    mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
     let is_whole = evidence.is_whole && missing.is_empty() && exceeded.is_none();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
-    let settings = &evidence.settings;
-    // Neither needs the other.
-    let (mut told, of_files) = rayon::join(
-        || rules::findings(&fleet, plan.as_ref()),
-        || {
-            let plan = plan.as_ref();
-            plan.map(|plan| files((&fleet, plan), settings, fate))
-                .transpose()
+    let texts = plan.as_ref().map(rendered::texts).unwrap_or_default();
+    let rendered = plan
+        .as_ref()
+        .filter(|_| fate.is_some())
+        .map(|plan| rendered::compare(plan, &texts, settings))
+        .transpose()?;
+    let alone = (plan.is_none() && fate.is_some())
+        .then(|| rendered::alone(settings))
+        .transpose()?;
+    let standing = rendered.as_ref().map(|it| &it.standing).or(alone.as_ref());
+    if let Some(standing) = standing {
+        rendered::show(standing, &evidence.files, settings);
+    }
+    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+    let findings = rules::judge(
+        &rules::Evidence {
+            mistakes: &mistakes,
+            meshes: &evidence.meshes,
+            config,
+            fleet: &fleet,
+            planned: plan.as_ref().map(|plan| Planned {
+                plan,
+                bytes: &bytes,
+            }),
+            tree: fate.zip(standing).map(|(fate, standing)| Tree {
+                standing,
+                changes: rendered.as_ref().map(|it| &it.changes),
+                fate,
+            }),
+        },
+        Standard {
+            levels: &settings.config.levels,
+            today: clock::today(),
+            purpose,
         },
     );
-    let mut rendered = None;
-    if let Some((of_files, compared)) = of_files? {
-        told.extend(of_files);
-        if let Some(compared) = &compared {
-            rendered::show(&compared.standing, &evidence.files, settings);
-        }
-        rendered = compared;
-    } else if fate.is_some() {
-        // Nothing is replaced then.
-        let standing = rendered::alone(&evidence.settings)?;
-        told.extend(rules::gitops::standing(
-            &standing,
-            &Plan::default(),
-            Fate::Kept,
-        ));
-        rendered::show(&standing, &evidence.files, &evidence.settings);
-    }
-    findings.extend(told);
     Ok(Judgement {
         findings,
         planned: plan.map(|plan| (fleet, plan)),
@@ -128,26 +100,28 @@ fn facts(evidence: &Evidence, fate: Option<Fate>) -> anyhow::Result<Judgement<'_
     })
 }
 
-/// Finds what there is to tell about the files of a plan, and how the rendered tree differs from them.
-fn files(
-    (fleet, plan): (&Fleet, &Plan),
-    settings: &Settings,
-    fate: Option<Fate>,
-) -> anyhow::Result<(Vec<Finding>, Option<Rendered>)> {
-    let texts = rendered::texts(plan);
-    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-    let limits = &settings.config.content.limits;
-    let mut told = rules::gitops::planned(plan, &bytes, limits);
-    let loads = rules::capacity::loads(fleet, plan, &bytes);
-    told.extend(rules::capacity::planned(plan, &loads, &limits.capacity));
-    let Some(fate) = fate else {
-        return Ok((told, None));
-    };
-    let compared = rendered::compare(plan, &texts, settings)?;
-    let standing = &compared.standing;
-    told.extend(rules::rendered::findings(&compared.changes, fleet));
-    told.extend(rules::gitops::standing(standing, plan, fate));
-    let capacity = &limits.capacity;
-    told.extend(rules::capacity::waves(plan, &loads, standing, capacity));
-    Ok((told, Some(compared)))
+/// Returns what is wrong with the files in themselves, and which are missing.
+fn mistakes(evidence: &Evidence, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
+    let mut mistakes = evidence.findings.clone();
+    let unread = missing.iter().filter(|missing| {
+        // A file that is there and wrong is not missing.
+        let mut findings = evidence.findings.iter();
+        !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
+    });
+    mistakes.extend(unread.map(|missing| {
+        let folder = &evidence.settings.snapshots.value;
+        let path = folder.join(format!("{}.json", missing.cluster));
+        rules::mesh::missing_snapshot(missing, &input::name(&path))
+    }));
+    let config = &evidence.settings.config;
+    mistakes.extend(config.content.warnings.iter().cloned());
+    if evidence.is_whole {
+        mistakes.extend(config.unnamed(&evidence.meshes));
+    }
+    if evidence.is_whole && evidence.meshes.is_empty() {
+        let files = evidence.settings.mesh_files()?;
+        let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();
+        mistakes.push(rules::mesh::no_mesh(&files));
+    }
+    Ok(mistakes)
 }
