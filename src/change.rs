@@ -196,6 +196,23 @@ pub fn changes(
     }
 }
 
+/// Returns which cluster-wide ranges get another Peer where a target that has the Peers of these files
+/// applies `plan` instead.
+pub fn moves(plan: &Plan, target: &str, files: &[OldFile]) -> Vec<Case<Moved>> {
+    let mut found = Found::default();
+    if let Some(it) = plan.targets.iter().find(|it| it.cluster.as_str() == target) {
+        let index = Index::of(plan);
+        let given = index.given(plan, it);
+        for (file, peer) in files
+            .iter()
+            .flat_map(|it| it.peers().iter().map(move |peer| (it, peer)))
+        {
+            found.peer(&given, target, (file, peer));
+        }
+    }
+    cases(found.moved)
+}
+
 fn cases<T>(cases: Cases<T>) -> Vec<Case<T>> {
     let case = |(what, (targets, place))| Case {
         what,
@@ -298,7 +315,9 @@ impl Found {
             add(&mut self.rekeyed, rekeyed, target, place);
         }
         let heir = if is_same_key { named } else { keyed };
-        let carriers = old.source.as_deref().and_then(|it| given.carriers(it));
+        let source = heir.map(|it| it.peer.cluster.as_str());
+        let source = old.source.as_deref().or(source);
+        let carriers = source.and_then(|it| given.carriers(it));
         for (carriers, &range) in carriers
             .iter()
             .flat_map(|it| old.ranges.iter().map(move |range| (it, range)))

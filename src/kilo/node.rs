@@ -96,7 +96,7 @@ pub struct KiloNode {
     /// What it says of the cluster's granularity.
     pub granularity: Option<Granularity>,
     /// How often it calls its peers unasked, in seconds; zero for never.
-    pub keepalive: u64,
+    pub keepalive: u16,
     /// Whether it stopped checking in.
     pub stale: bool,
 }
@@ -269,11 +269,17 @@ pub fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     }
 }
 
-/// Reads seconds as Kilo does, which ignores what is no number; less than none is none.
-pub fn keepalive(text: &str) -> Option<u64> {
-    let seconds: i64 = text.parse().ok()?;
-    Some(u64::try_from(seconds).unwrap_or_default())
+/// Reads the seconds that a node's WireGuard gets. Kilo ignores what is not a number (and a
+/// negative one is of no use), computes nanoseconds in 64 bits without looking for an overflow, and WireGuard keeps 16 bits of the seconds.
+pub fn keepalive(text: &str) -> Option<u16> {
+    let seconds = text.parse::<i64>().ok()?.max(0);
+    let nanoseconds = seconds.wrapping_mul(NANOSECONDS);
+    let [low, high, ..] = (nanoseconds / NANOSECONDS).to_le_bytes();
+    Some(u16::from_le_bytes([low, high]))
 }
+
+/// How many nanoseconds a second has.
+pub const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Returns what Kilo takes for the node's internal address, and the network of that.
 fn internal(forced: Option<&str>, found: Option<&str>) -> (InternalIp, Option<Cidr>) {
@@ -370,8 +376,21 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_seconds_is_never() {
-        for (text, seconds) in [("25", 25), ("0", 0), ("-5", 0), ("25s", 0), (" 25", 0)] {
+    fn seconds_wrap_as_in_kilo_and_wireguard() {
+        for (text, seconds) in [
+            ("25", 25),
+            ("0", 0),
+            ("25s", 0),
+            (" 25", 0),
+            ("-5", 0),
+            ("65535", 65_535),
+            ("65536", 0),
+            ("65561", 25),
+            // 2^63 nanoseconds and a little more.
+            ("9223372037", 33_532),
+            // A multiple of 2^64 nanoseconds.
+            ("36028797018963968", 0),
+        ] {
             assert_eq!(read(&[("persistent-keepalive", text)]).keepalive, seconds);
         }
     }

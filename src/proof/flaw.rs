@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use super::model::{Claim, Model, Tunnel};
 use super::peers::Share;
 use super::prefixes::{Prefixes, Span};
+use super::route::Route;
+use crate::kilo::peer::translation::AllowedIp;
 use crate::net::{Cidr, Family, family};
 
 /// What is wrong with a range of a Peer.
@@ -32,6 +34,25 @@ pub enum FlawKind {
     Narrows(Local),
     /// A segment of the cluster has the same range: who of them gets it changes.
     OfSegment(usize),
+}
+
+/// A route that a kernel refuses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// To a range of a Peer.
+    Range {
+        /// The Peer.
+        peer: usize,
+        /// Which of its allowed IPs.
+        index: usize,
+    },
+    /// To another node of the cluster itself.
+    Segment {
+        /// On which node.
+        node: usize,
+        /// The route.
+        route: Route,
+    },
 }
 
 /// What a node routes by itself.
@@ -72,9 +93,15 @@ impl Model<'_> {
         flaws
     }
 
-    /// Finds the first Peer, and which of its allowed IPs, with a range that a kernel refuses to route:
-    /// one with host bits, or of the other family than a node's internal address.
-    pub fn refused(&self) -> Option<(usize, usize)> {
+    /// Finds the first route that a kernel refuses, where a pass of Kilo's ends: to a range of a Peer, or
+    /// else to another segment of the cluster itself.
+    pub fn refused(&self) -> Option<Refusal> {
+        self.refused_range().or_else(|| self.refused_segment())
+    }
+
+    /// Finds the first range of a Peer with host bits, or of the other family than a node's internal
+    /// address.
+    fn refused_range(&self) -> Option<Refusal> {
         let missing = self.without_route();
         self.peers.iter().enumerate().find_map(|(number, peer)| {
             let mut kept = peer.share()?.kept();
@@ -82,7 +109,47 @@ impl Model<'_> {
                 let interface = kept.allowed.interface;
                 !interface.is_network() || missing(interface.network.family()).is_some()
             });
-            Some((number, refused?.index))
+            Some(Refusal::Range {
+                peer: number,
+                index: refused?.index,
+            })
+        })
+    }
+
+    /// Finds the first route between the cluster's own nodes whose families differ.
+    fn refused_segment(&self) -> Option<Refusal> {
+        // Without an announced address nobody knows what Kilo's subnet is.
+        let is_known = self
+            .own
+            .nodes
+            .iter()
+            .any(|it| it.kilo.wireguard_ip().is_some());
+        if !is_known || self.has_one_family() {
+            return None;
+        }
+        (0..self.own.nodes.len()).find_map(|node| {
+            let routes = self.own_routes(node).ok()?;
+            let route = routes.into_iter().find(|it| it.refused().is_some())?;
+            Some(Refusal::Segment { node, route })
+        })
+    }
+
+    /// Returns whether everything that the cluster's own routes are made of is of one family and masked,
+    /// so that no kernel refuses any.
+    fn has_one_family(&self) -> bool {
+        let segments = self.own.segments.iter();
+        let mut ranges = segments.flat_map(|segment| {
+            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+            let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+            ranges.copied().chain(address)
+        });
+        let Some(first) = ranges.next() else {
+            return true;
+        };
+        let wanted = first.interface.network.family();
+        std::iter::once(first).chain(ranges).all(|it| {
+            let is_plain = !it.is_mapped && it.interface.is_network();
+            is_plain && it.interface.network.family() == wanted
         })
     }
 

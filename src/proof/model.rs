@@ -97,6 +97,16 @@ pub enum Dial<'a> {
     Loops(usize),
 }
 
+impl Claim {
+    /// Returns the Peer, if it is one that lays the claim.
+    pub fn peer(&self) -> Option<usize> {
+        match self.tunnel {
+            Tunnel::Peer(peer) => Some(peer),
+            Tunnel::Segment(_) => None,
+        }
+    }
+}
+
 impl<'a> Model<'a> {
     /// Builds what the Kilo of a cluster builds from the Peers of these files.
     pub fn new(own: &Arc<Own>, files: &'a [File]) -> Self {

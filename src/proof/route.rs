@@ -92,6 +92,31 @@ impl Model<'_> {
     /// # Errors
     /// In `Cross`, a node without internal address in the location of one that has one.
     pub fn routes_of(&self, node: usize) -> Result<Vec<Route>, Panics> {
+        let mut routes = self.own_routes(node)?;
+        if let Some((node, own)) = self.with_segment(node) {
+            let leader = self.leader(own);
+            let leads = leader.is_some_and(|it| it.kilo.name == node.kilo.name);
+            let through = leader.filter(|_| !leads);
+            routes.extend(self.kept().map(|destination| Route {
+                destination,
+                gateway: through.and_then(|it| it.kilo.internal_address()),
+                device: if leads {
+                    Device::Kilo
+                } else {
+                    Device::Location
+                },
+                source: node.kilo.internal_address(),
+                table: Table::Main,
+            }));
+        }
+        Ok(routes)
+    }
+
+    /// Returns the routes of a node to the other nodes of its cluster, which come before those to Peers.
+    ///
+    /// # Errors
+    /// As [`Model::routes_of`].
+    pub fn own_routes(&self, node: usize) -> Result<Vec<Route>, Panics> {
         let Some((node, own)) = self.with_segment(node) else {
             return Ok(Vec::new());
         };
@@ -110,7 +135,7 @@ impl Model<'_> {
         Some((node, node.segment?))
     }
 
-    /// A leader reaches other segments through WireGuard, and Peers too, without a gateway.
+    /// A leader reaches other segments through WireGuard.
     fn leader_routes(&self, node: &OwnNode, own: usize) -> Result<Vec<Route>, Panics> {
         let source = node.kilo.internal_address();
         let kilo = |destination, gateway| Route {
@@ -141,7 +166,6 @@ impl Model<'_> {
             let ranges = segment.location_ranges.iter();
             routes.extend(ranges.map(|it| kilo(*it, gateway)));
         }
-        routes.extend(self.kept().map(|it| kilo(it, None)));
         Ok(routes)
     }
 
@@ -171,7 +195,6 @@ impl Model<'_> {
             routes.extend(internal.map(AllowedIp::host).map(by_leader));
             routes.extend(segment.location_ranges.iter().copied().map(by_leader));
         }
-        routes.extend(self.kept().map(by_leader));
         routes
     }
 

@@ -16,6 +16,7 @@ rules! {
     NOTHING_PROVED = "nothing-proved" Error;
     UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
+    TWIN_PEERS = "twin-peers" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;
     EMPTY_EXPECTATION = "empty-expectation" Error;
     IMPERSONATION = "impersonation" Error;

@@ -5,11 +5,14 @@ use std::net::IpAddr;
 
 use super::fabric::{At, Fabric, Owner, Site};
 use super::model::{Claim, Tunnel, Upset};
+use super::packet::Goal;
 use super::peers::Peer;
 use super::rule;
 use super::trace::Trace;
+use super::verify::are_linked;
 use crate::diagnostic::{Finding, Severity, escaped};
 use crate::kilo::own::Leader;
+use crate::mesh::Mesh;
 use crate::place::Place;
 
 pub use ending::ending;
@@ -54,23 +57,73 @@ pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
     Some(failure)
 }
 
+/// Returns the advice on a trace that a mesh itself does not provide for: its clusters are not linked, or
+/// a node is not selected. The manifests do not tell either.
+pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<String> {
+    let (from, to) = (trace.packet.from, trace.packet.to);
+    let sites = [from.site, to.site()].map(|it| fabric.site(it));
+    let [Some(one), Some(other)] = sites else {
+        return None;
+    };
+    if !are_linked(meshes, one, other) {
+        return Some(format!(
+            "no mesh links `{}` and `{}`: link them in the `topology` of a mesh, or add a mesh of both",
+            one.cluster, other.cluster
+        ));
+    }
+    let goal = match to {
+        Goal::Node(at) => Some(at),
+        Goal::Services(_) | Goal::Network(_) => None,
+    };
+    let mut ends = [Some(from), goal].into_iter().flatten();
+    let unselected = ends.find(|at| {
+        let site = fabric.site(at.site);
+        site.is_some_and(|site| {
+            let node = site.snapshot.nodes.get(at.node);
+            node.is_some_and(|it| !site.entry.selector.matches(&it.labels))
+        })
+    })?;
+    let cluster = fabric.site(unselected.site)?.cluster;
+    Some(format!(
+        "the `nodeSelector` of `{cluster}` does not select {}: change the selector, or label the node \
+         and take a new snapshot",
+        called(fabric, unselected)
+    ))
+}
+
 /// Returns what leaves nothing certain on a cluster's nodes.
-fn upset(fabric: &Fabric, at: At) -> Option<String> {
+fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
     let site = fabric.site(at.site)?;
     let name = |peer: usize| peer_of(fabric, at.site, peer);
-    Some(match *site.model.upsets.first()? {
-        Upset::Undecodable(peer) => {
+    let object = |peer: usize| site.model.peers.get(peer);
+    let (what, place, help) = match *site.model.upsets.first()? {
+        Upset::Undecodable(peer) => (
             format!(
                 "no agent that starts can read the Peer {}, nor any other",
                 name(peer)
-            )
-        }
-        Upset::Mapped { peer, .. } => format!(
-            "kernels refuse an IPv4 range of the Peer {} that is written as IPv6, and what follows it",
-            name(peer)
+            ),
+            object(peer).map(Peer::place),
+            "correct or delete this Peer",
         ),
-        Upset::Exhausted => "the Kilo subnet has too few addresses".to_owned(),
-    })
+        Upset::Mapped { peer, index } => (
+            format!(
+                "kernels refuse an IPv4 range of the Peer {} that is written as IPv6, and what follows \
+                 it",
+                name(peer)
+            ),
+            object(peer).map(|it| it.file.allowed_ip(it.applied, index)),
+            "write the range as IPv4",
+        ),
+        Upset::Exhausted => (
+            "the Kilo subnet has too few addresses".to_owned(),
+            None,
+            "run all Kilo pods of the cluster with a wider `--subnet`",
+        ),
+    };
+    let here = called(fabric, at);
+    let message = format!("nothing of {here} is certain: {what}");
+    let told = Finding::new(&rule::AMBIGUOUS, message);
+    Some(told.at(place, "the cause").help(help))
 }
 
 /// Returns the node that has the tunnels of another's segment.

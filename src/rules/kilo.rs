@@ -12,6 +12,7 @@ use crate::roster::Reason;
 use crate::snapshot::{Node, Snapshot};
 
 mod annotations;
+mod family;
 mod granularity;
 mod keepalive;
 mod location;
@@ -45,6 +46,8 @@ rules! {
     CONTESTED_LOCATION_RANGE = "contested-location-range" Warning;
     UNDECLARED_LOCATION_RANGE = "undeclared-location-range" Notice;
     UNROUTABLE_FAMILY = "unroutable-family" Notice;
+    MISMATCHED_SUBNET = "mismatched-subnet" Warning;
+    DIFFERENT_FAMILIES = "different-families" Warning;
 }
 
 /// A cluster as its own Kilo sees it.
@@ -65,6 +68,8 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         let site = Site::new(member);
         findings.extend(granularity::finding(&site));
         findings.extend(subnet::finding(&site));
+        findings.extend(family::of_subnet(&site));
+        findings.extend(family::of_partners(fleet, &site));
         findings.extend(location::findings(&site));
         findings.extend(spelling::findings(&site));
         findings.extend(annotations::findings(&site));

@@ -2,15 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::plan::{count, within};
 use super::{Finding, bare};
-use crate::change::{Case, Changes, Loss, Moved, Rekeyed, Renamed, Shrunk};
+use crate::change::{self, Case, Changes, Loss, Moved, OldFile, Rekeyed, Renamed, Shrunk};
 use crate::diagnostic::escaped;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
-use crate::name::peer_name;
+use crate::manifest::{OldPeer, Reading};
+use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
+use crate::plan::Plan;
+use crate::proof::applied::File;
 
 rules! {
     "rendered" about Tree;
@@ -117,6 +121,40 @@ fn quoted(word: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns which cluster-wide ranges move where a cluster that has these Peers, perhaps the operator's,
+/// applies the plan.
+pub fn take_over(plan: &Plan, target: &ClusterName, files: &[File]) -> Vec<Finding> {
+    let files: Vec<OldFile> = files.iter().map(|it| old_file(target, it)).collect();
+    let moves = change::moves(plan, target.as_str(), &files);
+    moves.iter().map(moved).collect()
+}
+
+/// Returns a file as if it were in the folder of a target.
+fn old_file(target: &ClusterName, file: &File) -> OldFile {
+    let peers = file.content.peers.iter().filter_map(|peer| {
+        let spec = peer.spec.as_ref().ok()?;
+        let ranges = spec.allowed_ips.iter();
+        Some(OldPeer {
+            name: peer.name.clone(),
+            source: None,
+            key: Some(spec.key),
+            ranges: ranges.map(|it| it.interface.network).collect(),
+            has_endpoint: spec.endpoint.is_some(),
+            bytes: 0..0,
+        })
+    });
+    let reading = Reading {
+        peers: peers.collect(),
+        oddities: Vec::new(),
+    };
+    OldFile {
+        path: format!("{target}/{}", file.source),
+        source: Arc::clone(&file.source),
+        is_stale: false,
+        content: change::Content::Peers(Arc::new(reading)),
+    }
+}
+
 /// Returns what a render would do, and somebody should look at.
 pub(super) fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -181,8 +219,8 @@ fn renamed(case: &Case<Renamed>) -> Finding {
     );
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(
-        "Kilo knows Peers by their keys: where the old name goes after the new one came, as with \
-         Flux, the tunnel is down for up to five minutes",
+        "delete the old Peer first, then apply the new one; if the new one comes first, as with Flux, \
+         annotate it after the deletion: `kubectl annotate peers --overwrite NAME touched=1`",
     )
 }
 

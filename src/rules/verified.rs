@@ -6,8 +6,10 @@ use super::{Finding, NAMED, bare, listed};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
-use crate::proof::peers::Peer;
-use crate::proof::rule::{NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNREACHED_PODS};
+use crate::proof::peers::{Peer, Prize};
+use crate::proof::rule::{
+    NOTHING_PROVED, OUTSIDE_PEER, TWIN_PEERS, UNPROMISED_REACH, UNREACHED_PODS,
+};
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
 use crate::wireguard::Endpoint;
@@ -29,7 +31,32 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .chain(unapplied)
         .chain(uncarried)
         .chain(nothing)
+        .chain(fabric.sites.iter().flat_map(|it| twins(it)))
         .collect()
+}
+
+/// Returns which Peers of a cluster have one key, so that deleting one of them cuts the tunnel of all.
+fn twins(site: &Site) -> Vec<Finding> {
+    let contests = site.model.contests.iter();
+    let of_keys = contests.filter(|it| it.over == Prize::Key);
+    let findings = of_keys.map(|contest| {
+        let peers = contest.peers.iter();
+        let peers: Vec<&Peer> = peers.filter_map(|it| site.model.peers.get(*it)).collect();
+        let names = listed(peers.iter().map(|it| bare(&it.applied.name)));
+        let message = format!(
+            "the Peers {names} have one key: when one of them is deleted, Kilo forgets the key, and \
+             the tunnel is down until the agents' next resync (8 minutes measured)"
+        );
+        let finding = Finding::on_cluster(&TWIN_PEERS, site.cluster, message);
+        let finding = peers.iter().take(NAMED).fold(finding, |finding, it| {
+            finding.at(it.place().key("spec").key("publicKey"), "the same key")
+        });
+        finding.help(
+            "delete all but one, then at once annotate the one that stays: `kubectl annotate peers \
+             --overwrite NAME touched=1`",
+        )
+    });
+    findings.collect()
 }
 
 /// Returns what a cluster's agents do not apply while a Peer without endpoint has not connected.

@@ -134,6 +134,12 @@ pub fn schema() -> Schema {
     })
     .transform(&mut schema);
     schema.insert("required".to_owned(), json!(["spec"]));
+    // The only bounds that the CRD has: its `format: int32` for the port.
+    if let Some(Value::Object(port)) = schema.pointer_mut("/$defs/Endpoint/properties/port") {
+        port.insert("format".to_owned(), json!("int32"));
+        port.insert("maximum".to_owned(), json!(i32::MAX));
+        port.insert("minimum".to_owned(), json!(i32::MIN));
+    }
     if let Some(Value::Object(metadata)) = schema.pointer_mut("/$defs/Metadata") {
         metadata.remove("required");
     }

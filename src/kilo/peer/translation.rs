@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::crd::{self, Mismatch};
 use super::{Decoded, RawEndpoint, Refusal, decode};
+use crate::kilo::node::NANOSECONDS;
 use crate::name;
 use crate::net::{Cidr, Interface};
 use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
@@ -71,12 +72,14 @@ impl Translation {
         let endpoint = spec.endpoint.as_ref().map(endpoint).transpose()?;
         let keepalive =
             u64::try_from(spec.keepalive).map_err(|_| Refusal::Keepalive(spec.keepalive))?;
+        // Kilo computes nanoseconds in 64 bits and then asks whether they are zero.
+        let is_zero = spec.keepalive.wrapping_mul(NANOSECONDS) == 0;
         let key = decoded_as_go_reads(spec.public_key).ok_or(Refusal::KeyEncoding)?;
         let length = key.len();
         Ok(Self {
             allowed_ips,
             endpoint,
-            keepalive: NonZeroU64::new(keepalive),
+            keepalive: NonZeroU64::new(keepalive).filter(|_| !is_zero),
             key: key.try_into().map_err(|_| Refusal::KeyLength(length))?,
             preshared_key: PublicKey::bytes_as_kilo_reads(spec.preshared_key).map(PresharedKey),
         })
@@ -246,6 +249,17 @@ mod tests {
         assert!(matches!(endpoint(-1), Fault::Undecodable(_)));
         assert_eq!(endpoint(70000), Fault::Ignored(Refusal::Port(70000)));
         assert!(matches!(endpoint(1 << 31), Fault::NotStored(_)));
+    }
+
+    #[test]
+    fn a_keepalive_that_overflows_to_nothing_is_none() {
+        let keepalive = |seconds: i64| {
+            let spec = json!({"allowedIPs": [], "publicKey": KEY, "persistentKeepalive": seconds});
+            Translation::of_manifest(&spec).unwrap().keepalive
+        };
+        assert_eq!(keepalive(65_536).map(NonZeroU64::get), Some(65_536));
+        assert_eq!(keepalive(1 << 54).map(NonZeroU64::get), Some(1 << 54));
+        assert_eq!(keepalive(1 << 55), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::applied::File;
+use crate::proof::flaw::Refusal;
 use crate::proof::model::Model;
 use crate::proof::peers::Won;
 use crate::proof::prefixes::{Prefixes, Span};
@@ -39,9 +40,9 @@ pub struct Site<'a> {
     for_all: Prefixes<()>,
     /// What nodes are connected to, which they need no tunnel for.
     connected: Prefixes<usize>,
-    /// A Peer and the index of a range of it that no kernel routes: where a pass of Kilo's meets it,
-    /// it ends, and whatever comes later is missing (`kilo.md` §2.5).
-    refused: Option<(usize, usize)>,
+    /// A route that no kernel takes: where a pass of Kilo's meets it, it ends, and whatever comes later is
+    /// missing (`kilo.md` §2.5).
+    refused: Option<Refusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<usize>,
     /// Where each node is dialled.
@@ -159,8 +160,8 @@ impl<'a> Site<'a> {
         self.refused.is_none() && self.model.upsets.is_empty()
     }
 
-    /// Returns a Peer and the index of a range of it at which the kernel refuses a route.
-    pub fn refused(&self) -> Option<(usize, usize)> {
+    /// Returns a route that a kernel refuses.
+    pub fn refused(&self) -> Option<Refusal> {
         self.refused
     }
 

@@ -3,6 +3,7 @@
 use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::proof::fabric::At;
+use crate::proof::flaw::Refusal;
 use crate::proof::model::Claim;
 use crate::proof::rule;
 
@@ -130,12 +131,7 @@ pub enum Doubt {
         peers: Vec<usize>,
     },
     /// The kernel refuses the route of a range, and a pass of Kilo's ends there.
-    Refused {
-        /// The Peer.
-        peer: usize,
-        /// Which of its allowed IPs.
-        index: usize,
-    },
+    Refused(Refusal),
     /// Who leads the segment.
     Leader,
 }

@@ -226,8 +226,7 @@ pub(in crate::proof) fn stays(site: &Site, at: At, destination: IpAddr) -> Resul
 /// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
 /// chance then.
 pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
-    let (peer, index) = site.refused()?;
-    let doubt = Doubt::Refused { peer, index };
+    let doubt = Doubt::Refused(site.refused()?);
     Some(Ending::Ambiguous { at, doubt })
 }
 

@@ -2,7 +2,7 @@
 
 use super::Trace;
 use crate::proof::fabric::{Fabric, Site};
-use crate::proof::model::Tunnel;
+use crate::proof::model::Claim;
 use crate::proof::packet::{Doubt, Ending};
 use crate::proof::peers::{Contest, Standing, Won};
 
@@ -47,14 +47,8 @@ impl Fabric<'_> {
 fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
     let peers: Vec<usize> = match doubt {
         Doubt::Peers { peers } => peers.clone(),
-        Doubt::Range { claims, .. } => {
-            let peers = claims.iter().filter_map(|it| match it.tunnel {
-                Tunnel::Peer(peer) => Some(peer),
-                Tunnel::Segment(_) => None,
-            });
-            peers.collect()
-        }
-        Doubt::Key { .. } | Doubt::Refused { .. } | Doubt::Leader => return None,
+        Doubt::Range { claims, .. } => claims.iter().filter_map(Claim::peer).collect(),
+        Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
     let mut contests =
         peers

@@ -37,7 +37,21 @@ pub(super) fn single_points(
             let segment = home.segment(at.node);
             let segment = segment.and_then(|it| home.model.own.segments.get(it));
             let members = segment.into_iter().flat_map(|it| &it.members).copied();
-            let mut members = members.filter(|it| *it != at.node).peekable();
+            // Nodes that are not selected give nothing.
+            let given: BTreeSet<Cidr> = share
+                .kept()
+                .map(|it| it.allowed.interface.network)
+                .collect();
+            let is_given = |node: &usize| {
+                let pods = home.node(*node).and_then(|it| it.kilo.pod_cidr);
+                pods.is_some_and(|pods| {
+                    given.contains(&pods) || given.iter().any(|it| it.contains(pods))
+                })
+            };
+            let mut members = members
+                .filter(|it| *it != at.node)
+                .filter(is_given)
+                .peekable();
             if ranges.peek().is_none() && members.peek().is_none() {
                 continue;
             }

@@ -5,9 +5,10 @@ use crate::diagnostic::Finding;
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner};
+use crate::proof::flaw::Refusal;
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Doubt, Ending, Goal, Packet, Unaccepted};
-use crate::proof::peers::Peer;
+use crate::proof::peers::{Peer, Prize, Standing};
 use crate::proof::rule;
 
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
@@ -345,26 +346,32 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
     match doubt {
         Doubt::Range { claims, range } => {
+            let peers: Vec<usize> = claims.iter().filter_map(Claim::peer).collect();
+            if let Some(mut cause) = cause(fabric, at, &peers) {
+                cause.message = format!(
+                    "who has {range} on {here} is not certain: {}",
+                    cause.message
+                );
+                return cause;
+            }
             let names: Vec<String> = claims
                 .iter()
                 .map(|it| tunnel(fabric, at, it.tunnel))
                 .collect();
-            let message = match upset(fabric, at) {
-                Some(upset) => format!("nothing of {here} is certain: {upset}"),
-                None if names.len() == 1 => format!(
-                    "{range} on {here} has {} or nobody: it depends on what was applied last",
-                    names.join("")
-                ),
-                None => format!(
-                    "{range} on {here} has one of {}: it depends on what was applied last",
-                    names.join(" and ")
-                ),
-            };
+            let message = format!(
+                "{range} on {here} is held by {}{}: it depends on what was applied last",
+                names.join(" or by "),
+                if names.len() == 1 {
+                    " or by no Peer"
+                } else {
+                    ""
+                }
+            );
             let told = Finding::new(&rule::AMBIGUOUS, message);
             let told = claims.iter().fold(told, |told, claim| {
                 told.at(place(fabric, at, *claim), "claims it")
             });
-            told.help("only one of them may have the range, the key and the name")
+            told.help("take the range out of all Peers but one")
         }
         Doubt::Key { holders } => {
             let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
@@ -377,31 +384,32 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             )
             .help("give each node a key of its own: delete Kilo's key file on one of them")
         }
-        Doubt::Peers { peers } => {
-            let all = |peer: &usize| fabric.site(at.site)?.model.peers.get(*peer);
-            let found: Vec<&Peer> = peers.iter().filter_map(all).collect();
-            let names: Vec<&str> = found.iter().map(|it| it.applied.name.as_str()).collect();
-            let message = match upset(fabric, at) {
-                Some(upset) => format!("nothing of {here} is certain: {upset}"),
-                None if names.len() == 1 => format!(
-                    "the Peer {} of {cluster} shares its key or its name with something else: it \
-                     depends on what was applied last whether it is there",
-                    names.join("")
-                ),
-                None => format!(
-                    "the Peers {} of {cluster} have one key: the last that was applied is there, \
-                     the others are not",
-                    names.join(" and ")
-                ),
-            };
-            let told = found
+        Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
+            let names: Vec<String> = peers
                 .iter()
-                .fold(Finding::new(&rule::AMBIGUOUS, message), |told, peer| {
-                    told.at(Some(peer.place()), "one of them")
-                });
-            told.help("delete all but one of them")
+                .map(|it| peer_of(fabric, at.site, *it))
+                .collect();
+            let message = format!(
+                "whether the Peer {} of {cluster} is there depends on what was applied last",
+                names.join(" or ")
+            );
+            Finding::new(&rule::AMBIGUOUS, message)
+        }),
+        Doubt::Refused(Refusal::Segment { node, route }) => {
+            let node = called(fabric, At { node: *node, ..at });
+            let gateway = route.gateway.or(route.source);
+            let gateway = gateway.map_or_else(String::new, |it| format!(" by {it}"));
+            let message = format!(
+                "no kernel takes the route to {}{gateway} that Kilo sets on {node}: its pass ends \
+                 there, and which other routes {here} has by then is chance",
+                route.destination
+            );
+            Finding::new(&rule::AMBIGUOUS, message).help(
+                "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
+                 such as `--subnet fd00:10:4::/112` for IPv6",
+            )
         }
-        Doubt::Refused { peer, index } => {
+        Doubt::Refused(Refusal::Range { peer, index }) => {
             let peer = fabric
                 .site(at.site)
                 .and_then(|it| it.model.peers.get(*peer));
@@ -428,6 +436,67 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
         )
         .help("take a new snapshot when the election is over"),
     }
+}
+
+/// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
+/// or who has the same name or key.
+fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
+    let site = fabric.site(at.site)?;
+    if let Some(upset) = upset(fabric, at) {
+        return Some(upset);
+    }
+    let contest = peers
+        .iter()
+        .find_map(|it| match site.model.peers.get(*it)?.standing {
+            Standing::Contested(_, number) => site.model.contests.get(number),
+            _ => None,
+        });
+    if let Some(contest) = contest {
+        let rivals = contest.peers.iter();
+        let rivals: Vec<&Peer> = rivals.filter_map(|it| site.model.peers.get(*it)).collect();
+        let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
+        let (message, help) = match contest.over {
+            Prize::Key => (
+                format!(
+                    "the Peers {} of {} have one key: the last that was applied is there, the others \
+                     are not",
+                    names.join(" and "),
+                    site.cluster
+                ),
+                "delete all but one of them, then annotate the one that stays: `kubectl annotate \
+                 peers --overwrite NAME touched=1`",
+            ),
+            Prize::Name => (
+                format!(
+                    "{} has {} Peers called {}: the last that was applied is there",
+                    site.cluster,
+                    names.len(),
+                    names.first()?
+                ),
+                "give each of them a name of its own, or delete all but one",
+            ),
+        };
+        let told = Finding::new(&rule::AMBIGUOUS, message);
+        let told = rivals
+            .iter()
+            .fold(told, |told, it| told.at(Some(it.place()), "one of them"));
+        return Some(told.help(help));
+    }
+    let twin = peers.iter().find(|it| site.has_own_key(**it))?;
+    let peer = site.model.peers.get(*twin)?;
+    let key = site.model.key(Tunnel::Peer(*twin));
+    let mut nodes = site.model.own.nodes.iter();
+    let node = nodes.position(|it| it.kilo.key == key)?;
+    let message = format!(
+        "the Peer {} has the key of {}, a node of the same cluster",
+        peer.applied.name,
+        called(fabric, At { node, ..at })
+    );
+    let told = Finding::new(&rule::AMBIGUOUS, message);
+    Some(
+        told.at(Some(peer.place().key("spec").key("publicKey")), "that key")
+            .help("delete this Peer: a cluster needs none for its own nodes"),
+    )
 }
 
 fn not_ready(fabric: &Fabric, at: At) -> Finding {

@@ -403,3 +403,29 @@ fn limits_that_do_not_ascend_are_told_with_their_lines() {
     1 error
     ");
 }
+
+#[test]
+fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
+    let folder = Folder::mesh();
+    let flat = "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24, 10.96.0.0/16]";
+    let typed = "podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24";
+    folder.edit("mesh.yaml", typed, flat);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let ours = folder.read("rendered/west/prod--east.yaml");
+    let of_dump = |text: &str| {
+        folder.write("west.yaml", text);
+        let run = folder.run(&["plan", "west", "--peers", "west=west.yaml"]);
+        let moved = run.stderr.lines().filter(|it| it.contains("moved-anchor"));
+        moved.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    // What the operator wrote, with its own labels and the range on another node.
+    let label = "    app.kubernetes.io/managed-by: clustermesh\n";
+    let range = "  - \"10.96.0.0/16\"\n";
+    let theirs = ours.replace(label, "").replace(range, "");
+    let theirs = theirs.replace(
+        "  - \"10.1.2.0/24\"\n",
+        &format!("  - \"10.1.2.0/24\"\n{range}"),
+    );
+    insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (in west)");
+    assert_eq!(of_dump(&ours.replace(label, "")), "");
+}

@@ -132,7 +132,7 @@ fn removes_files_of_its_own_that_are_stale() {
 
     warning[renamed-peer]: south/n1: its Peer prod--north--n1 would be called prod--south--n1 (in east, west)
     warning[renamed-peer]: south/n2: its Peer prod--north--n2 would be called prod--south--n2 (in east, west)
-    help: Kilo knows Peers by their keys: where the old name goes after the new one came, as with Flux, the tunnel is down for up to five minutes
+    help: delete the old Peer first, then apply the new one; if the new one comes first, as with Flux, annotate it after the deletion: `kubectl annotate peers --overwrite NAME touched=1`
     east: 4 Peers of 2 clusters
     south: 4 Peers of 2 clusters
     west: 4 Peers of 2 clusters

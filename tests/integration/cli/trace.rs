@@ -428,3 +428,30 @@ fn the_readme_shows_what_is_printed() {
     );
     assert_eq!(run.stdout, shown);
 }
+
+#[test]
+fn says_what_a_mesh_does_not_provide_for() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "spec:",
+        "spec:\n  topology: { mode: Hub, hubs: [east] }",
+    );
+    folder.edit(
+        "mesh.yaml",
+        "- name: west",
+        "- name: west\n      nodeSelector: { matchLabels: { edge: \"yes\" } }",
+    );
+    let mut selected = node(3, 1);
+    selected["labels"]["edge"] = json!("yes");
+    folder.keep("west", &[selected, node(3, 2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let help = |from: &str, to: &str| {
+        let run = folder.run(&["trace", from, to]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        let help = run.stdout.split("help: ").nth(1);
+        help.unwrap_or_default().trim().to_owned()
+    };
+    insta::assert_snapshot!(help("north/n1", "west/n1"), @"no mesh links `north` and `west`: link them in the `topology` of a mesh, or add a mesh of both");
+    insta::assert_snapshot!(help("east/n1", "west/n2"), @"the `nodeSelector` of `west` does not select west/n2: change the selector, or label the node and take a new snapshot");
+}

@@ -265,3 +265,118 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, Kilo does not apply changes of other Peers and of the cluster's own nodes to WireGuard");
 }
+
+#[test]
+fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
+    let folder = Folder::rendered();
+    let of_east = folder.read(WEST_OF_EAST);
+    let rest = folder.read("rendered/west/prod--north.yaml");
+    let first = of_east.split("---\n").next().unwrap();
+    let anchor = first.replace("prod--east--n1", "prod--east--anchor");
+    let anchor = anchor.replace("10.1.1.0/24", "10.96.0.0/16");
+    assert_ne!(anchor, first);
+    folder.write("peers.yaml", format!("{of_east}---\n{rest}---\n{anchor}"));
+    let (_, text) = verified(&folder, &["--peers", "west=peers.yaml"]);
+    let told = text
+        .split("warning[")
+        .find(|it| it.starts_with("twin-peers"));
+    insta::assert_snapshot!(told.unwrap_or_default(), @r#"
+    twin-peers]: west: the Peers prod--east--anchor, prod--east--n1 have one key: when one of them is deleted, Kilo forgets the key, and the tunnel is down until the agents' next resync (8 minutes measured)
+      --> peers.yaml:92:14
+       |
+    18 |   publicKey: "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws="
+       |              ---------------------------------------------- the same key
+    ...
+    92 |   publicKey: "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws="
+       |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the same key
+    help: delete all but one, then at once annotate the one that stays: `kubectl annotate peers --overwrite NAME touched=1`
+    20 of 24 promised pairs hold, there and back
+    "#);
+}
+
+#[test]
+fn shows_its_table_in_a_comment_too() {
+    let (code, text) = verified(&Folder::rendered(), &["--output", "markdown"]);
+    insta::assert_snapshot!(text, @"
+    ### clustermesh: nothing to tell
+
+    | FROM | TO | pod → pod |
+    |---|---|---|
+    | east | north | 4/4 |
+    | east | west | 4/4 |
+    | north | east | 4/4 |
+    | north | west | 4/4 |
+    | west | east | 4/4 |
+    | west | north | 4/4 |
+
+    24 of 24 promised pairs hold, there and back
+    ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn counts_only_the_nodes_that_a_location_gives() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "- name: east",
+        "- name: east\n      granularity: Location\n      nodeSelector: { matchExpressions: [{ key: edge, operator: DoesNotExist }] }",
+    );
+    let labelled = |number: u8, edge: bool| {
+        let mut node = node(1, number);
+        if edge {
+            node["labels"]["edge"] = json!("yes");
+        }
+        node
+    };
+    folder.keep(
+        "east",
+        &[labelled(1, false), labelled(2, false), labelled(3, true)],
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, text) = verified(&folder, &[]);
+    assert!(
+        text.contains("east/n1 alone carries the pods of 1 node for"),
+        "{text}"
+    );
+}
+
+#[test]
+fn counts_on_nothing_where_the_own_routes_of_a_cluster_fail() {
+    let folder = Folder::mesh();
+    for (cluster, subnet) in [(1, "10.101.0.0/24"), (3, "10.103.0.0/24")] {
+        let ranges = format!("podCIDRs: [10.{cluster}.0.0/16]\n      wireguardCIDR: {subnet}");
+        let subnet = match cluster {
+            1 => subnet,
+            _ => "'fd00:10:4::/112'",
+        };
+        let six = format!("podCIDRs: ['fd00:{cluster}::/48']\n      wireguardCIDR: {subnet}");
+        folder.edit("mesh.yaml", &ranges, &six);
+    }
+    let six = |cluster: u8, number: u8| {
+        let mut node = node(cluster, number);
+        node["podCIDRs"] = json!([format!("fd00:{cluster}:0:{number}::/64")]);
+        let internal = format!("fd00:9:{cluster}::{number}/64");
+        node["annotations"]["kilo.squat.ai/internal-ip"] = json!(internal);
+        if cluster == 3 {
+            let wireguard = format!("fd00:10:4::{number}/112");
+            node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!(wireguard);
+        }
+        node
+    };
+    folder.keep("east", &[six(1, 1), six(1, 2)]);
+    folder.keep("west", &[six(3, 1), six(3, 2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let told = folder.run(&["validate", "--output", "concise"]).stdout;
+    let about = |rule: &str, cluster: &str| told.contains(&format!("[{rule}] {cluster}:"));
+    assert!(about("mismatched-subnet", "east"), "{told}");
+    assert!(!about("mismatched-subnet", "west"), "{told}");
+    let trace = folder.run(&["trace", "east/n1", "west/n1"]);
+    assert_eq!(trace.code, 1);
+    let ending = trace.stdout.split("error[").nth(1);
+    insta::assert_snapshot!(ending.unwrap_or_default(), @"
+    ambiguous]: no kernel takes the route to fd00:1:0:2::/64 by 10.101.0.2 that Kilo sets on east/n1: its pass ends there, and which other routes east/n1 has by then is chance
+     |
+     = help: run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, such as `--subnet fd00:10:4::/112` for IPv6
+    ");
+}

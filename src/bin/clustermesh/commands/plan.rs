@@ -10,7 +10,7 @@ use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::reach::manifests;
-use clustermesh::rules::{Finding, Purpose, capacity};
+use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::fabric::Dumps;
 use crate::judgement::Judgement;
@@ -106,8 +106,12 @@ pub(crate) fn run(
     check_targets(args, plan)?;
     // What cannot be read of a dump is not counted either.
     let unread = dumps.iter().flat_map(|(it, files)| manifests(it, files));
+    let moved = dumps
+        .iter()
+        .flat_map(|(it, files)| rendered::take_over(plan, it, files));
     let levels = &evidence.settings.config.levels;
-    let unread = levels.apply(unread.collect(), clock::today(), Purpose::Validate);
+    let of_dumps = unread.chain(moved).collect();
+    let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
     let sources = (&evidence.settings, &dumps);
     let costs = Ledger::new((fleet, plan), rendered, sources).costs();
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
@@ -127,10 +131,10 @@ pub(crate) fn run(
         Format::Human => talk.result(result, &shown::details(&costs))?,
         Format::Json => crate::print(result, &json::text(&costs)?)?,
     }
-    talk.findings(&evidence.files, &unread);
+    talk.findings(&evidence.files, &of_dumps);
     remind(talk, findings);
     let threshold = args.fail_on.threshold();
-    let is_grave = threshold.fails(told.into_iter().chain(&unread));
+    let is_grave = threshold.fails(told.into_iter().chain(&of_dumps));
     // No rule speaks of these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());

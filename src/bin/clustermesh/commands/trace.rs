@@ -10,6 +10,7 @@ use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::fabric::{Fabric, Site};
 use clustermesh::proof::trace::{self, End, NoEnd};
+use clustermesh::proof::words;
 
 use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
@@ -108,6 +109,7 @@ pub(crate) fn run(
         files: &evidence.files,
         ends: (from, to),
         trace: &trace,
+        advice: words::unprovided(&fabric, &evidence.meshes, &trace),
     };
     let text = traced.text(args.output)?;
     if args.output == TraceFormat::Human {

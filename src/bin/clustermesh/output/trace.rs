@@ -45,6 +45,8 @@ pub(crate) struct Traced<'a, 'f> {
     pub(crate) ends: (End, End),
     /// What became of it.
     pub(crate) trace: &'a Trace,
+    /// What to do, where the mesh and not the manifests is why it fails.
+    pub(crate) advice: Option<String>,
 }
 
 /// One of the two ways, in words.
@@ -154,7 +156,12 @@ impl Traced<'_, '_> {
 
     /// Returns what is wrong, unless it is delivered.
     fn failure(&self) -> Option<Finding> {
-        words::verdict(self.fabric, self.trace).map(Finding::harmless)
+        let failure = words::verdict(self.fabric, self.trace)?;
+        let failure = match &self.advice {
+            Some(advice) => failure.help(advice.clone()),
+            None => failure,
+        };
+        Some(failure.harmless())
     }
 
     /// Returns a place as `file:line:column`.

@@ -51,7 +51,7 @@ pub(crate) enum VerifyFormat {
     Github,
     /// The findings as a Code Quality report of GitLab
     Gitlab,
-    /// The findings in Markdown, for a comment on a pull request
+    /// The findings and the table in Markdown, for a comment on a pull request
     Markdown,
 }
 
@@ -68,6 +68,14 @@ impl From<VerifyFormat> for Format {
             VerifyFormat::Markdown => Self::Markdown,
         }
     }
+}
+
+/// What holds between which clusters.
+struct Matrix {
+    /// The head, and a row for each pair of clusters that is shown; nothing where none is.
+    rows: Vec<Vec<String>>,
+    /// How many pairs are not shown.
+    rest: Option<String>,
 }
 
 /// A verification, and what it points into.
@@ -92,6 +100,7 @@ impl Verified<'_, '_> {
         match format {
             VerifyFormat::Human => Ok(self.human()),
             VerifyFormat::Json => Ok(json::text(self)?),
+            VerifyFormat::Markdown => self.markdown(),
             format => self.report().text(format.into()),
         }
     }
@@ -102,7 +111,7 @@ impl Verified<'_, '_> {
     }
 
     fn human(&self) -> String {
-        let mut text = self.matrix();
+        let mut text = self.aligned();
         for point in &self.verification.single_points {
             let _ = writeln!(text, "{}", self.single_point(point));
         }
@@ -120,8 +129,33 @@ impl Verified<'_, '_> {
         text
     }
 
+    /// The findings, and the table.
+    fn markdown(&self) -> anyhow::Result<String> {
+        let mut text = self.report().text(Format::Markdown)?;
+        let Matrix { rows, rest } = self.matrix();
+        if let Some((head, rows)) = rows.split_first() {
+            let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+            let _ = write!(text, "\n{}|{}\n", line(head), "---|".repeat(head.len()));
+            for row in rows {
+                text.push_str(&line(row));
+            }
+        }
+        let _ = write!(text, "\n{}{}", rest.unwrap_or_default(), self.summary());
+        Ok(text)
+    }
+
+    /// The same, aligned for people.
+    fn aligned(&self) -> String {
+        let Matrix { rows, rest } = self.matrix();
+        let mut text = table(&rows) + &rest.unwrap_or_default();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+
     /// A line for each pair of clusters, where there are not too many; else for those that fail.
-    fn matrix(&self) -> String {
+    fn matrix(&self) -> Matrix {
         let pairings: Vec<&Pairing> = self.verification.pairings.iter().collect();
         let shown: Vec<&Pairing> = if pairings.len() <= SHOWN {
             pairings.clone()
@@ -151,24 +185,18 @@ impl Verified<'_, '_> {
             row.extend(classes.iter().map(cell));
             rows.push(row);
         }
-        let mut text = if shown.is_empty() {
-            String::new()
-        } else {
-            table(&rows)
-        };
+        if shown.is_empty() {
+            rows.clear();
+        }
         let rest = pairings.len() - shown.len();
-        if 0 < rest {
-            let _ = writeln!(
-                text,
-                "{} of clusters {}where everything that is promised holds",
+        let rest = (0 < rest).then(|| {
+            format!(
+                "{} of clusters {}where everything that is promised holds\n",
                 plural(rest, "pair"),
                 if shown.is_empty() { "" } else { "more, " }
-            );
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text
+            )
+        });
+        Matrix { rows, rest }
     }
 
     /// Says what is cut if a node is lost.

@@ -54,7 +54,7 @@ fn one_range_is_that_of_a_node_and_of_a_peer() {
       west/m1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer m--east--n2, the key of east/n2
       west/m1 dials 198.18.0.12:51820
       east/n2 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-    ambiguous: 10.1.2.0/24 on east/n2 has one of its own node east/n2 and the Peer other: it depends on what was applied last
+    ambiguous: 10.1.2.0/24 on east/n2 is held by its own node east/n2 or by the Peer other: it depends on what was applied last
       east/other.yaml#/spec/allowedIPs/0 claims it
     ");
 }
@@ -71,8 +71,9 @@ fn two_peers_of_one_key_are_one_or_the_other() {
     };
     insta::assert_snapshot!(twice("west").trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: 10.1.1.0/24 on west/m1 has the Peer m--east--n1 or nobody: it depends on what was applied last
-      west/m--east.yaml#/spec/allowedIPs/0 claims it
+    ambiguous: who has 10.1.1.0/24 on west/m1 is not certain: the Peers again and m--east--n1 of west have one key: the last that was applied is there, the others are not
+      west/again.yaml# one of them
+      west/m--east.yaml# one of them
     ");
     insta::assert_snapshot!(twice("east").trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2

@@ -58,7 +58,7 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
     let same = lab().later("west", &same);
     insta::assert_snapshot!(same.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: 10.1.1.0/24 on west/m1 has one of the location that west/m1 leads and the Peer m--east--n1: it depends on what was applied last
+    ambiguous: 10.1.1.0/24 on west/m1 is held by the location that west/m1 leads or by the Peer m--east--n1: it depends on what was applied last
       west/m--east.yaml#/spec/allowedIPs/0 claims it
     ");
     let wide = WEST_NODES.replace("10.2.2.0/24", "10.1.0.0/16");

@@ -34,6 +34,13 @@ const COLUMNS: [(&str, Quantity); 8] = [
     ("TUNNELS", Quantity::TunnelsPerNode),
 ];
 
+/// What a change means for traffic that is not answered.
+const ONE_WAY_STREAMS: &str = "
+    Kilo replaces its WireGuard configuration with every changed Peer. A stream that only one side
+    sends on then stays silent for up to 15 s per change, unless the nodes are annotated with
+    `kilo.squat.ai/persistent-keepalive`; streams that are answered go on.
+";
+
 /// What belongs together when everything is told.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Section {
@@ -131,6 +138,9 @@ pub(super) fn details(costs: &[Cost]) -> String {
                 let _ = writeln!(text, "\n  {title}: none");
             } else {
                 let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    "));
+            }
+            if section == Section::Change && !cost.wave.is_empty() {
+                text.push_str(ONE_WAY_STREAMS);
             }
         }
         let all: Vec<&Estimate> = cost.estimates.iter().collect();

@@ -58,6 +58,7 @@ impl<'f> Verified<'_, 'f> {
                 end(packet.to.site(), packet.destination)?,
             ),
             trace,
+            advice: None,
         })
     }
 }
