@@ -12,6 +12,7 @@ pub mod access;
 pub mod capacity;
 pub mod clusters;
 mod endpoints;
+mod excused;
 pub mod gitops;
 mod identity;
 mod judge;
@@ -31,6 +32,7 @@ pub mod verified;
 
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
+pub use excused::excused;
 pub use judge::{Evidence, Planned, Standard, Tree, judge};
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};

@@ -14,6 +14,7 @@ rules! {
     RETURN_FAILS = "return-fails" Error;
     UNPROMISED_REACH = "unpromised-reach" Error;
     NOTHING_PROVED = "nothing-proved" Error;
+    UNPROVED_CLUSTER = "unproved-cluster" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
     TWIN_PEERS = "twin-peers" Warning;

@@ -16,11 +16,13 @@ use judge::{Cause, Judge};
 use links::Links;
 use promise::Promises;
 
+pub use excused::Excused;
 pub use links::Asked;
 pub(super) use links::are_linked;
 
 mod alone;
 mod beyond;
+mod excused;
 mod judge;
 mod links;
 mod promise;
@@ -83,6 +85,8 @@ pub struct Failure {
     pub pairs: u64,
     /// Between which clusters.
     pub between: BTreeSet<(usize, usize)>,
+    /// Whether what nodes claim causes it, and not what people wrote.
+    pub is_claimed: bool,
     /// In which classes.
     pub classes: BTreeSet<(Class, Class)>,
     /// Whose addresses are not reached.
@@ -129,6 +133,8 @@ struct Verifier<'r, 'f, 'a> {
     links: Links<'r>,
     /// By number of the cluster.
     promises: Vec<Promises>,
+    /// What nodes' claims take away, where that is known.
+    excused: Option<&'r Excused>,
 }
 
 /// What came of a verification from one cluster.
@@ -142,24 +148,45 @@ struct Part {
 
 /// Verifies all clusters, from several of them at the same time.
 pub fn verify(reach: &Reach, asked: Asked) -> Verification {
-    let verifier = Verifier::new(reach, asked);
-    let parts: Vec<Part> = (0..reach.fabric.sites.len())
-        .into_par_iter()
-        .map(|from| verifier.from(from))
-        .collect();
-    verifier.join(parts)
+    Verifier::new(reach, asked).all()
+}
+
+/// Verifies all clusters, and tells what nodes' claims take away from what people's mistakes do.
+pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verification {
+    Verifier::new(reach, asked).excusing(excused).all()
 }
 
 impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
     fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
         let fabric = reach.fabric;
-        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site));
+        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site, None));
         Self {
             reach,
             asked,
             links: Links::of(fabric, asked),
             promises: promises.collect(),
+            excused: None,
+        }
+    }
+
+    fn all(&self) -> Verification {
+        let parts: Vec<Part> = (0..self.reach.fabric.sites.len())
+            .into_par_iter()
+            .map(|from| self.from(from))
+            .collect();
+        self.join(parts)
+    }
+
+    /// Keeps apart what nodes' claims take away.
+    fn excusing(self, excused: &'r Excused) -> Self {
+        let fabric = self.reach.fabric;
+        let excused = Some(excused);
+        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site, excused));
+        Self {
+            promises: promises.collect(),
+            excused,
+            ..self
         }
     }
 
@@ -202,6 +229,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 sends,
                 receives,
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
+                local: [from, to].map(|it| self.asked.local(link, fabric.site(it))),
+                excused: [(from, to), (to, from)].map(|it| self.excused(it)),
                 tallies: BTreeMap::new(),
             };
             // What gets through unasked is shown by a packet of its own.
@@ -224,6 +253,15 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         part.leaks
             .extend(beyond::undeclared(fabric, from, &self.links));
         part
+    }
+
+    /// Returns what one cluster does not get of another because of nodes' claims.
+    fn excused(&self, (target, source): (usize, usize)) -> &'r [Cidr] {
+        let cluster = |number: usize| Some(self.reach.fabric.site(number)?.cluster);
+        match (self.excused, cluster(target), cluster(source)) {
+            (Some(excused), Some(target), Some(source)) => excused.ranges(target, source),
+            _ => &[],
+        }
     }
 
     /// Joins what came of it from each of the clusters, in their order.

@@ -25,6 +25,7 @@ rules! {
     MISPLACED_WIREGUARD_IP = "misplaced-wireguard-ip" Warning;
     OVERLAPPING_SUBNET = "overlapping-subnet" Warning;
     CAPTURED_NETWORK = "captured-network" Warning;
+    LOST_LAN = "lost-lan" Warning;
     UNACCEPTED_RANGE = "unaccepted-range" Notice;
     RANGELESS_PEER = "rangeless-peer" Warning;
 }

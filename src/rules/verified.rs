@@ -1,14 +1,17 @@
 //! Words for what a verification finds: promises that do not hold, and what holds without a promise.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::gitops::PEER_WITHOUT_ENDPOINT;
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
+use crate::diagnostic::Severity;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::peers::{Peer, Prize};
 use crate::proof::rule::{
-    NOTHING_PROVED, OUTSIDE_PEER, TWIN_PEERS, UNPROMISED_REACH, UNREACHED_PODS,
+    NOTHING_PROVED, OUTSIDE_PEER, TWIN_PEERS, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
@@ -24,13 +27,17 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification.uncarried.iter();
     let uncarried = uncarried.filter_map(|(site, pods)| unreached(fabric, *site, pods));
-    let nothing = (verification.total().promised == 0).then(nothing_proved);
+    let total = verification.total();
+    let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
+    let nothing = (total.kept == 0 && is_claimed).then(nothing_proved);
+    let unproved = unproved(fabric, verification);
     failures
         .chain(leaks)
         .chain(outsiders)
         .chain(unapplied)
         .chain(uncarried)
         .chain(nothing)
+        .chain(unproved)
         .chain(fabric.sites.iter().flat_map(|it| twins(it)))
         .collect()
 }
@@ -122,6 +129,11 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let packet = &trace.packet;
     let from = cluster(fabric, packet.from.site)?;
     let mut finding = words::verdict(fabric, trace)?.about(from);
+    if failed.is_claimed {
+        finding.severity = Severity::Warning;
+        finding.help =
+            Some("a node's claim causes this: `clustermesh validate` names the node".to_owned());
+    }
     let to = cluster(fabric, packet.to.site())?;
     let pairs = match failed.pairs {
         1 => "1 promised pair fails".to_owned(),
@@ -219,8 +231,30 @@ fn unreached(fabric: &Fabric, site: usize, pods: &[Cidr]) -> Option<Finding> {
     Some(Finding::on_cluster(&UNREACHED_PODS, cluster, message))
 }
 
+/// Returns the linked clusters of which every node is left out.
+fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+    let mut apart: BTreeMap<usize, usize> = BTreeMap::new();
+    for at in &verification.apart {
+        *apart.entry(at.site).or_default() += 1;
+    }
+    let linked = verification.pairings.iter().filter(|it| it.is_linked);
+    let linked: BTreeSet<usize> = linked.map(|it| it.from).collect();
+    linked
+        .into_iter()
+        .filter_map(|number| {
+            let site = fabric.site(number)?;
+            let nodes = site.model.own.nodes.len();
+            (apart.get(&number) == Some(&nodes)).then(|| {
+                let message = "no path from or to this cluster was proved: every node is left out";
+                let finding = Finding::on_cluster(&UNPROVED_CLUSTER, site.cluster, message);
+                finding.help("run `clustermesh validate` to see why")
+            })
+        })
+        .collect()
+}
+
 fn nothing_proved() -> Finding {
-    let message = "nothing was proved: the run has no declared path between linked clusters";
+    let message = "nothing was proved: no declared path between linked clusters works";
     let help = "run `clustermesh validate` to see why nodes are left out";
     Finding::new(&NOTHING_PROVED, message).help(help)
 }

@@ -16,6 +16,7 @@ use crate::support::{Run, clustermesh_with_input};
 mod accepted;
 mod ceilings;
 mod check;
+mod claims;
 mod completions;
 mod config;
 mod decided_once;

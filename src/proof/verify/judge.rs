@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
+use super::excused;
 use super::promise::Promises;
 use super::{Failure, Leak, Tally};
 use crate::mesh::Range;
@@ -10,11 +11,12 @@ use crate::net::Cidr;
 use crate::proof::fabric::{At, Site};
 use crate::proof::model::Tunnel;
 use crate::proof::packet::{Ending, Goal, Packet, Session};
+use crate::proof::prefixes::Span;
 use crate::proof::reach::{Parcel, Reach, Verdict};
 use crate::proof::trace::{Class, Trace};
 
-/// What fails together: the verdict, where it is decided, and by what.
-pub(super) type Cause = (&'static str, usize, usize, Option<(Tunnel, Cidr)>);
+/// What fails together: whether nodes' claims cause it, the verdict, where it is decided, and by what.
+pub(super) type Cause = (bool, &'static str, usize, usize, Option<(Tunnel, Cidr)>);
 
 /// Counts what holds between two clusters.
 pub(super) struct Judge<'j, 'f, 'a> {
@@ -26,6 +28,10 @@ pub(super) struct Judge<'j, 'f, 'a> {
     pub(super) receives: &'j Promises,
     /// What the one that sends takes, and what the one that receives does.
     pub(super) takes: [Vec<&'j [Range]>; 2],
+    /// What is local to the one that sends, and to the one that receives.
+    pub(super) local: [&'j [Range]; 2],
+    /// What the one that sends does not get of the other because of nodes' claims, and the reverse.
+    pub(super) excused: [&'j [Cidr]; 2],
     pub(super) tallies: BTreeMap<(Class, Class), Tally>,
 }
 
@@ -40,14 +46,16 @@ impl Judge<'_, '_, '_> {
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
         let [near, far] = &self.takes;
-        let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes)| {
+        let [local_near, local_far] = self.local;
+        let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes, local)| {
             is_promise
+                && !meets(local, parcel.span)
                 && promises.include(parcel)
                 && is_accepted(self.reach.fabric.site(number), parcel, takes)
         };
         // Answers need the way back, so each must take what the other has.
-        let is_sent = |it: &&Parcel| is_promised(it, self.sends, (self.from, far));
-        let is_taken = |it: &&Parcel| is_promised(it, self.receives, (self.to, near));
+        let is_sent = |it: &&Parcel| is_promised(it, self.sends, (self.from, far, local_far));
+        let is_taken = |it: &&Parcel| is_promised(it, self.receives, (self.to, near, local_near));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
@@ -66,12 +74,9 @@ impl Judge<'_, '_, '_> {
             } else {
                 &verdict.traces
             };
-            let mut traces = traces.iter();
-            if let Some(failing) = traces.find(|it| !it.ending().is_delivered()) {
-                let promised: [Vec<Parcel>; 2] =
-                    [senders().copied().collect(), receivers().copied().collect()];
-                self.fail(failing, verdict, &promised, failures);
-            }
+            let promised: [Vec<Parcel>; 2] =
+                [senders().copied().collect(), receivers().copied().collect()];
+            self.blame(traces, verdict, promised, failures);
         }
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
@@ -86,19 +91,90 @@ impl Judge<'_, '_, '_> {
         }
     }
 
+    /// Adds what fails, what nodes' claims cause apart from the rest.
+    fn blame(
+        &self,
+        traces: &[Trace],
+        verdict: &Verdict,
+        [senders, receivers]: [Vec<Parcel>; 2],
+        failures: &mut BTreeMap<Cause, Failure>,
+    ) {
+        let failing = || traces.iter().filter(|it| !it.ending().is_delivered());
+        let Some(failing) = failing().find(|it| !self.is_claimed(it)) else {
+            if let Some(claimed) = failing().next() {
+                self.fail((claimed, true), verdict, &[senders, receivers], failures);
+            }
+            return;
+        };
+        let [there, back] = self.excused;
+        let split = |parcels: &[Parcel], excused: &[Cidr]| -> [Vec<Parcel>; 2] {
+            let (claimed, others) = parcels
+                .iter()
+                .partition(|parcel| excused::holds(excused, parcel.span));
+            [claimed, others]
+        };
+        let [unsent, sent] = split(&senders, back);
+        let [untaken, taken] = split(&receivers, there);
+        let pieces = [
+            (true, [senders, untaken]),
+            (true, [unsent, taken.clone()]),
+            (false, [sent, taken]),
+        ];
+        for (is_claimed, promised) in pieces {
+            if promised.iter().all(|it| !it.is_empty()) {
+                self.fail((failing, is_claimed), verdict, &promised, failures);
+            }
+        }
+    }
+
+    /// Returns whether nodes' claims keep a packet or its answer from arriving.
+    fn is_claimed(&self, failing: &Trace) -> bool {
+        let [there, back] = self.excused;
+        let packet = &failing.packet;
+        excused::holds(there, Span::host(packet.destination))
+            || excused::holds(back, Span::host(packet.source))
+            || self.is_of_few(failing)
+    }
+
+    /// Returns whether a packet stays in its cluster only because few of its nodes say that they have
+    /// the destination on their LAN.
+    fn is_of_few(&self, failing: &Trace) -> bool {
+        let Ending::LocalShadow { at, .. } = *failing.ending() else {
+            return false;
+        };
+        let Some(site) = self.reach.fabric.site(at.site) else {
+            return false;
+        };
+        let is_back = at.site == self.to;
+        let asked = if is_back {
+            failing.packet.source
+        } else {
+            failing.packet.destination
+        };
+        let nodes = 0..site.model.own.nodes.len();
+        let all = nodes.len();
+        let having = nodes.filter(|node| {
+            site.connection(*node, asked).is_some() || site.has_address(*node, asked)
+        });
+        let having = having.count();
+        2 * having <= all || all == 1
+    }
+
     /// Adds a failure to those of its cause.
     fn fail(
         &self,
-        failing: &Trace,
+        (failing, is_claimed): (&Trace, bool),
         verdict: &Verdict,
         [senders, receivers]: &[Vec<Parcel>; 2],
         failures: &mut BTreeMap<Cause, Failure>,
     ) {
         let trace = self.smallest(failing, senders, receivers);
-        let cause = cause(&trace);
+        let (verdict_of, at, to, by) = cause(&trace);
+        let cause = (is_claimed, verdict_of, at, to, by);
         let owners = receivers.iter().map(|it| (self.to, it.owner));
         let failure = Failure {
             trace,
+            is_claimed,
             pairs: count(senders.iter()).saturating_mul(count(receivers.iter())),
             between: BTreeSet::from([(self.from, self.to)]),
             classes: BTreeSet::from([(verdict.from, verdict.to)]),
@@ -144,6 +220,12 @@ impl Judge<'_, '_, '_> {
     }
 }
 
+/// Returns whether any of some ranges shares addresses with a span.
+fn meets(ranges: &[Range], span: Span) -> bool {
+    let mut ranges = ranges.iter();
+    ranges.any(|it| Span::of(it.cidr).common(span).is_some())
+}
+
 /// Returns whether the range with which a cluster would give an address away lies wholly in one entry
 /// of each list.
 fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool {
@@ -168,7 +250,7 @@ fn count<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> u64 {
 }
 
 /// Returns what a failure has in common with others.
-fn cause(trace: &Trace) -> Cause {
+fn cause(trace: &Trace) -> (&'static str, usize, usize, Option<(Tunnel, Cidr)>) {
     let (from, to) = (trace.packet.from.site, trace.packet.to.site());
     let verdict = trace.verdict();
     match trace.ending() {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::Excused;
 use crate::kilo::node::annotation;
 use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
@@ -25,7 +26,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn of(fabric: &Fabric, number: usize) -> Self {
+    pub(super) fn of(fabric: &Fabric, number: usize, excused: Option<&Excused>) -> Self {
         let Some(site) = fabric.site(number) else {
             return Self::default();
         };
@@ -41,12 +42,17 @@ impl Promises {
         };
         let mut promises = Self::default();
         for (node, own) in site.model.own.nodes.iter().enumerate() {
-            let is_peered = is_peered(fabric, At { site: number, node });
+            let name = own.kilo.name.as_str();
+            let is_excused = excused.is_some_and(|it| it.has_node(site.cluster, name));
+            let is_peered = is_peered(fabric, At { site: number, node }) && !is_excused;
+            let is_lost =
+                |range: Cidr| excused.is_some_and(|it| it.has_lost(site.cluster, name, range));
             // No tunnel can lead to where anybody is dialled (`kilo.md` §2.6).
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
             let address = site.address(node).filter(|it| !is_dialled(it));
+            let address = address.filter(|it| !is_lost(Cidr::host(*it)));
             promises.peered.push(is_peered);
-            let pods = own.kilo.pods().filter(|_| is_peered);
+            let pods = own.kilo.pods().filter(|it| is_peered && !is_lost(*it));
             let (carried, others): (Vec<Cidr>, Vec<Cidr>) = pods
                 .filter(|it| within(for_pods, *it))
                 .partition(|it| site.carries_pods(node, *it));

@@ -5,7 +5,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{Captured, Fate, LocalNetwork, Own};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
-use crate::rules::ranges::CAPTURED_NETWORK;
+use crate::rules::ranges::{CAPTURED_NETWORK, LOST_LAN};
 use crate::rules::{Finding, bare, listed};
 
 pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Captured) -> Finding {
@@ -30,6 +30,7 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         (false, true) => ("contains", "it"),
         (false, false) => ("contain", "they"),
     };
+    let stays = if is_one { "stays" } else { "stay" };
     let message = match &captured.fate {
         Fate::LeftOut => format!("{cidrs} left out: {it} {lies} {own}"),
         Fate::Without(holes) => {
@@ -43,15 +44,16 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
             format!("{} cut out of {cidrs}: {it} {lies} {own}", listed(holes))
         }
         Fate::Kept if matches!(captured.own, Own::Lan(_)) => format!(
-            "{cidrs} {lies} {own}, and stays because too few nodes of {target} are on that LAN: \
+            "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} are on that LAN: \
              Kilo will route addresses of that LAN into a tunnel there"
         ),
         Fate::Kept => format!(
-            "{cidrs} {lies} {own}, and stays because too few nodes of {target} have an address \
+            "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} have an address \
              there: packets to these addresses will go into a tunnel"
         ),
     };
     let rule = match captured.own {
+        Own::Lan(_) if captured.fate == Fate::Kept => &LOST_LAN,
         Own::Endpoint(_) => &LOOPING_ENDPOINT,
         Own::Lan(_) | Own::Address(_) => &CAPTURED_NETWORK,
     };

@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use clustermesh::fleet::{Candidate, Fleet};
+use clustermesh::plan;
 use clustermesh::proof::expectation::check;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, verify};
+use clustermesh::proof::verify::{Asked, Excused, verify, verify_excusing};
 use clustermesh::proof::words;
-use clustermesh::rules::{Purpose, verified};
+use clustermesh::rules::{self, Purpose, verified};
+use rayon::prelude::*;
 
+use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, Verified, VerifyFormat};
 use crate::settings::Options;
@@ -82,7 +86,12 @@ pub(crate) fn run(
         meshes: &evidence.meshes,
         accepted: &evidence.settings.config.content.accepted,
     };
-    let verification = verify(&reach, asked);
+    let mut verification = verify(&reach, asked);
+    if !verification.failures.is_empty() {
+        // Who is to blame takes a plan, which a mesh that holds does not need.
+        let excused = excused(&evidence)?;
+        verification = verify_excusing(&reach, asked, &excused);
+    }
     let checks = check(&reach, &expectations);
     let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
     let mut findings = grave;
@@ -111,6 +120,19 @@ pub(crate) fn run(
     };
     tell(args.output, &verified, talk, result)?;
     Ok(args.strict.threshold().outcome(&findings))
+}
+
+/// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
+/// planned.
+fn excused(evidence: &Evidence) -> anyhow::Result<Excused> {
+    let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
+    if !evidence.is_whole || !missing.is_empty() {
+        return Ok(Excused::default());
+    }
+    let members = candidates.into_par_iter().map(Candidate::member).collect();
+    let config = &evidence.settings.config.content;
+    let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
+    Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
 }
 
 /// Prints what came of it.

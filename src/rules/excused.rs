@@ -1,0 +1,95 @@
+//! What a plan leaves out for nodes' claims, which `verify` warns about and does not fail for.
+
+use crate::fleet::{Fleet, Member};
+use crate::name::{ClusterName, NodeName};
+use crate::net::Cidr;
+use crate::plan::{Captured, CutOff, Fate, Own, Plan};
+use crate::proof::verify::Excused;
+
+/// Returns what is left out for nodes' claims, unless most of a cluster's nodes agree: then it is what
+/// people declare that is wrong.
+pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
+    let mut excused = Excused::default();
+    for member in fleet.members() {
+        roster(member, &mut excused);
+    }
+    for cut in &plan.cuts {
+        let (target, source) = (&cut.target, &cut.source);
+        let member = |cluster: &ClusterName| fleet.memberships(cluster).next();
+        match &*cut.what {
+            CutOff::OwnKey {
+                node, kept: false, ..
+            }
+            | CutOff::SharedKey { node, .. } => {
+                let ranges = given(fleet, source, node);
+                ranges.for_each(|it| excused.range(target, source, it));
+            }
+            CutOff::LoopingPeer(peer) => {
+                let dropped = plan.cuts.iter().filter(|it| {
+                    let is_looping = matches!(&*it.what, CutOff::LoopingPeer(_));
+                    is_looping && it.target == *target && it.source == *source
+                });
+                let all = member(source).map_or(0, |it| it.roster.speakers.len());
+                if is_minority(dropped.count(), all) {
+                    let ranges = given(fleet, source, &peer.node);
+                    ranges.for_each(|it| excused.range(target, source, it));
+                }
+            }
+            CutOff::Captured(captured) => {
+                let all = member(target).map_or(0, |it| it.roster.homes.len());
+                let ranges = lacking(captured, is_minority(captured.nodes, all));
+                ranges.for_each(|it| excused.range(target, source, it));
+            }
+            _ => {}
+        }
+    }
+    excused
+}
+
+/// Excuses what a cluster gives to nobody, unless it is its entry that most of its nodes contradict.
+fn roster(member: &Member, excused: &mut Excused) {
+    let roster = &member.roster;
+    if !roster.contradictions.is_empty() {
+        return;
+    }
+    let cluster = &member.entry.name;
+    for left_out in &roster.left_out {
+        excused.node(cluster, &left_out.node);
+    }
+    for lost in &roster.lost {
+        if let Ok(range) = lost.range.parse() {
+            excused.lost(cluster, &lost.node, range);
+        }
+    }
+}
+
+/// Returns whether so many of a cluster do not speak for it; a single one may always be wrong.
+fn is_minority(count: usize, all: usize) -> bool {
+    2 * count <= all || all == 1
+}
+
+/// Returns what a node that speaks gives.
+fn given<'f>(
+    fleet: &'f Fleet,
+    cluster: &'f ClusterName,
+    leader: &'f NodeName,
+) -> impl Iterator<Item = Cidr> + 'f {
+    let speakers = fleet
+        .memberships(cluster)
+        .flat_map(|it| &it.roster.speakers);
+    let speakers = speakers.filter(move |it| it.leader == *leader);
+    speakers.flat_map(|it| it.claims.iter().copied())
+}
+
+/// Returns what a target lacks for what its own nodes have: hosts always, networks only where few
+/// nodes say so.
+fn lacking(captured: &Captured, is_minority: bool) -> impl Iterator<Item = Cidr> {
+    let is_address = !matches!(captured.own, Own::Lan(_));
+    let lacking = match &captured.fate {
+        Fate::LeftOut => captured.ranges.cidrs.clone(),
+        Fate::Without(holes) => holes.clone(),
+        Fate::Kept => Vec::new(),
+    };
+    let is_excused = move |it: &Cidr| is_minority || is_address && it.is_host();
+    lacking.into_iter().filter(is_excused)
+}
