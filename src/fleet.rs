@@ -291,7 +291,11 @@ impl<'a> Member<'a> {
         let roster = &self.roster;
         let claims = roster.speakers.iter().flat_map(|it| &it.claims);
         // Nobody carries what belongs to all where nobody speaks.
-        let shared = roster.shared.iter().filter(|_| !roster.speakers.is_empty());
+        let shared = self
+            .cluster
+            .shared
+            .iter()
+            .filter(|_| !roster.speakers.is_empty());
         claims.chain(shared).copied()
     }
 

@@ -26,8 +26,6 @@ pub use people::ByPeople;
 /// One cluster in one mesh, as its snapshot bears out what the mesh says.
 #[derive(Clone, Debug)]
 pub struct Roster {
-    /// How it is cut into segments.
-    pub granularity: Granularity,
     /// One for each segment that can be given to others, in order of their leaders' names.
     pub speakers: Vec<Speaker>,
     /// Nodes whose ranges are given: they pass every check that applies to them.
@@ -35,8 +33,6 @@ pub struct Roster {
     /// What nodes have of their own: of those that are usable, and of those that only the mesh does
     /// not select.
     pub homes: Vec<Home>,
-    /// Ranges of the cluster as a whole, which one speaker carries for all.
-    pub shared: Vec<Cidr>,
     /// Nodes that are not given to anyone, in order of name.
     pub left_out: Vec<LeftOut>,
     /// Ranges of nodes that are, or of a segment that is.

@@ -119,7 +119,7 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
     if left.iter().any(Carrier::is_dialled_for_its_own) {
         left.retain(|it| !it.ranges.is_empty());
     }
-    let shared = &source.roster.shared;
+    let shared = &source.cluster.shared;
     unroutable += shared.iter().filter(|it| !routable(it)).count();
     if let (Some(family), true) = (key.family, 0 < unroutable) {
         cuts.push(CutOff::Family {

@@ -184,7 +184,7 @@ fn is_lan(own: &Member, on_lan: &BTreeSet<usize>) -> bool {
     if homes.len() == 1 {
         return !on_lan.is_empty();
     }
-    if own.roster.granularity == Granularity::Full {
+    if own.cluster.granularity == Granularity::Full {
         return 2 <= on_lan.len();
     }
     let mut locations: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

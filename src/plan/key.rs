@@ -44,7 +44,7 @@ pub(super) fn settle<'f>(
 /// Returns whether the target may get a speaker: for its own ranges, or as an anchor.
 fn gives(seen: &Seen, source: &Source, (speaker, verdict): (&Speaker, &Verdict)) -> bool {
     let within = seen.ground.within(source.index);
-    let carried = source.member.roster.shared.iter();
+    let carried = source.member.cluster.shared.iter();
     let carried = carried.filter(|_| speaker.endpoint.is_some());
     speaker.claims.iter().chain(carried).any(|it| {
         let is_withheld = verdict.withheld.contains(it) || within.withheld.contains(it);

@@ -59,7 +59,7 @@ impl Missed {
             let is_unasked = by_people.is_unasked && lacks_anchor(cuts, *range);
             is_routable(range) && is_accepted && !is_local && !is_unasked
         };
-        let shared = roster.shared.iter().map(|it| (*it, is_let(it)));
+        let shared = member.cluster.shared.iter().map(|it| (*it, is_let(it)));
         Some(Self {
             nodes: all - by_people.nodes,
             ranges: ranges.collect(),

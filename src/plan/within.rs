@@ -47,7 +47,7 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
         false
     });
     let dialled = speakers.iter().filter(|it| it.endpoint.is_some()).count();
-    for &range in &member.roster.shared {
+    for &range in &member.cluster.shared {
         let is_in = |it: &Inside| range.holds(it.1);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
         if dialled < 2 * lying.len() {

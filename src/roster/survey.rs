@@ -190,10 +190,8 @@ impl<'a> Survey<'a> {
             }
         });
         Roster {
-            granularity: cluster.granularity,
             usable,
             homes,
-            shared: cluster.shared.clone(),
             left_out: left_out.collect(),
             lost: self.lost,
             dissenters,

@@ -61,7 +61,7 @@ fn told(fields: &str, nodes: &str) -> String {
     {
         let _ = writeln!(text, "{what:?} contradicted by {against} of {of}");
     }
-    let _ = writeln!(text, "{} {}", roster.granularity, join(&roster.shared));
+    let _ = writeln!(text, "{} {}", cluster.granularity, join(&cluster.shared));
     text
 }
 

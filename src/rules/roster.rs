@@ -56,7 +56,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     findings.extend(roster.dissenters.iter().map(|it| {
         let message = format!(
             "says granularity {}, the cluster is rendered as {}",
-            it.says, roster.granularity
+            it.says, member.cluster.granularity
         );
         let finding = on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place);
         finding.with_cause(contradicted(member, |it| {
@@ -237,7 +237,7 @@ fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
 fn wireguard_ip_help(member: &Member, node: &LeftOut) -> Option<String> {
     let key = annotation::WIREGUARD_IP;
     let text = member.node(&node.node)?.annotations.get(key)?;
-    let granularity = member.roster.granularity;
+    let granularity = member.cluster.granularity;
     text.is_empty().then(|| match granularity {
         Granularity::Location => {
             "it leads its location, yet its Kilo wrote an empty one: has it run for a minute, and has \

@@ -160,7 +160,7 @@ fn is_lan(member: &Member, standing: &[&Home]) -> bool {
         let here = of(&it.location, &mut standing.iter().copied());
         2 <= here && of(&it.location, &mut homes.iter()) < 2 * here
     };
-    match member.roster.granularity {
+    match member.cluster.granularity {
         _ if homes.len() == 1 => !standing.is_empty(),
         Granularity::Full => 2 <= standing.len(),
         Granularity::Location | Granularity::Cross => standing.iter().any(is_most),

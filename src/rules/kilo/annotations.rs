@@ -69,7 +69,7 @@ fn misread_leader(site: &Site, node: &Node) -> Option<Finding> {
     let is_denied = DENIALS
         .iter()
         .any(|denial| denial.eq_ignore_ascii_case(text));
-    if !is_denied || site.member.roster.granularity != Granularity::Location {
+    if !is_denied || site.member.cluster.granularity != Granularity::Location {
         return None;
     }
     let key = annotation::LEADER;

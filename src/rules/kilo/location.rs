@@ -27,7 +27,7 @@ const LABELS: [&str; 4] = [
 /// Returns what there is to tell about locations.
 pub(super) fn findings(site: &Site) -> Vec<Finding> {
     let mut findings = missing_internal_ips(site);
-    if site.member.roster.granularity == Granularity::Location {
+    if site.member.cluster.granularity == Granularity::Location {
         findings.extend(hidden_labels(site));
         findings.extend(nameless(site));
         findings.extend(several_leaders(site));
@@ -38,7 +38,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
 
 /// Tells of nodes without an internal address in a location where others have one.
 fn missing_internal_ips(site: &Site) -> Vec<Finding> {
-    let granularity = site.member.roster.granularity;
+    let granularity = site.member.cluster.granularity;
     let having = site.nodes().filter(|it| it.1.internal_address().is_some());
     let having: BTreeMap<&str, &str> = having
         .map(|(node, kilo)| (kilo.location.as_str(), node.name.as_str()))

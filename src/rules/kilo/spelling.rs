@@ -26,7 +26,7 @@ type Case<'a> = (&'a Node, Place);
 
 /// Finds labels that Kilo reads only as annotations, a finding for each name.
 fn labels(site: &Site) -> Vec<Finding> {
-    let granularity = site.member.roster.granularity;
+    let granularity = site.member.cluster.granularity;
     let matters = |key: &&str| match *key {
         annotation::LOCATION => {
             granularity != Granularity::Full && site.member.entry.topology_label != **key
@@ -121,7 +121,7 @@ fn counted(
 
 /// Finds locations that differ only in case, white space, `-` and `_`.
 fn similar_locations(site: &Site) -> Vec<Finding> {
-    if site.member.roster.granularity == Granularity::Full {
+    if site.member.cluster.granularity == Granularity::Full {
         return Vec::new();
     }
     let mut alike: BTreeMap<String, BTreeMap<&str, Vec<&Node>>> = BTreeMap::new();

@@ -189,7 +189,7 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
         robbed: robbed.map(|it| it.node.clone()).collect(),
         lost: lost.collect(),
         shared: member
-            .roster
+            .cluster
             .shared
             .iter()
             .filter(|it| !claimed(it))
