@@ -9,11 +9,11 @@ use super::listing::{Listing, PageError, kind};
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// Not JSON, though it begins like it.
-    #[error("it is not the JSON of a node list: {0}")]
+    #[error("it is not the JSON of a node list, see line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     /// Not YAML.
-    #[error("it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: {}", first_line(.0))]
-    Yaml(String),
+    #[error("it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it{}", place(.0.as_ref()))]
+    Yaml(Option<(u64, u64)>),
     /// Some other object.
     #[error("expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found {}", kind(.0))]
     Kind(String),
@@ -67,12 +67,18 @@ fn parse(text: &str) -> Result<Object, DumpError> {
         },
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| DumpError::Yaml(error.to_string()))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let place = error.location().filter(|it| 0 < it.line());
+        DumpError::Yaml(place.map(|it| (it.line(), it.column())))
+    })
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// Says where a problem is, and nothing of the text: it may be any file.
+fn place(place: Option<&(u64, u64)>) -> String {
+    match place {
+        Some((line, column)) => format!(", see line {line}, column {column}"),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +130,6 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
         insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Peer`");
         insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list is of kind `Pod`, not a Node");
         insta::assert_snapshot!(error(r#"{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}"#), @"the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does");
-        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"it is not the JSON of a node list: EOF while parsing an object at line 1 column 29");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"it is not the JSON of a node list, see line 1, column 29");
     }
 }

@@ -232,11 +232,15 @@ fn size(node: &Node) -> usize {
     texts(&node.annotations) + texts(&node.labels) + lists + own
 }
 
-/// Says of which kind something is.
+/// Says of which kind something is, if that looks like a kind: it may be any file.
 pub(super) fn kind(kind: &str) -> String {
+    let is_kind = kind.starts_with(|it: char| it.is_ascii_uppercase())
+        && kind.len() <= 63
+        && kind.bytes().all(|it| it.is_ascii_alphabetic());
     match kind {
         "" => "an object without a kind".to_owned(),
-        kind => format!("the kind {}", Quoted(kind)),
+        kind if is_kind => format!("the kind {}", Quoted(kind)),
+        _ => "another kind".to_owned(),
     }
 }
 

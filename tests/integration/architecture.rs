@@ -175,6 +175,57 @@ fn every_rule_is_in_the_manual_and_found() {
     }
 }
 
+/// Files of the shell that look at the disk themselves: the one way in and out, the search for the
+/// config, and the credentials of clusters, which lie wherever a kubeconfig says.
+const DISK: &[&str] = &[
+    "disk.rs",
+    "disk/",
+    "settings/owner.rs",
+    "settings/surroundings.rs",
+    "cluster/",
+];
+
+/// Calls that read, look or write without asking whether they may.
+const CALLS: &[&str] = &[
+    "fs::",
+    "File::open",
+    "File::create",
+    "OpenOptions",
+    ".read_dir(",
+    ".is_file()",
+    ".is_dir()",
+    ".exists()",
+    ".try_exists()",
+    ".metadata()",
+    ".symlink_metadata()",
+    ".canonicalize()",
+    ".read_link()",
+];
+
+/// A rule about what may be read holds only if there is no way around it.
+#[test]
+fn only_the_disk_touches_files() {
+    let shell = src().join("bin/clustermesh");
+    let mut wrong = Vec::new();
+    for file in files_under(&shell) {
+        let name = file.strip_prefix(&shell).unwrap().to_str().unwrap();
+        if DISK.iter().any(|it| name.starts_with(it)) {
+            continue;
+        }
+        let source = production_code(&file);
+        for (number, line) in source.lines().enumerate() {
+            // What a `FileType` says was found by the disk.
+            let line = line
+                .replace("use std::fs::FileType;", "")
+                .replace("file_type.is_file()", "")
+                .replace("file_type.is_dir()", "");
+            let calls = CALLS.iter().filter(|call| line.contains(**call));
+            wrong.extend(calls.map(|call| format!("{call} in {name}, {}", number + 1)));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 /// So that a search for `crate::net` finds what it says.
 #[test]
 fn no_name_begins_another() {

@@ -19,6 +19,7 @@ mod check;
 mod claims;
 mod completions;
 mod config;
+mod confined;
 mod decided_once;
 mod escaping;
 mod expectations;
@@ -35,6 +36,8 @@ mod isolation;
 mod levels;
 #[cfg(feature = "snapshot")]
 mod live;
+#[cfg(target_os = "linux")]
+mod limits;
 mod man;
 mod mistakes;
 mod mutants;

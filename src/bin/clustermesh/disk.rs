@@ -13,8 +13,13 @@ use clustermesh::diagnostic;
 use tempfile::{Builder, NamedTempFile};
 
 mod lock;
+mod read;
+mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
+
+pub(crate) use read::{entries, files_in, is_file, is_folder, is_there, read_text, type_of};
+pub(crate) use roots::Roots;
 
 /// What temporary files and folders of ours begin with.
 const TEMPORARY: &str = ".clustermesh-";
@@ -25,29 +30,35 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// The longest path that is shown, in characters.
 const SHOWN: usize = 1000;
 
-/// Returns the text of a file of at most `limit` bytes; `-` is the standard input.
-pub(crate) fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
-    if path == Path::new("-") {
-        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
-        return text.context("cannot read the standard input");
-    }
-    file_text(path, limit).with_context(|| format!("cannot read {}", shown(path)))
-}
-
 /// Gives a file these bytes and returns whether it had others, or none. Missing folders are made.
 ///
-/// A file that has them is left alone, and one that can't be written stays as it was.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
-    replace(path, bytes).with_context(|| format!("cannot write {}", shown(path)))
+/// A file that has them is left alone, and one that can't be written, or would lie outside of the
+/// roots, stays as it was.
+pub(crate) fn write_file(roots: &Roots, path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    let write = || {
+        roots.check_output(folder_of(path))?;
+        replace(path, bytes)
+    };
+    write().with_context(|| format!("cannot write {}", shown(path)))
 }
 
 /// Returns whether a file has these bytes.
-pub(crate) fn has(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
-    let same = || -> io::Result<bool> {
-        let is_as_long = fs::metadata(path)?.len() == bytes.len() as u64;
-        Ok(is_as_long && holds(&mut File::open(path)?, bytes)?)
+pub(crate) fn has(roots: &Roots, path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    let same = || -> anyhow::Result<bool> {
+        let (mut file, metadata) = read::open(roots, path)?;
+        Ok(metadata.len() == bytes.len() as u64 && holds(&mut file, bytes)?)
     };
     same().with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Returns how many bytes a file has to which text can be added; none if it is not there.
+pub(crate) fn length(path: &Path) -> anyhow::Result<u64> {
+    match fs::metadata(path) {
+        // Opening a pipe would wait for a reader.
+        Ok(metadata) if !metadata.is_file() => bail!("{} is not a file", shown(path)),
+        Ok(metadata) => Ok(metadata.len()),
+        Err(_) => Ok(0),
+    }
 }
 
 /// Adds text to the end of a file that somebody else keeps, and makes it if it is not there.
@@ -60,7 +71,10 @@ pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Clears away what killed runs have left in a folder: temporary files that nobody holds.
-pub(crate) fn sweep(folder: &Path) {
+pub(crate) fn sweep(roots: &Roots, folder: &Path) {
+    if roots.check_output(folder).is_err() {
+        return;
+    }
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -95,36 +109,6 @@ fn is_abandoned(path: &Path) -> bool {
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     format!("`{}`", diagnostic::escaped(&text, SHOWN))
-}
-
-fn file_text(path: &Path, limit: u64) -> anyhow::Result<String> {
-    // Before it is opened: opening a pipe would wait for a writer.
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        let hint = if metadata.is_dir() {
-            ""
-        } else {
-            "; `-` reads from a pipe"
-        };
-        bail!("it is {}, not a file{hint}", kind(metadata.file_type()));
-    }
-    bounded_text(&mut File::open(path)?, metadata.len(), limit)
-}
-
-/// Reads at most `limit` bytes, of which about `expected` are there.
-fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
-    let room = usize::try_from(expected.min(limit))?;
-    let mut bytes = Vec::with_capacity(room.saturating_add(1));
-    reader
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    if limit < bytes.len() as u64 {
-        bail!("it has more than the {limit} bytes that are allowed");
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        anyhow::anyhow!("it is not UTF-8: the first wrong byte has offset {offset}")
-    })
 }
 
 /// Says what a thing is that is no regular file, with its article.
@@ -229,35 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn reads_no_more_than_it_may() {
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().join("a");
-        fs::write(&path, "12345").unwrap();
-        assert_eq!(read_text(&path, 5).unwrap(), "12345");
-        insta::assert_snapshot!(refusal(read_text(&path, 4), &folder), @"cannot read `…/a`: it has more than the 4 bytes that are allowed");
-        fs::write(&path, b"caf\xe9").unwrap();
-        insta::assert_snapshot!(refusal(read_text(&path, 9), &folder), @"cannot read `…/a`: it is not UTF-8: the first wrong byte has offset 3");
-    }
-
-    #[test]
-    fn reads_files_only() {
-        let folder = TempDir::new().unwrap();
-        insta::assert_snapshot!(refusal(read_text(folder.path(), 9), &folder), @"cannot read `…`: it is a folder, not a file");
-        insta::assert_snapshot!(refusal(read_text(&folder.path().join("b\n"), 9), &folder), @r"cannot read `…/b\n`: No such file or directory (os error 2)");
-        #[cfg(unix)]
-        insta::assert_snapshot!(refusal(read_text(Path::new("/dev/null"), 9), &folder), @"cannot read `/dev/null`: it is a device, pipe or socket, not a file; `-` reads from a pipe");
-    }
-
-    #[test]
     fn writes_only_what_differs() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("new/a");
-        assert!(write_file(&path, b"old").unwrap());
+        assert!(write_file(&Roots::anywhere(), &path, b"old").unwrap());
         let before = fs::metadata(&path).unwrap();
-        assert!(!write_file(&path, b"old").unwrap());
+        assert!(!write_file(&Roots::anywhere(), &path, b"old").unwrap());
         let after = fs::metadata(&path).unwrap();
         assert_eq!(before.modified().unwrap(), after.modified().unwrap());
-        assert!(write_file(&path, b"new").unwrap());
+        assert!(write_file(&Roots::anywhere(), &path, b"new").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
     }
@@ -270,7 +234,7 @@ mod tests {
             File::create(folder.path().join(name)).unwrap();
         }
         let held = temporary_in(folder.path()).unwrap();
-        sweep(folder.path());
+        sweep(&Roots::anywhere(), folder.path());
         let left = names.map(|name| folder.path().join(name).exists());
         assert_eq!(left, [false, true, true]);
         assert!(held.path().exists());
@@ -293,13 +257,13 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = TempDir::new().unwrap();
         let (file, link) = (folder.path().join("a"), folder.path().join("b"));
-        write_file(&file, b"1").unwrap();
+        write_file(&Roots::anywhere(), &file, b"1").unwrap();
         let plain = folder.path().join("plain");
         fs::write(&plain, b"").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&file), mode(&plain) & !0o022);
         symlink(&file, &link).unwrap();
-        insta::assert_snapshot!(refusal(write_file(&link, b"2"), &folder), @"cannot write `…/b`: a symbolic link is in its place");
+        insta::assert_snapshot!(refusal(write_file(&Roots::anywhere(), &link, b"2"), &folder), @"cannot write `…/b`: a symbolic link is in its place");
         assert_eq!(fs::read(&file).unwrap(), b"1");
     }
 }

@@ -3,11 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
@@ -20,10 +18,11 @@ use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
 
-use crate::files::Files;
+use crate::Outcome;
+use crate::disk::{self, Roots};
+use crate::files::{Files, Later};
 use crate::input::{self, MESH_LIMIT, Unreadable};
 use crate::settings::{Options, Settings};
-use crate::{Outcome, disk};
 
 /// Everything that a render is made from.
 pub(crate) struct Evidence {
@@ -54,8 +53,8 @@ enum ReadSnapshot {
 pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
-    for path in settings.mesh_files()? {
-        match input::source(&path, MESH_LIMIT) {
+    for file in settings.mesh_files()? {
+        match input::source(&file, MESH_LIMIT) {
             Ok(source) => sources.push(source),
             Err(Unreadable::Syntax(it)) => {
                 findings.extend(it.problems);
@@ -93,6 +92,8 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
     if !is_unparsable && !reading.named.is_empty() {
         evidence.find_strays(&reading.named)?;
     }
+    let shown = evidence.files.presentable(&evidence.findings).into_owned();
+    evidence.findings = shown;
     Ok(evidence)
 }
 
@@ -127,16 +128,18 @@ impl Evidence {
         let clusters: BTreeSet<ClusterName> = entries.map(|entry| entry.name.clone()).collect();
         let clusters: Vec<ClusterName> = clusters.into_iter().collect();
         let folder = &self.settings.snapshots.value;
+        let roots = self.settings.roots_of(&self.settings.snapshots);
         let read: Vec<_> = clusters
             .par_iter()
-            .map(|cluster| read_snapshot(folder, cluster))
+            .map(|cluster| read_snapshot(&roots, folder, cluster))
             .collect();
         for (cluster, read) in clusters.into_iter().zip(read) {
             match read? {
                 ReadSnapshot::Missing => {}
                 ReadSnapshot::Read(file) => {
                     let path = folder.join(format!("{cluster}.json"));
-                    self.files.add_later(Arc::clone(&file.source), path);
+                    let later = Later::json(path, &roots);
+                    self.files.add_later(Arc::clone(&file.source), later);
                     self.snapshots.insert(cluster, file);
                 }
                 ReadSnapshot::Wrong(source, error) => {
@@ -155,13 +158,17 @@ impl Evidence {
     /// Looks for files that no cluster is read from, where meshes name the clusters `named`.
     fn find_strays(&mut self, named: &BTreeSet<String>) -> anyhow::Result<()> {
         let folder = &self.settings.snapshots.value;
-        for path in json_files(folder)? {
+        let roots = self.settings.roots_of(&self.settings.snapshots);
+        if !disk::is_folder(folder) {
+            return Ok(());
+        }
+        for path in disk::files_in(&roots, folder, &["json"])? {
             let stem = path.file_stem().and_then(OsStr::to_str);
             if stem.is_some_and(|stem| named.contains(stem)) {
                 continue;
             }
             let file: Arc<str> = Arc::from(input::name(&path));
-            let stray = match disk::read_text(&path, SIZE_LIMIT) {
+            let stray = match disk::read_text(&roots, &path, SIZE_LIMIT) {
                 Ok(text) => Stray::of(&text, named),
                 Err(_) => Stray::Foreign,
             };
@@ -170,35 +177,23 @@ impl Evidence {
                 Stray::Unnamed(_) | Stray::Foreign => String::new(),
             };
             self.findings.push(stray_file(&stray, &file, &own, named));
-            self.files.add_later(file, path);
+            self.files.add_later(file, Later::json(path, &roots));
         }
         Ok(())
     }
 }
 
-/// Returns the JSON files of a folder, by name.
-fn json_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    if folder.is_dir() {
-        let list = || format!("cannot list `{}`", disk::shown(folder));
-        for entry in fs::read_dir(folder).with_context(list)? {
-            let path = entry.with_context(list)?.path();
-            if path.extension().is_some_and(|it| it == "json") && path.is_file() {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// Reads the snapshot of one cluster, if there is a file.
-fn read_snapshot(folder: &Path, cluster: &ClusterName) -> anyhow::Result<ReadSnapshot> {
+fn read_snapshot(
+    roots: &Roots,
+    folder: &Path,
+    cluster: &ClusterName,
+) -> anyhow::Result<ReadSnapshot> {
     let path = folder.join(format!("{cluster}.json"));
-    if path.symlink_metadata().is_err() {
+    if !disk::is_there(&path) {
         return Ok(ReadSnapshot::Missing);
     }
-    let text = disk::read_text(&path, SIZE_LIMIT)?;
+    let text = disk::read_text(roots, &path, SIZE_LIMIT)?;
     let name = input::name(&path);
     Ok(match Snapshot::read(cluster, &text) {
         Ok(snapshot) => ReadSnapshot::Read(SnapshotFile {

@@ -1,11 +1,11 @@
 //! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, FileType};
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;
@@ -18,8 +18,9 @@ use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
+use crate::disk::Roots;
 use crate::evidence::Evidence;
-use crate::files::manifests;
+use crate::files::{Later, manifests};
 use crate::input::{Mistakes, Unreadable};
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
@@ -128,6 +129,8 @@ pub(crate) fn read(evidence: &mut Evidence, dumps: &Dumps) -> anyhow::Result<App
     let told = applied.files.par_iter().flat_map_iter(told);
     let told: Vec<Finding> = told.collect();
     applied.findings.extend(told);
+    let shown = evidence.files.presentable(&applied.findings).into_owned();
+    applied.findings = shown;
     Ok(applied)
 }
 
@@ -164,13 +167,15 @@ impl Dumps {
                     None => bail!("--peers: no mesh has a cluster {}", Quoted(cluster)),
                 }
             };
-            let text = disk::read_text(path, MANIFEST_LIMIT)?;
+            let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input::name(path));
             let file = File::read(&source, &Arc::from(text.as_str()));
-            if path == Path::new("-") {
-                evidence.files.add(manifests(&source, text));
+            if disk::is_file(path) {
+                let later = Later::manifests(path.clone(), &Roots::anywhere());
+                evidence.files.add_later(source, later);
             } else {
-                evidence.files.add_manifests(source, path.clone());
+                // What came from a pipe cannot be read again.
+                evidence.files.add(manifests(&source, text));
             }
             files.entry(known.clone()).or_default().push(file);
         }
@@ -205,7 +210,8 @@ impl Applied {
         clusters: &[ClusterName],
     ) -> anyhow::Result<()> {
         let root = &evidence.settings.rendered.value;
-        if !root.is_dir() {
+        let roots = evidence.settings.roots_of(&evidence.settings.rendered);
+        if !disk::is_folder(root) {
             bail!(
                 "there is no rendered tree {}; `clustermesh render` writes it, and `--peers` takes \
                  the Peers of a cluster from elsewhere",
@@ -215,7 +221,7 @@ impl Applied {
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()
-            .map(|(number, cluster)| Listing::of(root, number, cluster))
+            .map(|(number, cluster)| Listing::of(&roots, root, number, cluster))
             .collect();
         let mut by_name: BTreeMap<String, Vec<Found>> = BTreeMap::new();
         for (cluster, listing) in clusters.iter().zip(listed) {
@@ -236,7 +242,10 @@ impl Applied {
         }
         let groups: Vec<Vec<Found>> = by_name.into_values().collect();
         // Of each cluster by name, as the groups are.
-        let read: Vec<Vec<Read>> = groups.into_par_iter().map(read_alike).collect();
+        let read: Vec<Vec<Read>> = groups
+            .into_par_iter()
+            .map(|group| read_alike(&roots, group))
+            .collect();
         for read in read.into_iter().flatten() {
             let Some(cluster) = clusters.get(read.cluster) else {
                 continue;
@@ -249,7 +258,8 @@ impl Applied {
                     self.findings.push(finding);
                 }
             }
-            evidence.files.add_manifests(read.source, read.path);
+            let later = Later::manifests(read.path, &roots).of_tree();
+            evidence.files.add_later(read.source, later);
         }
         Ok(())
     }
@@ -265,39 +275,38 @@ struct Listing {
 
 impl Listing {
     /// Looks into the folder of a cluster. No link is followed.
-    fn of(root: &Path, number: usize, cluster: &ClusterName) -> anyhow::Result<Self> {
+    fn of(
+        roots: &Roots,
+        root: &Path,
+        number: usize,
+        cluster: &ClusterName,
+    ) -> anyhow::Result<Self> {
         let folder = root.join(cluster.as_str());
         let mut listing = Self {
             found: None,
             skipped: Vec::new(),
         };
-        let Ok(metadata) = fs::symlink_metadata(&folder) else {
+        let Some(file_type) = disk::type_of(&folder) else {
             return Ok(listing);
         };
-        if !metadata.is_dir() {
-            let problem = no_file(metadata.file_type());
-            listing.skipped.push((folder, problem));
+        if !file_type.is_dir() {
+            listing.skipped.push((folder, no_file(file_type)));
             return Ok(listing);
         }
-        let context = || format!("cannot look into {}", disk::shown(&folder));
         let mut found = Vec::new();
-        for entry in fs::read_dir(&folder).with_context(context)? {
-            let entry = entry.with_context(context)?;
-            let file_name = entry.file_name();
-            let name = file_name.to_string_lossy();
+        for (path, file_type) in disk::entries(roots, &folder)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !is_manifest(&name) {
                 continue;
             }
-            let file_type = entry.file_type().with_context(context)?;
             if file_type.is_file() {
                 found.push(Found {
                     cluster: number,
                     name: name.into_owned(),
-                    path: entry.path(),
+                    path,
                 });
             } else {
-                let problem = no_file(file_type);
-                listing.skipped.push((entry.path(), problem));
+                listing.skipped.push((path, no_file(file_type)));
             }
         }
         listing.skipped.sort();
@@ -320,11 +329,11 @@ fn is_manifest(name: &str) -> bool {
 }
 
 /// Reads files of one name, and understands each text only once.
-fn read_alike(group: Vec<Found>) -> Vec<Read> {
+fn read_alike(roots: &Roots, group: Vec<Found>) -> Vec<Read> {
     let mut known: Vec<(String, File)> = Vec::new();
     let read = group.into_iter().map(|Found { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input::name(&path));
-        let file = disk::read_text(&path, MANIFEST_LIMIT)
+        let file = disk::read_text(roots, &path, MANIFEST_LIMIT)
             .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
             .map(|text| understood(&mut known, &source, text));
         Read {

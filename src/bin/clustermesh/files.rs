@@ -1,31 +1,59 @@
-//! Files: the texts that findings point into.
+//! Files: the texts that findings point into, and what of them may be shown.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clustermesh::diagnostic::Label;
 use clustermesh::document::{Position, Source};
 use clustermesh::place::Place;
+use clustermesh::rules::Finding;
 use clustermesh::snapshot::SIZE_LIMIT;
 
-use crate::disk;
+use crate::content;
+use crate::disk::{self, Roots};
 use crate::rendered::MANIFEST_LIMIT;
+use crate::secrets::{self, Secrets};
 
 /// Texts by what their files are called.
 pub(crate) struct Files {
-    read: Vec<Source>,
+    read: Vec<Known>,
     /// Files that are read when somebody wants to see them.
     later: BTreeMap<Arc<str>, Later>,
     /// Files of the rendered tree, which are known only once there is a plan.
     rendered: OnceCell<BTreeMap<Arc<str>, Later>>,
 }
 
-struct Later {
+/// A file that was read.
+struct Known {
+    source: Source,
+    /// Whether our first line is enough to show it.
+    is_rendered: bool,
+    look: OnceCell<Look>,
+}
+
+/// What of a file may be shown.
+enum Look {
+    /// Nothing but where a problem is.
+    Withheld,
+    /// All but its secrets.
+    Shown {
+        secrets: Secrets,
+        /// The text without them, if there are any.
+        masked: Option<String>,
+    },
+}
+
+/// A file that is read when somebody wants to see it.
+pub(crate) struct Later {
     path: PathBuf,
+    roots: Roots,
     form: Form,
-    source: OnceCell<Option<Source>>,
+    is_rendered: bool,
+    known: OnceCell<Option<Known>>,
 }
 
 /// How places in a file are found.
@@ -37,26 +65,76 @@ enum Form {
     Manifests,
 }
 
-impl Later {
-    fn new(path: PathBuf, form: Form) -> Self {
+impl Known {
+    fn new(source: Source) -> Self {
         Self {
-            path,
-            form,
-            source: OnceCell::new(),
+            source,
+            is_rendered: false,
+            look: OnceCell::new(),
         }
     }
 
-    fn read(&self, name: &str) -> Option<Source> {
-        match self.form {
-            Form::Plain => {
-                let text = disk::read_text(&self.path, SIZE_LIMIT).ok()?;
-                Some(Source::unread(name, text))
+    fn look(&self) -> &Look {
+        self.look.get_or_init(|| {
+            let text = &self.source.text;
+            let is_ours = if self.is_rendered {
+                content::is_rendered(text)
+            } else {
+                content::is_ours(text)
+            };
+            if !is_ours {
+                return Look::Withheld;
             }
-            Form::Manifests => {
-                let text = disk::read_text(&self.path, MANIFEST_LIMIT).ok()?;
-                Some(manifests(name, text))
-            }
+            let secrets = Secrets::of(text);
+            let masked = (!secrets.is_empty()).then(|| secrets.masked(text));
+            Look::Shown { secrets, masked }
+        })
+    }
+}
+
+impl Later {
+    /// Returns a JSON file.
+    pub(crate) fn json(path: PathBuf, roots: &Roots) -> Self {
+        Self::new(path, roots, Form::Plain)
+    }
+
+    /// Returns a file of manifests.
+    pub(crate) fn manifests(path: PathBuf, roots: &Roots) -> Self {
+        Self::new(path, roots, Form::Manifests)
+    }
+
+    /// Returns it as a file of the rendered tree, which is shown for its first line alone.
+    pub(crate) fn of_tree(self) -> Self {
+        Self {
+            is_rendered: true,
+            ..self
         }
+    }
+
+    fn new(path: PathBuf, roots: &Roots, form: Form) -> Self {
+        Self {
+            path,
+            roots: roots.clone(),
+            form,
+            is_rendered: false,
+            known: OnceCell::new(),
+        }
+    }
+
+    fn read(&self, name: &str) -> Option<Known> {
+        let limit = match self.form {
+            Form::Plain => SIZE_LIMIT,
+            Form::Manifests => MANIFEST_LIMIT,
+        };
+        let text = disk::read_text(&self.roots, &self.path, limit).ok()?;
+        let source = match self.form {
+            Form::Plain => Source::unread(name, text),
+            Form::Manifests => manifests(name, text),
+        };
+        Some(Known {
+            is_rendered: self.is_rendered,
+            ..Known::new(source)
+        })
     }
 }
 
@@ -76,7 +154,7 @@ impl Files {
     /// Returns files that were read.
     pub(crate) fn new(read: Vec<Source>) -> Self {
         Self {
-            read,
+            read: read.into_iter().map(Known::new).collect(),
             later: BTreeMap::new(),
             rendered: OnceCell::new(),
         }
@@ -84,51 +162,151 @@ impl Files {
 
     /// Adds a file that was read.
     pub(crate) fn add(&mut self, source: Source) {
-        self.read.push(source);
+        self.read.push(Known::new(source));
     }
 
-    /// Adds a JSON file that is read when somebody wants to see it.
-    pub(crate) fn add_later(&mut self, name: Arc<str>, path: PathBuf) {
-        self.later.insert(name, Later::new(path, Form::Plain));
-    }
-
-    /// Adds a file of manifests that is read when somebody wants to see it.
-    pub(crate) fn add_manifests(&mut self, name: Arc<str>, path: PathBuf) {
-        self.later.insert(name, Later::new(path, Form::Manifests));
+    /// Adds a file that is read when somebody wants to see it.
+    pub(crate) fn add_later(&mut self, name: Arc<str>, later: Later) {
+        self.later.insert(name, later);
     }
 
     /// Adds files of the rendered tree, once, which are read when somebody wants to see them.
-    pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, PathBuf)>) {
-        self.rendered.get_or_init(|| {
-            let files = files.map(|(name, path)| (name, Later::new(path, Form::Plain)));
-            files.collect()
-        });
+    pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, Later)>) {
+        self.rendered.get_or_init(|| files.collect());
     }
 
     /// Returns the files that were read from the start.
-    pub(crate) fn read(&self) -> &[Source] {
-        &self.read
+    pub(crate) fn read(&self) -> impl Iterator<Item = &Source> {
+        self.read.iter().map(|it| &it.source)
     }
 
     /// Returns only the files that people wrote: a node is told by its name.
     pub(crate) fn of_people(&self) -> Self {
-        Self::new(self.read.clone())
-    }
-
-    /// Returns the file of a name; what can't be read any more is not shown.
-    pub(crate) fn get(&self, name: &str) -> Option<&Source> {
-        if let Some(source) = self.read.iter().find(|it| &*it.name == name) {
-            return Some(source);
-        }
-        let rendered = || self.rendered.get()?.get(name);
-        let later = self.later.get(name).or_else(rendered)?;
-        later.source.get_or_init(|| later.read(name)).as_ref()
+        Self::new(self.read().cloned().collect())
     }
 
     /// Returns from where to where a place reaches, the end being the first character after.
     pub(crate) fn positions(&self, place: &Place) -> Option<Range<Position>> {
-        let source = self.get(&place.source)?;
+        let source = &self.get(&place.source)?.source;
         let span = source.locate(place)?;
         Some(source.position(span.start)..source.position(span.end))
+    }
+
+    /// Returns a file and its text as it may be shown, in which every span is where it was.
+    pub(crate) fn shown(&self, name: &str) -> Option<(&Source, &str)> {
+        let known = self.get(name)?;
+        match known.look() {
+            Look::Withheld => None,
+            Look::Shown { masked, .. } => {
+                let text = masked.as_deref().unwrap_or(&known.source.text);
+                Some((&known.source, text))
+            }
+        }
+    }
+
+    /// Returns whether nothing of a file may be shown but where a problem is.
+    pub(crate) fn is_withheld(&self, name: &str) -> bool {
+        let known = self.get(name);
+        known.is_some_and(|it| matches!(it.look(), Look::Withheld))
+    }
+
+    /// Returns findings as they may be shown: of files that are not ours only where they are, and of
+    /// ours without secrets.
+    pub(crate) fn presentable<'f>(&self, findings: &'f [Finding]) -> Cow<'f, [Finding]> {
+        if !findings.iter().any(|it| self.changes(it)) {
+            return Cow::Borrowed(findings);
+        }
+        let mut shown: Vec<Finding> = Vec::with_capacity(findings.len());
+        for finding in findings {
+            let Some(label) = self.withheld_label(finding) else {
+                shown.push(self.without_secrets(finding));
+                continue;
+            };
+            let finding = self.withheld(finding, label);
+            // Without their details, several are the same.
+            let is_told = shown.iter().any(|it| {
+                (it.rule.name, &it.message, &it.labels)
+                    == (finding.rule.name, &finding.message, &finding.labels)
+            });
+            if !is_told {
+                shown.push(finding);
+            }
+        }
+        Cow::Owned(shown)
+    }
+
+    /// Returns whether a finding is not shown as it is.
+    fn changes(&self, finding: &Finding) -> bool {
+        let is_sound = |label: &Label| match self.get(&label.place.source).map(Known::look) {
+            None => true,
+            Some(Look::Withheld) => false,
+            Some(Look::Shown { masked, .. }) => masked.is_none(),
+        };
+        secrets::has_private_key(&finding.message) || !finding.labels.iter().all(is_sound)
+    }
+
+    fn withheld_label<'f>(&self, finding: &'f Finding) -> Option<&'f Label> {
+        let mut labels = finding.labels.iter();
+        labels.find(|label| self.is_withheld(&label.place.source))
+    }
+
+    /// Returns a finding about a file that is not ours: its rule, and where it is.
+    fn withheld(&self, finding: &Finding, label: &Label) -> Finding {
+        let place = &label.place;
+        let mut shown = Place::document(&place.source, 0);
+        let source = self.get(&place.source).map(|it| &it.source);
+        if let Some(span) = source.and_then(|it| it.locate(place)) {
+            shown = shown.bytes(&(span.start..span.start));
+        }
+        Finding {
+            message: content::withheld(finding.rule.name, &finding.message).to_owned(),
+            group: content::withheld(finding.rule.name, &finding.group).to_owned(),
+            labels: vec![Label {
+                place: shown,
+                text: String::new(),
+            }],
+            node: None,
+            help: None,
+            cause: None,
+            ..finding.clone()
+        }
+    }
+
+    /// Returns a finding without the secrets at its places.
+    fn without_secrets(&self, finding: &Finding) -> Finding {
+        let struck = |text: &str| {
+            let mut struck = secrets::without_private_keys(text);
+            for label in &finding.labels {
+                let Some(known) = self.get(&label.place.source) else {
+                    continue;
+                };
+                if let Look::Shown { secrets, .. } = known.look()
+                    && let Some(span) = known.source.locate(&label.place)
+                {
+                    struck = secrets.strike(&known.source.text, &span, &struck);
+                }
+            }
+            struck
+        };
+        let label = |it: &Label| Label {
+            text: struck(&it.text),
+            ..it.clone()
+        };
+        Finding {
+            message: struck(&finding.message),
+            labels: finding.labels.iter().map(label).collect(),
+            help: finding.help.as_deref().map(struck),
+            ..finding.clone()
+        }
+    }
+
+    /// Returns the file of a name; what can't be read any more is not shown.
+    fn get(&self, name: &str) -> Option<&Known> {
+        if let Some(known) = self.read.iter().find(|it| &*it.source.name == name) {
+            return Some(known);
+        }
+        let rendered = || self.rendered.get()?.get(name);
+        let later = self.later.get(name).or_else(rendered)?;
+        later.known.get_or_init(|| later.read(name)).as_ref()
     }
 }

@@ -7,11 +7,21 @@ use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::mesh::{self, Mesh};
 
+use crate::Outcome;
+use crate::disk::{self, Roots};
 use crate::files::Files;
-use crate::{Outcome, disk};
 
 /// The largest file of meshes that is read, in bytes.
 pub(crate) const MESH_LIMIT: u64 = 8 << 20;
+
+/// A file, and the folders that it may lie in.
+#[derive(Clone, Debug)]
+pub(crate) struct InputFile {
+    /// The file, as it was named.
+    pub(crate) path: PathBuf,
+    /// Where it may lie.
+    pub(crate) roots: Roots,
+}
 
 /// Why there is nothing to work with.
 pub(crate) enum Unreadable {
@@ -91,7 +101,7 @@ impl fmt::Display for Unreadable {
 }
 
 /// Reads meshes, which must be right.
-pub(crate) fn meshes(files: &[PathBuf]) -> Result<Vec<Mesh>, Unreadable> {
+pub(crate) fn meshes(files: &[InputFile]) -> Result<Vec<Mesh>, Unreadable> {
     let sources = sources(files)?;
     let reading = mesh::read(&sources);
     if !reading.is_usable() {
@@ -114,7 +124,7 @@ pub(crate) struct Clusters {
 }
 
 /// Reads meshes for who looks at each cluster by itself.
-pub(crate) fn clusters(files: &[PathBuf]) -> Result<Clusters, Unreadable> {
+pub(crate) fn clusters(files: &[InputFile]) -> Result<Clusters, Unreadable> {
     let sources = sources(files)?;
     let mut reading = mesh::read(&sources);
     if !reading.knows_clusters() {
@@ -136,14 +146,14 @@ pub(crate) fn clusters(files: &[PathBuf]) -> Result<Clusters, Unreadable> {
     })
 }
 
-fn sources(files: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
+fn sources(files: &[InputFile]) -> Result<Vec<Source>, Unreadable> {
     files.iter().map(|path| source(path, MESH_LIMIT)).collect()
 }
 
 /// Reads a YAML file of at most `limit` bytes.
-pub(crate) fn source(path: &Path, limit: u64) -> Result<Source, Unreadable> {
-    let text = disk::read_text(path, limit)?;
-    Source::parse(name(path), text).map_err(Unreadable::Syntax)
+pub(crate) fn source(file: &InputFile, limit: u64) -> Result<Source, Unreadable> {
+    let text = disk::read_text(&file.roots, &file.path, limit)?;
+    Source::parse(name(&file.path), text).map_err(Unreadable::Syntax)
 }
 
 /// Returns what a file is called in messages.

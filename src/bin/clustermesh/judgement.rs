@@ -120,7 +120,7 @@ fn mistakes(evidence: &Evidence, missing: &[MissingSnapshot]) -> anyhow::Result<
     }
     if evidence.is_whole && evidence.meshes.is_empty() {
         let files = evidence.settings.mesh_files()?;
-        let files: Vec<String> = files.iter().map(|path| input::name(path)).collect();
+        let files: Vec<String> = files.iter().map(|file| input::name(&file.path)).collect();
         mistakes.push(rules::mesh::no_mesh(&files));
     }
     Ok(mistakes)

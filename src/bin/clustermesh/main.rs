@@ -6,10 +6,15 @@
 )]
 
 use std::io;
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::thread;
 
+use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use rayon::ThreadPoolBuilder;
 
 mod commands {
     pub(crate) mod completions;
@@ -27,6 +32,7 @@ mod commands {
 #[cfg(feature = "snapshot")]
 mod cluster;
 mod clock;
+mod content;
 mod disk;
 mod evidence;
 mod fabric;
@@ -35,6 +41,7 @@ mod input;
 mod judgement;
 mod output;
 mod rendered;
+mod secrets;
 mod settings;
 mod threshold;
 
@@ -90,7 +97,14 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    if let Err(error) = start_threads() {
+        output::Talk::new(cli.options.color()).error(&error);
+        return ExitCode::from(2);
+    }
     let color = cli.options.color();
     let mut talk = output::Talk::new(color);
     let mut result = io::stdout().lock();
@@ -150,6 +164,48 @@ fn warn_of_ignored_config(options: &settings::Options, talk: &mut output::Talk) 
             disk::shown(&config)
         ));
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command().try_get_matches()?)
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    let is_lost = printed.is_err_and(|it| it.kind() != io::ErrorKind::BrokenPipe);
+    if error.use_stderr() || is_lost {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Makes do with the thread that we have where no more can be started, as under a limit of processes
+/// or of memory: the work is the same, only slower.
+fn start_threads() -> anyhow::Result<()> {
+    let wanted = thread::available_parallelism().map_or(1, NonZero::get);
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock();
+    let started: Vec<_> = (0..wanted)
+        .map_while(|_| {
+            let gate = Arc::clone(&gate);
+            let wait = move || drop(gate.lock());
+            thread::Builder::new().spawn(wait).ok()
+        })
+        .collect();
+    drop(closed);
+    let can_start_all = started.len() == wanted;
+    for thread in started {
+        let _ = thread.join();
+    }
+    let builder = ThreadPoolBuilder::new();
+    let builder = if can_start_all {
+        builder
+    } else {
+        builder.num_threads(1).use_current_thread()
+    };
+    builder.build_global().context("cannot start threads")
 }
 
 /// Returns the command line that is understood.

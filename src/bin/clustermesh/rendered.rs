@@ -10,9 +10,9 @@ use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 use clustermesh::plan::Plan;
 use rayon::prelude::*;
 
-use crate::disk;
 use crate::disk::tree::{self, Files as Tree, Survey, survey};
-use crate::files::Files;
+use crate::disk::{self, Roots};
+use crate::files::{Files, Later};
 use crate::input;
 use crate::settings::Settings;
 
@@ -47,8 +47,9 @@ pub(crate) fn compare(
 ) -> anyhow::Result<Rendered> {
     let tree = manifest::tree_of(plan, texts)?;
     let root = &settings.rendered.value;
-    let survey = survey(root, &tree)?;
-    let standing = standing(root, &survey);
+    let roots = settings.roots_of(&settings.rendered);
+    let survey = survey(&roots, root, &tree)?;
+    let standing = standing(&roots, root, &survey);
     let limits = &settings.config.content.limits;
     let changes = change::changes(plan, &standing.files, &standing.same, limits);
     Ok(Rendered {
@@ -62,8 +63,9 @@ pub(crate) fn compare(
 /// Returns what is in the tree on disk where nobody can tell what it shall be.
 pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
     let root = &settings.rendered.value;
-    let survey = survey(root, &Tree::new())?;
-    Ok(standing(root, &survey))
+    let roots = settings.roots_of(&settings.rendered);
+    let survey = survey(&roots, root, &Tree::new())?;
+    Ok(standing(&roots, root, &survey))
 }
 
 /// Lets people see what findings about a tree point to.
@@ -72,11 +74,13 @@ pub(crate) fn show(standing: &Standing, files: &Files, settings: &Settings) {
     let same = standing.same.iter().map(String::as_str);
     let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
     let root = &settings.rendered.value;
+    let roots = settings.roots_of(&settings.rendered);
     let paths = differing.chain(kustomizations);
-    files.add_rendered(paths.map(|path| (standing.source(path), root.join(path))));
+    let later = |path: &str| Later::json(root.join(path), &roots).of_tree();
+    files.add_rendered(paths.map(|path| (standing.source(path), later(path))));
 }
 
-fn standing(root: &Path, survey: &Survey) -> Standing {
+fn standing(roots: &Roots, root: &Path, survey: &Survey) -> Standing {
     let mut standing = Standing {
         root: input::name(root),
         same: survey.same.iter().cloned().collect(),
@@ -85,7 +89,7 @@ fn standing(root: &Path, survey: &Survey) -> Standing {
         blocked: survey.blocked.iter().map(foreign).collect(),
         ..Standing::default()
     };
-    standing.files = read_back(root, survey, &standing);
+    standing.files = read_back(roots, survey, &standing, root);
     standing
 }
 
@@ -98,7 +102,7 @@ fn foreign(it: &tree::Foreign) -> Foreign {
 
 /// Reads the files of ours that differ. Files of one name are read one after another, as they mostly
 /// are the same in all targets, and then only one has to be understood.
-fn read_back(root: &Path, survey: &Survey, standing: &Standing) -> Vec<OldFile> {
+fn read_back(roots: &Roots, survey: &Survey, standing: &Standing, root: &Path) -> Vec<OldFile> {
     let mut by_name: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
     let changed = survey.changed.iter().map(|path| (path, false));
     for (path, is_stale) in changed.chain(survey.stale.iter().map(|path| (path, true))) {
@@ -112,7 +116,7 @@ fn read_back(root: &Path, survey: &Survey, standing: &Standing) -> Vec<OldFile> 
             path: path.clone(),
             source: standing.source(path),
             is_stale,
-            content: content(&root.join(path), &mut last),
+            content: content(roots, &root.join(path), &mut last),
         })
     });
     let mut files: Vec<OldFile> = read.collect();
@@ -120,8 +124,8 @@ fn read_back(root: &Path, survey: &Survey, standing: &Standing) -> Vec<OldFile> 
     files
 }
 
-fn content(path: &Path, last: &mut Option<(String, Content)>) -> Content {
-    let text = match disk::read_text(path, MANIFEST_LIMIT) {
+fn content(roots: &Roots, path: &Path, last: &mut Option<(String, Content)>) -> Content {
+    let text = match disk::read_text(roots, path, MANIFEST_LIMIT) {
         Ok(text) => text,
         Err(error) => return Content::Unread(escaped(&error.root_cause().to_string(), TOLD)),
     };

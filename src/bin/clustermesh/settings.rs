@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clustermesh::config::{self, Ceilings};
 use clustermesh::name::ClusterName;
 
-use crate::input::Unreadable;
+use crate::disk::{self, Roots};
+use crate::input::{InputFile, Unreadable};
 
 mod config_file;
 mod mesh_files;
@@ -64,7 +65,7 @@ impl Options {
     /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
     /// asked for later.
     pub(crate) fn settle(&self) -> Result<Settings, Unreadable> {
-        let config = ConfigFile::read(self.config.clone())?;
+        let config = ConfigFile::read(self.config.clone(), self.roots())?;
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
@@ -117,13 +118,39 @@ impl Settings {
     }
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
-    pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<PathBuf>> {
-        mesh_files::all(&self.meshes.value)
+    pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
+        mesh_files::all(&self.mesh_paths())
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
-    pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<PathBuf>> {
-        mesh_files::any(&self.meshes.value)
+    pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<InputFile>> {
+        mesh_files::any(&self.mesh_paths())
+    }
+
+    /// Returns where the files in a folder may lie: in the folder, if a person named it for this run,
+    /// and wherever those that a config names may lie.
+    pub(crate) fn roots_of(&self, folder: &Setting<PathBuf>) -> Roots {
+        let roots = self.config.roots.clone();
+        if folder.is_named() {
+            roots.and(&folder.value)
+        } else {
+            roots
+        }
+    }
+
+    /// Returns the paths of the meshes, and where they may lie: a file that a person named for this
+    /// run anywhere.
+    fn mesh_paths(&self) -> Vec<InputFile> {
+        let paths = self.meshes.value.iter();
+        let input = |path: &PathBuf| InputFile {
+            path: path.clone(),
+            roots: match self.meshes.is_named() {
+                true if disk::is_folder(path) => self.config.roots.clone().and(path),
+                true => Roots::anywhere(),
+                false => self.config.roots.clone(),
+            },
+        };
+        paths.map(input).collect()
     }
 
     /// Returns how a cluster is reached, whether the config knows it or not.
@@ -152,7 +179,7 @@ impl Settings {
 /// Returns the file of the expectations that is named, or else the one that is there.
 fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
     let said = config.content.expectations.as_ref();
-    let default = || Some(config.join(EXPECTATIONS)).filter(|path| path.exists());
+    let default = || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(path));
     Setting {
         value: said.map(|path| config.join(path)).or_else(default),
         origin: config.origin(&["expectations"]),

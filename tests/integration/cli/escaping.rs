@@ -116,7 +116,10 @@ fn quoted() -> String {
 fn escapes_keys_that_are_there_twice() {
     let folder = Folder::mesh();
     let key = quoted();
-    folder.write("mesh.yaml", format!("{key}: 1\n{key}: 2\n"));
+    folder.write(
+        "mesh.yaml",
+        format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"),
+    );
     let told = harmless(&folder, 2, &["render"]);
     assert!(told.contains("is there twice"), "{told}");
 }

@@ -346,7 +346,11 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
 #[test]
 fn peers_that_cannot_be_read_are_told() {
     let folder = Folder::rendered();
-    folder.write("east.yaml", "[".repeat(100_000));
+    let deep = "[".repeat(100_000);
+    folder.write(
+        "east.yaml",
+        format!("apiVersion: kilo.squat.ai/v1alpha1\nspec: {deep}"),
+    );
     let run = folder.run(&["plan", "east", "--peers", "east=east.yaml"]);
     assert_eq!(run.code, 0);
     let told = "warning[unreadable-manifest]: east: `east.yaml` cannot be read: not valid YAML: \

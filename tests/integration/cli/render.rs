@@ -248,7 +248,7 @@ fn renders_into_a_folder_that_is_a_link() {
 #[test]
 fn cleans_up_after_a_killed_run() {
     let folder = Folder::rendered();
-    folder.write("rendered/.clustermesh-a1B2c3/0.new", "half");
+    folder.write("rendered/.clustermesh-a1B2c3/.old-0", &HEADER[..20]);
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(folder.tree(), TREE);
     assert!(!folder.path("rendered/.clustermesh-a1B2c3").exists());

@@ -95,6 +95,7 @@ fn prefers_the_nearest_config() {
         .replace("from-file.yaml", "../from-file.yaml")
         .replace("nodes", "../nodes");
     folder.write("inner/clustermesh.yaml", config);
+    fs::create_dir(folder.path(".git")).unwrap();
     assert_eq!(folder.run(&["-C", "inner", "render"]).code, 0);
     assert_eq!(folder.touches("inner/deploy/peers").len(), TREE.len());
 }

@@ -247,7 +247,7 @@ fn leaves_nothing_else_behind() {
 #[test]
 fn refuses_what_is_no_list_of_nodes() {
     insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Pod`");
-    insta::assert_snapshot!(refusal("[]"), @"error: the standard input makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it: expected mapping start at line 1, column 1");
+    insta::assert_snapshot!(refusal("[]"), @"error: the standard input makes no snapshot: it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it, see line 1, column 1");
     insta::assert_snapshot!(refusal("{}"), @"error: the standard input makes no snapshot: expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
     insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: the standard input makes no snapshot: item 0 of the list is of kind `Peer`, not a Node");
 }

@@ -365,7 +365,7 @@ fn says_what_is_missing() {
 #[test]
 fn tells_what_cannot_be_read_and_goes_on() {
     let folder = Folder::rendered();
-    folder.write("rendered/west/broken.yaml", "kind: [");
+    folder.write("rendered/west/broken.yaml", format!("{HEADER}kind: ["));
     folder.write("rendered/west/bytes.yaml", b"\xff");
     folder.write(
         "rendered/west/refused.yaml",
@@ -384,9 +384,9 @@ fn tells_what_cannot_be_read_and_goes_on() {
     warning[unreadable-manifest]: west: `rendered/west/link.yaml` is not read: it is a symbolic link
     warning[unreadable-manifest]: west: `rendered/west/bytes.yaml` is not read: it is not UTF-8: the first wrong byte has offset 0
     warning[unreadable-manifest]: west: `rendered/west/broken.yaml` cannot be read: not valid YAML: `[` is never closed
-     --> rendered/west/broken.yaml:1:7
+     --> rendered/west/broken.yaml:2:7
       |
-    1 | kind: [
+    2 | kind: [
       |       ^
     warning[refused-peer]: west: mine is refused by the API server: spec.publicKey is not a string
      --> rendered/west/refused.yaml:1:1

@@ -97,6 +97,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let expectations = expectations.map_or(Value::Nothing("none"), |path| Value::path(path));
     // A folder that cannot be listed has no files, and the note says why.
     let meshes = settings.mesh_files_if_any().unwrap_or_default();
+    let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
     let mut all = vec![
         shown("config", file, &config.path.origin),
         shown("meshes", Value::paths(&meshes), &settings.meshes.origin),

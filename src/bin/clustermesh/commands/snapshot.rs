@@ -14,6 +14,7 @@ use clustermesh::rules::{Finding, Purpose};
 use clustermesh::snapshot::dump;
 
 use self::keep::Keeper;
+use crate::disk::Roots;
 use crate::files::Files;
 use crate::input::{self, Clusters};
 use crate::output::Talk;
@@ -165,7 +166,7 @@ fn keep(
         bail!("--from reads the nodes of one cluster; name it");
     };
     check_named(args, &[cluster].into())?;
-    let text = disk::read_text(dump, DUMP_LIMIT)?;
+    let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
     let name = match dump.to_str() {
         Some("-") => "the standard input".to_owned(),
         _ => format!("`{}`", input::name(dump)),

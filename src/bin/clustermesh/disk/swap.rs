@@ -1,8 +1,8 @@
 //! The swap: a new tree in the place of the old one, all of it or nothing.
 //!
-//! Everything is written into a folder of its own first, so that a full disk changes nothing. Then
-//! each file is renamed into its place, which a kill can only precede or follow, and every step is
-//! remembered until the last one is done.
+//! Everything is written into a folder of its own first, so that a full disk or a lack of memory
+//! changes nothing. Then each file is renamed into its place, which a kill can only precede or
+//! follow, and every step is remembered until the last one is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,18 +20,26 @@ use super::{TEMPORARY, create, lock, shown};
 struct Swap {
     /// Where new files wait and old ones are kept; removed when this is dropped.
     staging: TempDir,
-    /// What was done, and so is to be undone.
+    /// What is to be done, in order.
     steps: Vec<Step>,
+    /// How many of the steps are done, and so are to be undone.
+    done: usize,
 }
 
-/// Something that was done to the tree.
+/// Something that is done to the tree.
 enum Step {
-    /// A folder was moved with all its files to where none was.
-    Moved { from: PathBuf, to: PathBuf },
-    /// A file was made where none was.
-    Made(PathBuf),
-    /// A file was replaced or removed, of which `old` is the old one.
-    Replaced { path: PathBuf, old: PathBuf },
+    /// A folder is moved with all its files to where none is.
+    Move { from: PathBuf, to: PathBuf },
+    /// A file is made where none is.
+    Make { from: PathBuf, to: PathBuf },
+    /// A file is replaced, of which `old` is the old one.
+    Replace {
+        from: PathBuf,
+        to: PathBuf,
+        old: PathBuf,
+    },
+    /// A file is removed, of which `old` is the old one.
+    Remove { path: PathBuf, old: PathBuf },
 }
 
 /// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
@@ -62,6 +70,7 @@ fn apply_in(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> 
     let mut swap = Swap {
         staging: Builder::new().prefix(TEMPORARY).tempdir_in(root)?,
         steps: Vec::new(),
+        done: 0,
     };
     if let Err(error) = swap.run(root, wanted, survey) {
         return Err(swap.undo(error));
@@ -102,6 +111,17 @@ fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
 
 impl Swap {
     fn run(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+        self.stage(root, wanted, survey)?;
+        // From here on no memory is needed, whose want would kill us halfway.
+        for step in &self.steps {
+            step.run().with_context(|| step.failure())?;
+            self.done += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes what is new, keeps what is old, and makes ready what is to be done.
+    fn stage(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
         let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for path in survey.missing.iter().chain(&survey.changed) {
             let (folder, _) = path.split_once('/').context("surveyed another tree")?;
@@ -119,64 +139,35 @@ impl Swap {
         let changed: BTreeSet<&str> = survey.changed.iter().map(String::as_str).collect();
         for (folder, paths) in folders {
             if fs::symlink_metadata(root.join(folder)).is_err() {
-                let moved = self.place_folder(root, folder);
-                moved.with_context(|| format!("cannot write {}", shown(&root.join(folder))))?;
+                let (from, to) = (self.staged(folder), root.join(folder));
+                self.steps.push(Step::Move { from, to });
                 continue;
             }
             for path in paths {
-                let done = if changed.contains(path) {
-                    self.replace(root, path)
+                let (from, to) = (self.staged(path), root.join(path));
+                self.steps.push(if changed.contains(path) {
+                    let old = self.back_up(&to)?;
+                    Step::Replace { from, to, old }
                 } else {
-                    self.make(root, path)
-                };
-                done.with_context(|| format!("cannot write {}", shown(&root.join(path))))?;
+                    Step::Make { from, to }
+                });
             }
         }
         for path in &survey.stale {
-            let done = self.remove(root, path);
-            done.with_context(|| format!("cannot remove {}", shown(&root.join(path))))?;
+            let path = root.join(path);
+            let old = self.back_up(&path)?;
+            self.steps.push(Step::Remove { path, old });
         }
-        Ok(())
-    }
-
-    fn place_folder(&mut self, root: &Path, folder: &str) -> io::Result<()> {
-        let (from, to) = (self.staged(folder), root.join(folder));
-        fs::rename(&from, &to)?;
-        self.steps.push(Step::Moved { from, to });
-        Ok(())
-    }
-
-    fn make(&mut self, root: &Path, path: &str) -> io::Result<()> {
-        let place = root.join(path);
-        fs::rename(self.staged(path), &place)?;
-        self.steps.push(Step::Made(place));
-        Ok(())
-    }
-
-    fn replace(&mut self, root: &Path, path: &str) -> io::Result<()> {
-        let place = root.join(path);
-        let old = self.back_up(&place)?;
-        fs::rename(self.staged(path), &place)?;
-        self.steps.push(Step::Replaced { path: place, old });
-        Ok(())
-    }
-
-    fn remove(&mut self, root: &Path, path: &str) -> io::Result<()> {
-        let place = root.join(path);
-        let old = self.back_up(&place)?;
-        fs::remove_file(&place)?;
-        self.steps.push(Step::Replaced { path: place, old });
         Ok(())
     }
 
     /// Gives a file a second name, or a copy where the file system knows no second names.
-    fn back_up(&self, path: &Path) -> io::Result<PathBuf> {
-        let old = self
-            .staging
-            .path()
-            .join(format!(".old-{}", self.steps.len()));
+    fn back_up(&self, path: &Path) -> anyhow::Result<PathBuf> {
+        let name = format!(".old-{}", self.steps.len());
+        let old = self.staging.path().join(name);
         if fs::hard_link(path, &old).is_err() {
-            fs::copy(path, &old)?;
+            let copied = fs::copy(path, &old);
+            copied.with_context(|| format!("cannot keep {}", shown(path)))?;
         }
         Ok(old)
     }
@@ -188,9 +179,14 @@ impl Swap {
 
     /// Puts everything back and returns why, and what could not be put back.
     fn undo(self, reason: anyhow::Error) -> anyhow::Error {
-        let Self { staging, steps } = self;
+        let Self {
+            staging,
+            steps,
+            done,
+        } = self;
         let undone: Vec<_> = steps
             .iter()
+            .take(done)
             .rev()
             .filter_map(|step| step.undo().err())
             .collect();
@@ -206,11 +202,31 @@ impl Swap {
 }
 
 impl Step {
+    fn run(&self) -> io::Result<()> {
+        match self {
+            Self::Move { from, to } | Self::Make { from, to } | Self::Replace { from, to, .. } => {
+                fs::rename(from, to)
+            }
+            Self::Remove { path, .. } => fs::remove_file(path),
+        }
+    }
+
     fn undo(&self) -> io::Result<()> {
         match self {
-            Self::Moved { from, to } => fs::rename(to, from),
-            Self::Made(path) => fs::remove_file(path),
-            Self::Replaced { path, old } => fs::rename(old, path),
+            Self::Move { from, to } => fs::rename(to, from),
+            Self::Make { to, .. } => fs::remove_file(to),
+            Self::Replace { to: path, old, .. } | Self::Remove { path, old } => {
+                fs::rename(old, path)
+            }
+        }
+    }
+
+    fn failure(&self) -> String {
+        match self {
+            Self::Move { to, .. } | Self::Make { to, .. } | Self::Replace { to, .. } => {
+                format!("cannot write {}", shown(to))
+            }
+            Self::Remove { path, .. } => format!("cannot remove {}", shown(path)),
         }
     }
 }
@@ -219,6 +235,7 @@ impl Step {
 mod tests {
     use clustermesh::yaml;
 
+    use super::super::Roots;
     use super::super::tree::survey;
     use super::*;
 
@@ -248,7 +265,7 @@ mod tests {
     }
 
     fn put(root: &Path, wanted: &Files) -> anyhow::Result<()> {
-        apply(root, wanted, &survey(root, wanted)?)
+        apply(root, wanted, &survey(&Roots::anywhere(), root, wanted)?)
     }
 
     fn assert_stands(root: &Path, wanted: &Files) {
@@ -365,7 +382,7 @@ mod tests {
                 ("west/c.yaml", "2"),
             ];
             let wanted = files(&[&new[..], &[("west/m.yaml", "2")]].concat());
-            let survey = survey(root.path(), &wanted).unwrap();
+            let survey = survey(&Roots::anywhere(), root.path(), &wanted).unwrap();
             assert_eq!(
                 (
                     survey.missing.len(),
@@ -391,7 +408,8 @@ mod tests {
     fn unmakes_folders_when_it_fails() {
         let folder = TempDir::new().unwrap();
         let root = folder.path().join("deep/rendered");
-        let mut survey = survey(&root, &files(&[("west/a.yaml", "1")])).unwrap();
+        let mut survey =
+            survey(&Roots::anywhere(), &root, &files(&[("west/a.yaml", "1")])).unwrap();
         survey.missing.push("west/unknown.yaml".to_owned());
         assert!(apply(&root, &files(&[("west/a.yaml", "1")]), &survey).is_err());
         assert_eq!(standing(folder.path()), BTreeMap::new());
@@ -404,7 +422,9 @@ mod tests {
         put(root.path(), &wanted).unwrap();
         let staging = root.path().join(".clustermesh-a1B2c3");
         fs::create_dir(&staging).unwrap();
-        fs::write(staging.join("0.new"), "half").unwrap();
+        fs::write(staging.join(".old-0"), &yaml::HEADER[..9]).unwrap();
+        fs::create_dir(staging.join("west")).unwrap();
+        fs::write(staging.join("west/b.yaml"), ours("2")).unwrap();
         put(root.path(), &wanted).unwrap();
         assert_stands(root.path(), &wanted);
         assert!(!staging.exists());

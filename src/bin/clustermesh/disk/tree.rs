@@ -10,7 +10,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use clustermesh::yaml;
 
-use super::{TEMPORARY, holds, kind, shown};
+use super::read::open_regular;
+use super::{Roots, TEMPORARY, holds, kind, shown};
 
 /// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
 pub(crate) type Files = BTreeMap<String, Arc<str>>;
@@ -96,8 +97,11 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Compares the tree under `root` with what it shall be. No link is followed but `root` itself.
-pub(crate) fn survey(root: &Path, wanted: &Files) -> anyhow::Result<Survey> {
+/// Compares the tree under `root` with what it shall be. No link is followed but `root` itself, which
+/// must lie within the roots.
+pub(crate) fn survey(roots: &Roots, root: &Path, wanted: &Files) -> anyhow::Result<Survey> {
+    let allowed = roots.check_output(root);
+    allowed.with_context(|| format!("cannot look into {}", shown(root)))?;
     let mut walk = Walk {
         wanted,
         folders: folders(wanted)?,
@@ -148,7 +152,7 @@ impl Walk<'_> {
         for entry in entries(root)? {
             let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if file_type.is_dir() && is_staging(&name) {
+            if file_type.is_dir() && is_staging(&name) && holds_only_ours(&entry.path(), true) {
                 self.survey.abandoned.push(entry.path());
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;
@@ -228,13 +232,10 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
     entries.with_context(|| format!("cannot look into {}", shown(folder)))
 }
 
-fn content(path: &Path, wanted: Option<&str>) -> io::Result<Content> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
-    file.by_ref()
-        .take(yaml::HEADER.len() as u64 + 2)
-        .read_to_end(&mut head)?;
+fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<Content> {
+    let (mut file, metadata) = open_regular(path)?;
+    let length = metadata.len();
+    let head = head(&mut file)?;
     let wanted = wanted.filter(|text| text.len() as u64 == length);
     if let Some(rest) = wanted.and_then(|text| text.as_bytes().strip_prefix(head.as_slice()))
         && holds(&mut file, rest)?
@@ -251,6 +252,34 @@ fn content(path: &Path, wanted: Option<&str>) -> io::Result<Content> {
 fn is_ours(head: &[u8]) -> bool {
     let rest = head.strip_prefix(yaml::HEADER.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
+}
+
+/// Returns whether a folder in which a run began its work holds nothing but files of ours, also ones
+/// that a kill has cut short, and folders of them. A link is not ours.
+fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
+    let Ok(entries) = entries(folder) else {
+        return false;
+    };
+    entries.iter().all(|entry| match entry.file_type() {
+        Ok(it) if it.is_file() => is_begun(&entry.path()).unwrap_or(false),
+        Ok(it) if it.is_dir() && has_folders => holds_only_ours(&entry.path(), false),
+        _ => false,
+    })
+}
+
+/// Returns whether a file is ours, as far as it was written.
+fn is_begun(path: &Path) -> anyhow::Result<bool> {
+    let head = head(&mut open_regular(path)?.0)?;
+    Ok(is_ours(&head) || yaml::HEADER.as_bytes().starts_with(&head))
+}
+
+/// Reads as much of a file as shows whether it is ours.
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
+    file.by_ref()
+        .take(yaml::HEADER.len() as u64 + 2)
+        .read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Returns whether a name is one that `tempfile` made for us.
@@ -291,7 +320,12 @@ mod tests {
     #[test]
     fn everything_is_missing_from_nowhere() {
         let root = TempDir::new().unwrap();
-        let survey = survey(&root.path().join("a/b"), &wanted(&["west/a.yaml"])).unwrap();
+        let survey = survey(
+            &Roots::anywhere(),
+            &root.path().join("a/b"),
+            &wanted(&["west/a.yaml"]),
+        )
+        .unwrap();
         assert_eq!(survey.missing, ["west/a.yaml"]);
         assert!(!survey.is_current());
     }
@@ -306,7 +340,7 @@ mod tests {
             ("gone/e.yaml", &ours("old").replace('\n', "\r\n")),
         ]);
         let files = wanted(&["west/a.yaml", "west/b.yaml", "west/c.yaml", "east/a.yaml"]);
-        let survey = survey(root.path(), &files).unwrap();
+        let survey = survey(&Roots::anywhere(), root.path(), &files).unwrap();
         assert_eq!(survey.same, ["west/a.yaml"]);
         assert_eq!(survey.changed, ["west/b.yaml", "west/c.yaml"]);
         assert_eq!(survey.stale, ["gone/e.yaml", "west/d.yaml"]);
@@ -325,7 +359,7 @@ mod tests {
             ("west/almost.yaml", &format!("{} \n", yaml::HEADER)),
             ("west/deep/a.yaml", &ours("too deep")),
         ]);
-        let survey = survey(root.path(), &wanted(&[])).unwrap();
+        let survey = survey(&Roots::anywhere(), root.path(), &wanted(&[])).unwrap();
         insta::assert_snapshot!(told(&survey.foreign).join("\n"), @r"
         `.clustermesh-notes` (a folder)
         `.git` (a folder)
@@ -346,7 +380,7 @@ mod tests {
             ("west/b.yaml/c", "x"),
         ]);
         let files = wanted(&["east/a.yaml", "west/a.yaml", "west/b.yaml"]);
-        let survey = survey(root.path(), &files).unwrap();
+        let survey = survey(&Roots::anywhere(), root.path(), &files).unwrap();
         let error = survey.check_unblocked(Path::new("rendered")).unwrap_err();
         insta::assert_snapshot!(error, @"in the way, and not ours (a file of ours begins with `# Generated by clustermesh; do not edit.`): `rendered/east` (a file), `rendered/west/a.yaml` (a file), `rendered/west/b.yaml` (a folder); move it away");
         assert_eq!((survey.missing, survey.foreign), (vec![], vec![]));
@@ -367,7 +401,12 @@ mod tests {
         .unwrap();
         let link = outside.path().join("root");
         symlink(root.path(), &link).unwrap();
-        let survey = survey(&link, &wanted(&["west/a.yaml", "north/b.yaml"])).unwrap();
+        let survey = survey(
+            &Roots::anywhere(),
+            &link,
+            &wanted(&["west/a.yaml", "north/b.yaml"]),
+        )
+        .unwrap();
         assert_eq!(told(&survey.blocked), ["`west` (a symbolic link)"]);
         let foreign = [
             "`north/a.yaml` (a symbolic link)",
@@ -376,14 +415,17 @@ mod tests {
         assert_eq!(told(&survey.foreign), foreign);
         assert_eq!(survey.same, ["north/b.yaml"]);
         fs::remove_dir_all(root).unwrap();
-        assert!(super::survey(&link, &wanted(&[])).is_err());
+        assert!(super::survey(&Roots::anywhere(), &link, &wanted(&[])).is_err());
     }
 
     #[test]
     fn wants_a_folder_and_a_file_in_it() {
         for path in ["a", "a/b/c", "../a", "a/..", "/a", "a/", "a/.b"] {
             let files = wanted(&[path]);
-            assert!(survey(Path::new("nowhere"), &files).is_err(), "{path}");
+            assert!(
+                survey(&Roots::anywhere(), Path::new("nowhere"), &files).is_err(),
+                "{path}"
+            );
         }
     }
 }

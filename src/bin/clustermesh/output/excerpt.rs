@@ -30,10 +30,10 @@ pub(super) fn excerpts<'a>(files: &'a Files, labels: &'a [Label]) -> Vec<Excerpt
     labels
         .iter()
         .filter_map(|Label { place, text }| {
-            let source = files.get(&place.source)?;
+            let (source, shown) = files.shown(&place.source)?;
             Some(Excerpt {
                 name: &source.name,
-                text: &source.text,
+                text: shown,
                 span: source.locate(place)?,
                 label: text,
             })

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{Group, Level, Origin, Renderer};
 
+use clustermesh::diagnostic::Label;
+
 use super::Report;
 use super::entry::Entry;
 use super::excerpt::{excerpts, level, snippets};
@@ -64,9 +66,7 @@ fn alone(files: &Files, entry: &Entry) -> String {
         .id(finding.rule.code());
     let excerpts = excerpts(files, &finding.labels);
     let group = match finding.labels.first() {
-        Some(label) if excerpts.is_empty() => {
-            title.element(Origin::path(label.place.source.to_string()))
-        }
+        Some(label) if excerpts.is_empty() => title.element(origin(files, label)),
         _ => title.elements(snippets(excerpts)),
     };
     let group = match &finding.help {
@@ -110,11 +110,24 @@ fn line(files: &Files, entry: &Entry) -> String {
         .primary_title(title(entry))
         .id(finding.rule.code());
     let excerpts = excerpts(files, &finding.labels);
-    rendered(if excerpts.is_empty() {
-        Group::with_title(title)
-    } else {
-        title.elements(snippets(excerpts))
+    rendered(match finding.labels.first() {
+        Some(label) if files.is_withheld(&label.place.source) => {
+            title.element(origin(files, label))
+        }
+        _ if excerpts.is_empty() => Group::with_title(title),
+        _ => title.elements(snippets(excerpts)),
     })
+}
+
+/// Returns where something is that is not shown.
+fn origin(files: &Files, label: &Label) -> Origin<'static> {
+    let origin = Origin::path(label.place.source.to_string());
+    match files.positions(&label.place) {
+        Some(positions) => origin
+            .line(positions.start.line)
+            .char_column(positions.start.column),
+        None => origin,
+    }
 }
 
 fn rendered(group: Group) -> String {

@@ -40,6 +40,7 @@ pub(crate) struct Report<'a> {
 impl<'a> Report<'a> {
     /// Returns a report of findings, in the order in which they are listed.
     pub(crate) fn new(files: &'a Files, findings: &[Finding]) -> Self {
+        let findings = &files.presentable(findings)[..];
         let causes: BTreeSet<&Cause> = findings.iter().filter_map(|it| it.cause.as_ref()).collect();
         let known: BTreeSet<Cause> = findings
             .iter()

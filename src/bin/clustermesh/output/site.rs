@@ -47,7 +47,7 @@ impl<'a> Sites<'a> {
         if let Some(place) = self.entry(finding.cluster.as_deref()) {
             return self.site(&place, "");
         }
-        let file = self.files.read().first();
+        let file = self.files.read().next();
         let name = file.map_or(NAMELESS, |source| &source.name);
         Site {
             path: self.repository.path(name),
@@ -73,7 +73,7 @@ impl<'a> Sites<'a> {
     /// Returns where a mesh names a cluster.
     fn entry(&self, cluster: Option<&str>) -> Option<Place> {
         let cluster = cluster?;
-        let mut sources = self.files.read().iter();
+        let mut sources = self.files.read();
         sources.find_map(|source| entry(source, cluster))
     }
 }

@@ -1,7 +1,9 @@
 //! Step summaries: what a GitHub job shows of a step, beside its log.
 
+use std::env;
 use std::path::PathBuf;
-use std::{env, fs};
+
+use anyhow::Context as _;
 
 use super::{Report, markdown};
 use crate::disk;
@@ -19,12 +21,8 @@ pub(super) fn append(report: &Report) -> anyhow::Result<()> {
         return Ok(());
     };
     let path = PathBuf::from(path);
-    let there = match fs::metadata(&path) {
-        // Opening a pipe would wait for a reader.
-        Ok(metadata) if !metadata.is_file() => anyhow::bail!("{FILE} names no file"),
-        Ok(metadata) => usize::try_from(metadata.len())?,
-        Err(_) => 0,
-    };
+    let there =
+        usize::try_from(disk::length(&path).with_context(|| format!("{FILE} names no file"))?)?;
     // The last line of the others may have no end.
     let before = if there == 0 { "" } else { "\n\n" };
     let room = LIMIT.saturating_sub(there + before.len());

@@ -14,7 +14,8 @@ use clustermesh::rules::{self, Finding, Levels};
 use super::owner::Owners;
 use super::setting::{Origin, Setting};
 use super::surroundings;
-use crate::input::{self, Unreadable};
+use crate::disk::{self, Roots};
+use crate::input::{self, InputFile, Unreadable};
 
 /// The config's name, looked for from the working folder upwards.
 pub(super) const NAME: &str = "clustermesh.yaml";
@@ -25,6 +26,8 @@ const LIMIT: u64 = 1 << 20;
 /// The config of a run, which need not be there.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
+    /// The folders that its paths, and links, may lead to.
+    pub(crate) roots: Roots,
     /// The file, if there is one.
     pub(crate) path: Setting<Option<PathBuf>>,
     /// Its text and trees, for excerpts and positions.
@@ -37,7 +40,7 @@ pub(crate) struct ConfigFile {
 
 impl ConfigFile {
     /// Reads the file that was named, or for want of that the nearest one, here or above.
-    pub(super) fn read(named: Option<Setting<PathBuf>>) -> Result<Self, Unreadable> {
+    pub(super) fn read(named: Option<Setting<PathBuf>>, roots: Roots) -> Result<Self, Unreadable> {
         let path = match named {
             Some(Setting { value, origin }) => Setting {
                 value: Some(value),
@@ -48,21 +51,35 @@ impl ConfigFile {
                 origin: Origin::Default,
             },
         };
+        let roots = match folder_of(&path) {
+            Some(folder) => roots.and(folder),
+            None => roots,
+        };
         let Some(file) = &path.value else {
             return Ok(Self {
+                roots,
                 path,
                 source: None,
                 content: Config::default(),
                 levels: Levels::default(),
             });
         };
-        let source = input::source(file, LIMIT)?;
+        let file = InputFile {
+            path: file.clone(),
+            roots: if path.is_named() {
+                Roots::anywhere()
+            } else {
+                roots.clone()
+            },
+        };
+        let source = input::source(&file, LIMIT)?;
         let read = config::read(&source).and_then(|content| {
             let levels = Levels::new(&content)?;
             Ok((content, levels))
         });
         match read {
             Ok((content, levels)) => Ok(Self {
+                roots,
                 path,
                 source: Some(source),
                 content,
@@ -127,4 +144,12 @@ impl ConfigFile {
         });
         unnamed.collect()
     }
+}
+
+/// Returns the folder of a config that a person named, or that lies above: its paths may lead there.
+fn folder_of(path: &Setting<Option<PathBuf>>) -> Option<&Path> {
+    let file = path.value.as_deref()?;
+    let folder = file.parent()?;
+    let is_here = folder == Path::new("");
+    (!is_here && disk::is_file(file)).then_some(folder)
 }

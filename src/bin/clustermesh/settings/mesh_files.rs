@@ -1,29 +1,31 @@
 //! Mesh files: which files the paths of meshes mean.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::env;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
 use super::config_file::{self, ConfigFile};
 use super::surroundings;
+use crate::disk;
+use crate::input::InputFile;
 
 /// Returns what is there under the names that need no config.
 pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
     ["mesh.yaml", "meshes"]
         .into_iter()
         .map(|name| config.join(name))
-        .filter(|path| path.exists())
+        .filter(|path| disk::is_there(path))
         .collect()
 }
 
 /// Returns the files that paths mean, at least one for each.
-pub(super) fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn all(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
         let found = expanded(path)?;
         if found.is_empty() {
-            bail!("`{}` has no *.yaml or *.yml file", path.display());
+            bail!("`{}` has no *.yaml or *.yml file", path.path.display());
         }
         files.extend(found);
     }
@@ -44,7 +46,7 @@ pub(super) fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Returns the files that paths mean, if any.
-pub(super) fn any(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn any(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
         files.extend(expanded(path)?);
@@ -57,24 +59,21 @@ fn above() -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     surroundings::upwards(&here)
         .map(|(relative, _)| relative)
-        .find(|folder| folder.join("mesh.yaml").is_file() || folder.join("meshes").is_dir())
+        .find(|folder| {
+            disk::is_file(&folder.join("mesh.yaml")) || disk::is_folder(&folder.join("meshes"))
+        })
 }
 
 /// A folder means the YAML files in it, by name.
-fn expanded(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
+    let InputFile { path, roots } = input;
+    if !disk::is_folder(path) {
+        return Ok(vec![input.clone()]);
     }
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).with_context(|| format!("cannot list `{}`", path.display()))? {
-        let file = entry?.path();
-        let is_yaml = file
-            .extension()
-            .is_some_and(|it| it == "yaml" || it == "yml");
-        if is_yaml && file.is_file() {
-            found.push(file);
-        }
-    }
-    found.sort();
-    Ok(found)
+    let found = disk::files_in(roots, path, &["yaml", "yml"])?;
+    let found = found.into_iter().map(|path| InputFile {
+        path,
+        roots: roots.clone(),
+    });
+    Ok(found.collect())
 }

@@ -11,10 +11,12 @@ use clustermesh::config::ceilings::Ceiling;
 
 use super::setting::{Origin, Setting};
 use super::surroundings;
+use crate::disk::Roots;
 
 /// Options of every command.
 pub(crate) struct Options {
     directory: Option<PathBuf>,
+    root: Option<PathBuf>,
     color: ColorChoice,
     pub(super) config: Option<Setting<PathBuf>>,
     pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
@@ -30,6 +32,18 @@ struct Arguments {
     /// Run as if started in this folder
     #[arg(short = 'C', long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
+
+    /// Folder outside of the repository that links and paths of the config may lead to
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "CLUSTERMESH_ROOT",
+        hide_env_values = true,
+        global = true,
+        value_parser = path(),
+        value_hint = ValueHint::DirPath
+    )]
+    root: Option<PathBuf>,
 
     /// Config file [default: clustermesh.yaml here or above, within the repository]
     #[arg(
@@ -146,6 +160,17 @@ impl Options {
         Ok(())
     }
 
+    /// Returns the folders that files may lie in which no person named for this run: the repository,
+    /// or else the working folder, and the one that is allowed besides.
+    pub(super) fn roots(&self) -> Roots {
+        let home = surroundings::repository();
+        let roots = Roots::within(home.as_deref().unwrap_or(Path::new(".")));
+        match &self.root {
+            Some(root) => roots.and(root),
+            None => roots,
+        }
+    }
+
     /// Returns a config above the working folder that is ignored because another user owns it.
     pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
         match self.config {
@@ -168,6 +193,7 @@ impl FromArgMatches for Options {
         let meshes: Vec<PathBuf> = meshes.filter(|path| says_something(path)).collect();
         Ok(Self {
             directory: arguments.directory,
+            root: arguments.root.filter(|path| says_something(path)),
             color: arguments.color,
             config: one(&CONFIG, arguments.config),
             meshes: (!meshes.is_empty()).then(|| Setting {

@@ -11,6 +11,13 @@ pub(crate) struct Setting<T> {
     pub(crate) origin: Origin,
 }
 
+impl<T> Setting<T> {
+    /// Returns whether a person said so for this run, with a flag or a variable.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self.origin, Origin::Flag(_) | Origin::Variable(_))
+    }
+}
+
 /// Who said something.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {

@@ -184,9 +184,10 @@ fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarge
 /// any does. One that cannot be read gives nothing; `clustermesh validate` tells why.
 fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
     let root = &settings.rendered.value;
+    let roots = settings.roots_of(&settings.rendered);
     let standing = &rendered.standing;
     let texts = standing.files.iter().map(|file| {
-        let text = disk::read_text(&root.join(&file.path), MANIFEST_LIMIT);
+        let text = disk::read_text(&roots, &root.join(&file.path), MANIFEST_LIMIT);
         (&file.path, Arc::from(text.unwrap_or_default()))
     });
     let mut before = by_target(texts);

@@ -22,10 +22,11 @@ use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 
 use super::Args;
+use crate::disk::Roots;
 use crate::files::Files;
 use crate::output::{Talk, line_start};
 use crate::settings::Settings;
-use crate::{Outcome, clock, disk, input};
+use crate::{Outcome, clock, content, disk, input};
 
 /// Whoever keeps snapshots.
 pub(super) struct Keeper<'a> {
@@ -34,6 +35,8 @@ pub(super) struct Keeper<'a> {
     levels: &'a Levels,
     today: Date,
     folder: PathBuf,
+    /// Where the snapshots may lie.
+    roots: Roots,
     meshes: &'a [Mesh],
     /// The clusters of the meshes, in the order of trust.
     order: Vec<ClusterName>,
@@ -84,12 +87,13 @@ impl<'a> Keeper<'a> {
             levels: &settings.config.levels,
             today: clock::today(),
             folder: settings.snapshots.value.clone(),
+            roots: settings.roots_of(&settings.snapshots),
             meshes,
             nodes: RefCell::default(),
             order,
         };
         if !args.check {
-            disk::sweep(&keeper.folder);
+            disk::sweep(&keeper.roots, &keeper.folder);
         }
         for cluster in &keeper.order {
             // What is no snapshot is told when its own turn comes.
@@ -178,7 +182,8 @@ impl<'a> Keeper<'a> {
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
         let json = new.to_json()?;
-        let is_same = matches!(old, Old::Read(_)) && disk::has(&path, json.as_bytes())?;
+        let is_same =
+            matches!(old, Old::Read(_)) && disk::has(&self.roots, &path, json.as_bytes())?;
         let refusals = match &old {
             // It was accepted before.
             Old::Read(_) if is_same => Vec::new(),
@@ -200,7 +205,7 @@ impl<'a> Keeper<'a> {
             ("differs", compared(&name, &old, &new))
         } else if is_refused {
             ("not written", String::new())
-        } else if disk::write_file(&path, json.as_bytes())? {
+        } else if disk::write_file(&self.roots, &path, json.as_bytes())? {
             ("written", String::new())
         } else {
             ("unchanged", String::new())
@@ -287,7 +292,7 @@ impl<'a> Keeper<'a> {
     /// Returns the file of a cluster, if there is one.
     fn file(&self, cluster: &ClusterName) -> Option<String> {
         let path = self.path(cluster);
-        path.symlink_metadata().is_ok().then(|| input::name(&path))
+        disk::is_there(&path).then(|| input::name(&path))
     }
 
     /// Returns whether a cluster has a snapshot that can be used.
@@ -312,9 +317,10 @@ impl<'a> Keeper<'a> {
         if self.file(cluster).is_none() {
             return Ok(Old::None);
         }
-        let text = disk::read_text(&self.path(cluster), SIZE_LIMIT)?;
+        let text = disk::read_text(&self.roots, &self.path(cluster), SIZE_LIMIT)?;
         Ok(match Snapshot::read(cluster, &text) {
             Ok(snapshot) => Old::Read(snapshot),
+            Err(_) if !content::is_ours(&text) => Old::Unreadable(content::WITHHELD.to_owned()),
             Err(error) => Old::Unreadable(escaped(&error.to_string(), 400)),
         })
     }

@@ -7,8 +7,9 @@ use clustermesh::expectations::{self, Expectation};
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 
+use crate::disk::Roots;
 use crate::evidence::Evidence;
-use crate::input::{self, MESH_LIMIT, Unreadable};
+use crate::input::{self, InputFile, MESH_LIMIT, Unreadable};
 
 /// Reads the file that is given, or else that of the settings. A file with mistakes expects nothing,
 /// and the mistakes are told.
@@ -17,10 +18,14 @@ pub(super) fn read(
     given: Option<&PathBuf>,
 ) -> Result<(Vec<Expectation>, Vec<Finding>), Unreadable> {
     let settled = evidence.settings.expectations.value.as_ref();
-    let Some(path) = given.or(settled) else {
+    let roots = given.map_or_else(
+        || evidence.settings.config.roots.clone(),
+        |_| Roots::anywhere(),
+    );
+    let Some(path) = given.or(settled).cloned() else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let source = input::source(path, MESH_LIMIT)?;
+    let source = input::source(&InputFile { path, roots }, MESH_LIMIT)?;
     let read = expectations::read(&source);
     evidence.files.add(source);
     let ceilings = evidence.settings.ceilings;
@@ -32,6 +37,9 @@ pub(super) fn read(
             (Vec::new(), vec![beyond_ceiling(&exceeded)])
         }
         Ok(expectations) => (expectations, Vec::new()),
-        Err(problems) => (Vec::new(), problems),
+        Err(problems) => (
+            Vec::new(),
+            evidence.files.presentable(&problems).into_owned(),
+        ),
     })
 }

@@ -1,0 +1,111 @@
+//! Content: which files are quoted, and what is said of the others.
+//!
+//! A link or a path in a stranger's repository may lead to a file that is not meant for us, such as
+//! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a
+//! parser.
+
+use clustermesh::snapshot::API_VERSION;
+use clustermesh::yaml;
+
+/// The versions that our files have; each stands in a line of its file.
+const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
+
+/// What is shown in place of a problem of a file that is not quoted.
+pub(crate) const WITHHELD: &str = "no details are shown: the file has no line \
+    `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`";
+
+/// Rules whose messages have nothing of the file in them, so that they are shown of any file.
+const HARMLESS: [&str; 3] = ["endless-alias", "foreign-snapshot", "too-large"];
+
+/// Returns what is shown in place of a message of a rule about a file that is not quoted.
+pub(crate) fn withheld<'m>(rule: &str, message: &'m str) -> &'m str {
+    if HARMLESS.contains(&rule) {
+        message
+    } else {
+        WITHHELD
+    }
+}
+
+/// Returns whether a file is one of ours: it has a line with one of our versions, as YAML or JSON
+/// write it.
+pub(crate) fn is_ours(text: &str) -> bool {
+    // No text of YAML or JSON has such a character, but the environment of a process does.
+    !text.contains('\0') && text.lines().any(has_version)
+}
+
+/// Returns whether a file of the rendered tree is one of ours.
+pub(crate) fn is_rendered(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    text.lines().next() == Some(yaml::HEADER) || is_ours(text)
+}
+
+fn has_version(line: &str) -> bool {
+    let versions = API_VERSIONS.iter();
+    let mut places = versions.flat_map(|version| {
+        let places = line.match_indices(version);
+        places.map(|(at, _)| (&line[..at], &line[at + version.len()..]))
+    });
+    places.any(|(before, after)| is_key(before) && is_end(after))
+}
+
+/// Returns whether a value begins here that belongs to `apiVersion`.
+fn is_key(before: &str) -> bool {
+    let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
+    let Some(before) = before.trim_end().strip_suffix(':') else {
+        return false;
+    };
+    let before = before.trim_end();
+    let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
+    let Some(before) = before.strip_suffix("apiVersion") else {
+        return false;
+    };
+    let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
+    let before = before.trim_end();
+    // Also the first field of an item of a list, or of a document.
+    before.is_empty() || before.ends_with(['{', ',', '-', '\u{feff}'])
+}
+
+fn is_end(after: &str) -> bool {
+    let after = after.strip_prefix(['"', '\'']).unwrap_or(after);
+    let next = after.chars().next();
+    next.is_none_or(|it| it.is_whitespace() || matches!(it, ',' | '}' | ']'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_our_files() {
+        for text in [
+            "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\n",
+            "# x\n---\n\"apiVersion\" : 'kilo-clustermesh.io/v1' # why\n",
+            "items:\n  - apiVersion: kilo.squat.ai/v1alpha1\r\n",
+            r#"{"kind":"NodeSnapshot","apiVersion":"kilo-clustermesh.io/v1"}"#,
+            "{apiVersion: kilo.squat.ai/v1alpha1}",
+            "\u{feff}apiVersion: kilo-clustermesh.io/v1",
+        ] {
+            assert!(is_ours(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_what_is_not_ours() {
+        for text in [
+            "",
+            "apiVersion: v1\n",
+            "apiVersion: kilo.squat.ai/v1alpha10\n",
+            "x: kilo.squat.ai/v1alpha1\n",
+            "myapiVersion: kilo.squat.ai/v1alpha1\n",
+            "# apiVersion: kilo.squat.ai/v1alpha1\n",
+            "TOKEN=apiVersion: kilo.squat.ai/v1alpha1\n",
+            "A=1\0B=\napiVersion: kilo.squat.ai/v1alpha1\n\0",
+            "apiVersion: \"kilo-clustermesh.io/v1beta1\"",
+        ] {
+            assert!(!is_ours(text), "{text}");
+        }
+        let rendered = format!("{}\nkind: Kustomization\n", yaml::HEADER);
+        assert!(is_rendered(&rendered) && !is_ours(&rendered));
+        assert!(!is_rendered("kind: Kustomization\n"));
+    }
+}

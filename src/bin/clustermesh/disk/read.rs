@@ -1,0 +1,176 @@
+//! Reading: the one way in for all files that somebody else may have written.
+
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use super::roots::Roots;
+use super::{kind, shown};
+
+/// Returns the text of a file of at most `limit` bytes, which must lie within the roots. A file that
+/// a person named may also be a pipe, or `-` for the standard input.
+pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
+    if roots.is_anywhere() && path == Path::new("-") {
+        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
+        return text.context("cannot read the standard input");
+    }
+    let read = || {
+        let (mut file, metadata) = open(roots, path)?;
+        bounded_text(&mut file, metadata.len(), limit)
+    };
+    read().with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Returns whether a path leads to a file that can be read again.
+pub(crate) fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Returns whether a path leads to a folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// Returns whether anything is there, also if it is a link to nowhere.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Returns what is there, no link followed.
+pub(crate) fn type_of(path: &Path) -> Option<FileType> {
+    path.symlink_metadata().ok().map(|it| it.file_type())
+}
+
+/// Returns the files of a folder with one of these extensions, and the links to files, by name. The
+/// folder must lie within the roots; where the links lead is checked when they are read.
+pub(crate) fn files_in(
+    roots: &Roots,
+    folder: &Path,
+    extensions: &[&str],
+) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = entries(roots, folder)?.into_iter();
+    let has_extension = |path: &PathBuf| {
+        let extension = path.extension().and_then(|it| it.to_str());
+        extension.is_some_and(|it| extensions.contains(&it))
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|(path, _)| path)
+        .filter(|path| has_extension(path) && path.is_file())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Returns what is in a folder, which must lie within the roots. No link in it is followed.
+pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathBuf, FileType)>> {
+    let list = || -> anyhow::Result<Vec<(PathBuf, FileType)>> {
+        roots.check(folder)?;
+        let entries = fs::read_dir(folder)?.map(|entry| {
+            let entry = entry?;
+            Ok((entry.path(), entry.file_type()?))
+        });
+        entries.collect()
+    };
+    list().with_context(|| format!("cannot look into {}", shown(folder)))
+}
+
+/// Opens a file, if it may be read.
+pub(super) fn open(roots: &Roots, path: &Path) -> anyhow::Result<(File, Metadata)> {
+    // A pipe that a person named is waited for, as every program does.
+    if roots.is_anywhere() && fs::metadata(path).is_ok_and(|it| is_pipe(it.file_type())) {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        return Ok((file, metadata));
+    }
+    roots.check(path)?;
+    open_regular(path)
+}
+
+/// Opens a regular file. Nothing is waited for: not for the writer of a pipe, not for a device, and
+/// not for what the kernel has to say.
+pub(super) fn open_regular(path: &Path) -> anyhow::Result<(File, Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(i32::try_from(flags.bits())?);
+    }
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let hint = if metadata.is_dir() {
+            ""
+        } else {
+            "; `-` reads the standard input"
+        };
+        bail!("it is {}, not a file{hint}", kind(metadata.file_type()));
+    }
+    Ok((file, metadata))
+}
+
+fn is_pipe(file_type: FileType) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        file_type.is_fifo()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file_type;
+        false
+    }
+}
+
+/// Reads at most `limit` bytes, of which about `expected` are there.
+fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
+    let room = usize::try_from(expected.min(limit))?;
+    let mut bytes = Vec::with_capacity(room.saturating_add(1));
+    reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if limit < bytes.len() as u64 {
+        bail!("it has more than the {limit} bytes that are allowed");
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("it is not UTF-8: the first wrong byte has offset {offset}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn refusal(path: &Path, limit: u64, folder: &TempDir) -> String {
+        let error = read_text(&Roots::anywhere(), path, limit).unwrap_err();
+        let text = format!("{error:#}");
+        text.replace(&*folder.path().to_string_lossy(), "…")
+    }
+
+    #[test]
+    fn reads_no_more_than_it_may() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "12345").unwrap();
+        let text = read_text(&Roots::anywhere(), &path, 5);
+        assert_eq!(text.unwrap(), "12345");
+        insta::assert_snapshot!(refusal(&path, 4, &folder), @"cannot read `…/a`: it has more than the 4 bytes that are allowed");
+        fs::write(&path, b"caf\xe9").unwrap();
+        insta::assert_snapshot!(refusal(&path, 9, &folder), @"cannot read `…/a`: it is not UTF-8: the first wrong byte has offset 3");
+    }
+
+    #[test]
+    fn reads_files_only() {
+        let folder = TempDir::new().unwrap();
+        insta::assert_snapshot!(refusal(folder.path(), 9, &folder), @"cannot read `…`: it is a folder, not a file");
+        insta::assert_snapshot!(refusal(&folder.path().join("b\n"), 9, &folder), @r"cannot read `…/b\n`: No such file or directory (os error 2)");
+        #[cfg(unix)]
+        insta::assert_snapshot!(refusal(Path::new("/dev/null"), 9, &folder), @"cannot read `/dev/null`: it is a device, pipe or socket, not a file; `-` reads the standard input");
+    }
+}

@@ -1,0 +1,161 @@
+//! Roots: the folders that our inputs and outputs may lie in.
+//!
+//! A repository can come from a stranger, and git stores links. A path of its config, or a link in
+//! it, must not lead to a file of the person or the service that runs us. What the person names on
+//! the command line is read wherever it is.
+//!
+//! Somebody who changes the checkout while we run can still swap a file between the check and the
+//! read; that is out of scope.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+
+use super::shown;
+
+/// The folders of the kernel, whose files are no inputs even where `/` is the root.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// The folders that files may lie in, links included.
+#[derive(Clone, Debug)]
+pub(crate) struct Roots(Option<Arc<Folders>>);
+
+#[derive(Clone, Debug, Default)]
+struct Folders {
+    /// Canonical; the first is the repository, or else the working folder.
+    open: Vec<PathBuf>,
+    /// Canonical: where git keeps its own files.
+    closed: Vec<PathBuf>,
+}
+
+impl Roots {
+    /// Returns no limits: for a file that a person named.
+    pub(crate) fn anywhere() -> Self {
+        Self(None)
+    }
+
+    /// Limits files to a repository, or to a folder.
+    pub(crate) fn within(folder: &Path) -> Self {
+        let open = folder.canonicalize().into_iter().collect();
+        let closed = git_folders(folder);
+        Self(Some(Arc::new(Folders { open, closed })))
+    }
+
+    /// Adds a folder that a person named, which need not be there yet.
+    #[must_use]
+    pub(crate) fn and(self, folder: &Path) -> Self {
+        let Some(folders) = self.0 else {
+            return Self(None);
+        };
+        let mut folders = Arc::unwrap_or_clone(folders);
+        folders.open.extend(
+            whole(folder)
+                .ok()
+                .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
+        );
+        Self(Some(Arc::new(folders)))
+    }
+
+    /// Returns whether there is any limit.
+    pub(super) fn is_anywhere(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Fails if a path, links included, leads to where nothing may be read.
+    pub(super) fn check(&self, path: &Path) -> anyhow::Result<()> {
+        let Some(folders) = &self.0 else {
+            return Ok(());
+        };
+        folders.check(&path.canonicalize()?)
+    }
+
+    /// Fails if a path, links included, leads to where nothing may be written. Of the path, nothing
+    /// has to be there.
+    pub(super) fn check_output(&self, path: &Path) -> anyhow::Result<()> {
+        let Some(folders) = &self.0 else {
+            return Ok(());
+        };
+        let whole = whole(path)?;
+        folders.check(&whole)?;
+        let home = folders.open.first();
+        let rest = home.and_then(|home| whole.strip_prefix(home).ok());
+        if is_of_git(rest.unwrap_or(&whole)) {
+            bail!("it is inside of `.git`, where only git may write");
+        }
+        Ok(())
+    }
+}
+
+impl Folders {
+    fn check(&self, whole: &Path) -> anyhow::Result<()> {
+        let inside = |folder: &PathBuf| {
+            let is_kernels = KERNEL
+                .iter()
+                .any(|it| whole.starts_with(it) && !folder.starts_with(it));
+            whole.strip_prefix(folder).ok().filter(|_| !is_kernels)
+        };
+        let mut rests = self.open.iter().filter_map(inside).peekable();
+        if rests.peek().is_none() {
+            let home = self
+                .open
+                .first()
+                .map_or_else(|| "any folder".into(), |it| shown(it));
+            bail!("it leads out of {home}; to read files in other folders, add --root DIR");
+        }
+        let is_closed = self.closed.iter().any(|it| whole.starts_with(it));
+        if is_closed || rests.all(is_of_git) {
+            bail!("it is inside of `.git`, which is not read");
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a path leads through a folder, or to a file, of git's. Some file systems take
+/// `.GIT` for `.git`.
+fn is_of_git(path: &Path) -> bool {
+    let is_git = |name: &OsStr| name.eq_ignore_ascii_case(".git");
+    path.components()
+        .any(|part| matches!(part, Component::Normal(name) if is_git(name)))
+}
+
+/// Returns where git keeps its own files about a working tree, if that may have another name than
+/// `.git`: worktrees and submodules have a file there that names the folder.
+fn git_folders(folder: &Path) -> Vec<PathBuf> {
+    let marker = folder.join(".git");
+    let Ok(canonical) = marker.canonicalize() else {
+        return Vec::new();
+    };
+    let mut folders = Vec::new();
+    if canonical.is_file()
+        && let Ok(text) = super::read_text(&Roots::anywhere(), &canonical, 64 << 10)
+        && let Some(named) = text.trim().strip_prefix("gitdir:")
+    {
+        folders.extend(folder.join(named.trim()).canonicalize());
+    }
+    folders.push(canonical);
+    folders
+}
+
+/// Returns the canonical path of something that need not be there: of the folders above it that are.
+fn whole(path: &Path) -> anyhow::Result<PathBuf> {
+    let mut rest: Vec<&OsStr> = Vec::new();
+    let mut there = path;
+    while fs::symlink_metadata(there).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
+        // `..` of what is not there leads nowhere.
+        let name = there
+            .file_name()
+            .context("it leads through a folder that is not there")?;
+        rest.push(name);
+        there = match there.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+    }
+    let mut whole = there.canonicalize()?;
+    whole.extend(rest.iter().rev());
+    Ok(whole)
+}
