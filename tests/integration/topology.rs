@@ -682,6 +682,15 @@ fn what_is_rendered_from_every_scenario_holds() {
         let report = verified(&scenario);
         let findings = report["findings"].as_array().unwrap().iter();
         let errors: Vec<&Value> = findings.filter(|it| it["severity"] == "error").collect();
+        if scenario.name() == "location-ipv6-cluster" {
+            // Its Kilo subnet is IPv4, so the kernel refuses the routes between its own nodes.
+            assert!(!errors.is_empty());
+            assert!(
+                errors.iter().all(|it| it["rule"] == "ambiguous"),
+                "{errors:#?}"
+            );
+            continue;
+        }
         assert_eq!(errors, Vec::<&Value>::new(), "{}", scenario.name());
         assert!(report["total"]["promised"].as_u64() > Some(0), "{report:#}");
     }
