@@ -158,8 +158,8 @@ fn every_example_holds_what_it_promises() {
     onprem  aws     15/15      3/3            21/21          9/9 +6      -           -            -               -
     onprem  gcp     9/9        3/3            6/6            6/6 +3      -           -            -               -
 
-    aws/ip-10-30-4-23.eu-west-1.compute.internal alone carries 10.30.0.0/16, 10.31.0.0/16, 10.33.0.0/16, the pods of 1 node for gcp, onprem
-    aws/ip-10-31-21-5.ec2.internal alone carries the pods of 2 nodes for gcp, onprem
+    aws/ip-10-30-4-23.eu-west-1.compute.internal alone carries 10.30.0.0/16, 10.33.0.0/16, the pods of 1 node for gcp, onprem
+    aws/ip-10-31-21-5.ec2.internal alone carries 10.31.0.0/16, the pods of 2 nodes for gcp, onprem
     gcp/pool-1-m9wt alone carries 10.37.0.0/20, 10.38.0.0/20, the pods of 2 nodes for aws, onprem
     onprem/rack1-node1 alone carries the pods of 2 nodes for aws, gcp
 
