@@ -117,6 +117,9 @@ impl Model<'_> {
     }
 
     /// Finds the first route between the cluster's own nodes whose families differ.
+    ///
+    /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
+    /// packets to Peers were delivered all the same (16 agents, `[v6, v4]` pod CIDRs).
     fn refused_segment(&self) -> Option<Refusal> {
         // Without an announced address nobody knows what Kilo's subnet is.
         let is_known = self
@@ -127,9 +130,17 @@ impl Model<'_> {
         if !is_known || self.has_one_family() {
             return None;
         }
+        let is_pods = |route: &Route| {
+            let mut pods = self.own.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
+            let is_between = |(source, gateway)| family(source) == family(gateway);
+            route.source.zip(route.gateway).is_some_and(is_between)
+                && pods.any(|it| it == route.destination.interface.network)
+        };
         (0..self.own.nodes.len()).find_map(|node| {
             let routes = self.own_routes(node).ok()?;
-            let route = routes.into_iter().find(|it| it.refused().is_some())?;
+            let route = routes
+                .into_iter()
+                .find(|it| it.refused().is_some() && !is_pods(it))?;
             Some(Refusal::Segment { node, route })
         })
     }

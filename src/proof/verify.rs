@@ -229,7 +229,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 sends,
                 receives,
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
-                local: [from, to].map(|it| self.asked.local(link, fabric.site(it))),
+                local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
                 excused: [(from, to), (to, from)].map(|it| self.excused(it)),
                 tallies: BTreeMap::new(),
             };

@@ -31,7 +31,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Returns the networks that no Peer may take over in `site`, by a mesh.
-    pub(super) fn local(self, mesh: Option<&'a Mesh>, site: Option<&Site>) -> &'a [Range] {
+    pub(super) fn local(mesh: Option<&'a Mesh>, site: Option<&Site>) -> &'a [Range] {
         let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
         let entry = site.and_then(|site| entries.find(|it| it.name == *site.cluster));
         entry.map_or(&[], |it| &it.local_networks)

@@ -117,12 +117,14 @@ fn everything(site: &Site) -> Vec<(Parcel, bool)> {
     let mut all: Vec<(Parcel, bool)> = parcels(site).into_iter().map(|it| (it, true)).collect();
     for (number, node) in site.model.own.nodes.iter().enumerate() {
         if node.segment.is_none() {
-            let pods = node.kilo.pod_cidr.map(Span::of);
+            let pods = node.kilo.pods().map(Span::of);
+            let pods = pods.map(|span| (Owner::Pods(number), span));
             let own = node.kilo.internal_address().map(Span::host);
-            let both = [(Owner::Pods(number), pods), (Owner::Node(number), own)];
-            for (owner, span) in both {
-                all.extend(span.map(|span| (Parcel { owner, span }, false)));
-            }
+            let own = own.map(|span| (Owner::Node(number), span));
+            all.extend(
+                pods.chain(own)
+                    .map(|(owner, span)| (Parcel { owner, span }, false)),
+            );
         }
     }
     all
