@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use clustermesh::rules;
 
+use crate::support::project;
+
 /// Every module of the core in reading order, and which of them it may use.
 const MODULES: &[(&str, &str)] = &[
     // Words
@@ -224,6 +226,42 @@ fn only_the_disk_touches_files() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// What a comment cites as "`kilo.md` §2.5" can be read in this repository.
+#[test]
+fn every_cited_section_exists() {
+    let page = project().join("docs/internals/kilo.md");
+    let page = fs::read_to_string(page).unwrap();
+    let sections: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .filter_map(|line| line.trim_start_matches('#').trim().split(' ').next())
+        .map(|number| number.trim_end_matches('.'))
+        .collect();
+    let mut cited = 0;
+    for folder in ["src", "tests", "benches"] {
+        for file in files_under(&project().join(folder)) {
+            let source = fs::read_to_string(&file).unwrap();
+            for rest in source.split("kilo.md` §").skip(1) {
+                let end = rest
+                    .find(|it: char| !it.is_ascii_digit() && it != '.')
+                    .unwrap_or(rest.len());
+                let section = rest[..end].trim_end_matches('.');
+                // A placeholder in a text that is made.
+                if section.is_empty() {
+                    continue;
+                }
+                cited += 1;
+                assert!(
+                    sections.contains(&section),
+                    "§{section} in {}",
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(20 < cited, "{cited}");
 }
 
 /// So that a search for `crate::net` finds what it says.

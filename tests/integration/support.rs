@@ -95,6 +95,20 @@ pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &
     }
 }
 
+/// Puts a copy of the program at `path`, for users who cannot read the build's folder.
+///
+/// Another process writes it. If this one did, a test that starts a process at the same time would hand
+/// the open file on to it, and a file that is open for writing cannot be run ("Text file busy").
+#[cfg(unix)]
+pub(crate) fn program_at(path: &Path) {
+    let status = std::process::Command::new("install")
+        .args(["-m", "0755", env!("CARGO_BIN_EXE_clustermesh")])
+        .arg(path)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
 /// Copies a folder with everything in it.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use super::*;
+use crate::support::program_at;
 
 const ME: u32 = 999;
 const OTHER: u32 = 1000;
@@ -54,7 +55,7 @@ fn give(folder: &Folder, path: &str, uid: u32) {
 fn validate(folder: &Folder, uid: u32, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
     let program = folder.path("clustermesh");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_clustermesh"), &program).unwrap();
+        program_at(&program);
     }
     let mut command = Command::new(program);
     command

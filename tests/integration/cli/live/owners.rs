@@ -9,7 +9,7 @@ use std::process::Command;
 use super::{expected, nodes};
 use crate::api_server::{ApiServer, Context, Login, Setup, credential, kubeconfig};
 use crate::cli::Folder;
-use crate::support::Run;
+use crate::support::{Run, program_at};
 
 const CONFIG: &str = "\
 apiVersion: kilo-clustermesh.io/v1
@@ -45,8 +45,7 @@ impl Site {
         folder.write("token", "sesame-sesame");
         folder.write("plugin.sh", "echo run >>runs\ncat credential.json\n");
         let program = folder.path("clustermesh");
-        fs::copy(env!("CARGO_BIN_EXE_clustermesh"), &program).unwrap();
-        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        program_at(&program);
         Self { folder, east }
     }
 

@@ -1,13 +1,14 @@
 //! Little to work with: no threads, and nobody who reads what is said.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use super::{SNAPSHOT, Site, expected, nodes};
 use crate::api_server::{Login, Setup, credential};
 use crate::cli::Folder;
+use crate::support::program_at;
 
 /// How many threads there may be, that of the program included.
 const THREADS: [u32; 5] = [1, 2, 3, 5, 8];
@@ -25,8 +26,7 @@ fn limited(folder: &Folder, user: u32, threads: u32) -> Command {
     }
     let program = folder.path("clustermesh");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_clustermesh"), &program).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        program_at(&program);
     }
     let mut command = Command::new("prlimit");
     command.arg(format!("--nproc={threads}:{threads}"));

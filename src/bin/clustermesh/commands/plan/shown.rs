@@ -262,7 +262,7 @@ fn estimates(estimates: &[&Estimate], indent: &str) -> String {
     let mut table = Table::new(columns.into());
     for estimate in estimates {
         table.add(vec![
-            grade(estimate.grade),
+            graded(estimate),
             estimate.quantity.key().to_owned(),
             text::value(estimate.quantity, estimate.value),
             limit(estimate),
@@ -270,6 +270,20 @@ fn estimates(estimates: &[&Estimate], indent: &str) -> String {
         ]);
     }
     table.text(indent)
+}
+
+/// Returns the grade of a quantity; one without a limit has none.
+fn graded(estimate: &Estimate) -> String {
+    let has_limit = estimate
+        .steps
+        .all()
+        .into_iter()
+        .any(|(_, step)| step.is_some());
+    if has_limit {
+        grade(estimate.grade)
+    } else {
+        "-".to_owned()
+    }
 }
 
 /// Returns the limit that is passed, or else the first that would be.
