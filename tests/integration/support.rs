@@ -95,6 +95,19 @@ pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &
     }
 }
 
+/// Returns whether files can be given to other users and programs run as these; if not, it says so.
+/// Root of a user namespace with one user cannot.
+#[cfg(unix)]
+#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub(crate) fn has_other_users() -> bool {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let has = std::os::unix::fs::chown(file.path(), Some(65_534), Some(65_534)).is_ok();
+    if !has {
+        eprintln!("SKIPPED: no file can be given to another user here");
+    }
+    has
+}
+
 /// Puts a copy of the program at `path`, for users who cannot read the build's folder.
 ///
 /// Another process writes it. If this one did, a test that starts a process at the same time would hand

@@ -64,10 +64,8 @@ fn restore(folder: &Folder, old: &BTreeMap<String, String>) {
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn one_thread_is_enough() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: only root can become a user of whom no process runs");
+    if !crate::support::has_other_users() {
         return;
     }
     let folder = Folder::mesh();

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use super::*;
-use crate::support::program_at;
+use crate::support::{has_other_users, program_at};
 
 const ME: u32 = 999;
 const OTHER: u32 = 1000;
@@ -17,16 +17,6 @@ apiVersion: kilo-clustermesh.io/v1
 kind: Config
 meshes: [planted.yaml]
 ";
-
-/// Returns whether the test can give files away; if not, it says so.
-#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("SKIPPED: only root can give files to other users");
-    }
-    is_root
-}
 
 /// A mesh in `shared/work`; every user may read it.
 fn shared() -> Folder {
@@ -91,7 +81,7 @@ fn is_used(run: &Run) -> bool {
 
 #[test]
 fn root_uses_the_config_of_whoever_owns_the_working_folder() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let folder = shared();
@@ -115,7 +105,7 @@ fn root_uses_the_config_of_whoever_owns_the_working_folder() {
 
 #[test]
 fn a_service_uses_the_config_of_whoever_owns_the_checkout() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let folder = shared();
@@ -144,7 +134,7 @@ fn a_service_uses_the_config_of_whoever_owns_the_checkout() {
 
 #[test]
 fn a_config_that_is_here_or_named_is_always_used() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let folder = shared();
@@ -172,7 +162,7 @@ fn a_config_that_is_here_or_named_is_always_used() {
 /// The path of a finding is seen from the repository's root, which shows what is taken for it.
 #[test]
 fn a_planted_git_folder_marks_no_repository() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let folder = shared();

@@ -9,7 +9,7 @@ use std::process::Command;
 use super::{expected, nodes};
 use crate::api_server::{ApiServer, Context, Login, Setup, credential, kubeconfig};
 use crate::cli::Folder;
-use crate::support::{Run, program_at};
+use crate::support::{Run, has_other_users, program_at};
 
 const CONFIG: &str = "\
 apiVersion: kilo-clustermesh.io/v1
@@ -21,16 +21,6 @@ clusters: { east: { kubeconfig: east.yaml } }
 struct Site {
     folder: Folder,
     east: ApiServer,
-}
-
-/// Returns whether the test can give files away; if not, it says so.
-#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("SKIPPED: only root can give files to other users");
-    }
-    is_root
 }
 
 impl Site {
@@ -103,7 +93,7 @@ impl Site {
 
 #[test]
 fn root_runs_no_plugin_of_another() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let site = Site::with_plugin();
@@ -139,7 +129,7 @@ fn root_runs_no_plugin_of_another() {
 
 #[test]
 fn a_user_runs_no_plugin_of_another() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let site = Site::with_plugin();
@@ -154,7 +144,7 @@ fn a_user_runs_no_plugin_of_another() {
 /// A kubeconfig of our own may do what it likes, whoever chooses the context.
 #[test]
 fn a_kubeconfig_of_our_own_runs_its_plugin() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let site = Site::with_plugin();
@@ -168,7 +158,7 @@ fn a_kubeconfig_of_our_own_runs_its_plugin() {
 /// The server could be anybody's, and the file one of ours.
 #[test]
 fn no_file_of_ours_is_a_token_for_another() {
-    if !is_root() {
+    if !has_other_users() {
         return;
     }
     let site = Site::new(|context| context.user("tokenFile", "token"));

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use super::{SNAPSHOT, Site, expected, nodes};
 use crate::api_server::{Login, Setup, credential};
 use crate::cli::Folder;
-use crate::support::program_at;
+use crate::support::{has_other_users, program_at};
 
 /// How many threads there may be, that of the program included.
 const THREADS: [u32; 5] = [1, 2, 3, 5, 8];
@@ -31,7 +31,7 @@ fn limited(folder: &Folder, user: u32, threads: u32) -> Command {
     let mut command = Command::new("prlimit");
     command.arg(format!("--nproc={threads}:{threads}"));
     // Limits are for users, and not for root.
-    if rustix::process::geteuid().is_root() {
+    if has_other_users() {
         give(&folder.path(""), user);
         command.args(["setpriv", "--clear-groups"]);
         command.args([format!("--reuid={user}"), format!("--regid={user}")]);
