@@ -29,17 +29,17 @@ pub(super) fn read(
     let read = expectations::read(&source);
     evidence.files.add(source);
     let ceilings = evidence.settings.ceilings;
-    Ok(match read {
-        Ok(expectations)
-            if let Some(exceeded) =
-                ceilings.exceeded(Counted::Expectations, expectations.len()) =>
-        {
-            (Vec::new(), vec![beyond_ceiling(&exceeded)])
+    let expectations = match read {
+        Ok(expectations) => expectations,
+        Err(problems) => {
+            let problems = evidence.files.presentable(&problems).into_owned();
+            return Ok((Vec::new(), problems));
         }
-        Ok(expectations) => (expectations, Vec::new()),
-        Err(problems) => (
-            Vec::new(),
-            evidence.files.presentable(&problems).into_owned(),
-        ),
-    })
+    };
+    Ok(
+        match ceilings.exceeded(Counted::Expectations, expectations.len()) {
+            Some(exceeded) => (Vec::new(), vec![beyond_ceiling(&exceeded)]),
+            None => (expectations, Vec::new()),
+        },
+    )
 }
