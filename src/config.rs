@@ -207,7 +207,7 @@ struct WrittenLimits {
     /// in an annotation.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().peer_bytes))]
     peer_bytes: Option<NonZeroU32>,
-    /// From where on something is too much for a cluster that gets Peers; `clustermesh plan` tells
+    /// From where on something is too much for a cluster that gets Peers; `clustermesh capacity` tells
     /// how much of it there is.
     capacity: Option<WrittenCapacity>,
     /// The most that a run accepts; more of it is refused.

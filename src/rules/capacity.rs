@@ -27,7 +27,7 @@ rules! {
 /// Findings about targets are told together.
 const GROUP: &str = "clusters";
 
-/// Returns whether a rule is about what `clustermesh plan` counts.
+/// Returns whether a rule is about what `clustermesh capacity` counts.
 pub fn is_about(rule: &Rule) -> bool {
     let others = [&CROWDED_TARGET, &LARGE_FILE, &DNS_ENDPOINT];
     RULES.iter().chain(&others).any(|it| it.name == rule.name)
@@ -143,7 +143,7 @@ fn grave(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
 }
 
 /// Returns whether an estimate is worth a warning. A notice would tell every larger mesh that it is
-/// one, for which there is `clustermesh plan`.
+/// one, for which there is `clustermesh capacity`.
 fn is_grave(estimate: &Estimate) -> bool {
     Some(Severity::Warning) <= estimate.grade
 }
@@ -159,7 +159,7 @@ fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
         passed(estimate)
     );
     let finding = Finding::on_cluster(&SLOW_APPLY, &target.cluster, message);
-    Some(grouped(finding).help(plan_help(target)))
+    Some(grouped(finding).help(capacity_help(target)))
 }
 
 fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
@@ -178,7 +178,7 @@ fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
     let told = told(estimates, words)?;
     let message = format!("its nodes would have {told}");
     let finding = Finding::on_cluster(&CROWDED_NODE, &target.cluster, message);
-    Some(grouped(finding).help(plan_help(target)))
+    Some(grouped(finding).help(capacity_help(target)))
 }
 
 fn crowded_folder(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
@@ -231,7 +231,7 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
         beyond(seconds)
     );
     let finding = Finding::on_cluster(&LARGE_WAVE, &target.cluster, message);
-    Some(grouped(finding).help(plan_help(target)))
+    Some(grouped(finding).help(capacity_help(target)))
 }
 
 /// Tells each of the estimates for which there are words.
@@ -253,9 +253,9 @@ fn passed(estimate: &Estimate) -> String {
     passed.map_or_else(String::new, |(_, step)| text::step(estimate.quantity, step))
 }
 
-fn plan_help(target: &Target) -> String {
+fn capacity_help(target: &Target) -> String {
     format!(
-        "`clustermesh plan {}` says what would make it less",
+        "`clustermesh capacity {}` says what would make it less",
         target.cluster
     )
 }

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::support::{Run, clustermesh_with_input};
 
 mod accepted;
+mod capacity;
 mod ceilings;
 mod check;
 mod claims;
@@ -43,7 +44,6 @@ mod mistakes;
 mod mutants;
 #[cfg(target_os = "linux")]
 mod owners;
-mod plan;
 mod printers;
 mod render;
 mod schema;

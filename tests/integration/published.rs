@@ -24,7 +24,7 @@ mod peers;
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
 const FILES: [(&[&str], &str); 10] = [
-    (&["plan"], "kilo-clustermesh.io/capacityplan_v1.json"),
+    (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (
         &["expectations"],
@@ -207,7 +207,7 @@ fn every_example_and_default_is_right() {
         }
         let example = &schema["examples"][0];
         let kind = example["kind"].as_str().unwrap();
-        let is_output = ["Report", "Trace", "Verification", "CapacityPlan"].contains(&kind);
+        let is_output = ["Report", "Trace", "Verification", "Capacity"].contains(&kind);
         assert!(is_output || is_taken(kind, example), "{file}");
     }
     assert!(40 < held, "{held}");

@@ -17,11 +17,11 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rayon::ThreadPoolBuilder;
 
 mod commands {
+    pub(crate) mod capacity;
     pub(crate) mod completions;
     pub(crate) mod config;
     pub(crate) mod explain;
     pub(crate) mod man;
-    pub(crate) mod plan;
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
@@ -77,7 +77,7 @@ enum Command {
     Validate(commands::validate::Args),
     Trace(commands::trace::Args),
     Verify(commands::verify::Args),
-    Plan(commands::plan::Args),
+    Capacity(commands::capacity::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
     Schema(commands::schema::Args),
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         }
         Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
         Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
-        Command::Plan(args) => commands::plan::run(args, &cli.options, &mut talk, &mut result),
+        Command::Capacity(args) => commands::capacity::run(args, &cli.options, &mut talk, &mut result),
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),
@@ -150,7 +150,7 @@ impl Command {
             | Self::Validate(_)
             | Self::Trace(_)
             | Self::Verify(_)
-            | Self::Plan(_)
+            | Self::Capacity(_)
             | Self::Config(_) => true,
             Self::Explain(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => false,
         }

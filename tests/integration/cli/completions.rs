@@ -61,7 +61,7 @@ fn completes_in_bash() {
         return;
     };
     let found = String::from_utf8(output.stdout.clone()).unwrap();
-    assert_eq!(found, "config completions\n", "{output:?}");
+    assert_eq!(found, "capacity config completions\n", "{output:?}");
 }
 
 #[test]

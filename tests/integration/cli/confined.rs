@@ -22,11 +22,11 @@ const COMMANDS: [&[&str]; 16] = [
     &["validate", "--output", "markdown"],
     &["render"],
     &["render", "--check"],
-    &["render", "--target", "east", "--stdout"],
+    &["render", "--target", "east"],
     &["verify"],
     &["verify", "--output", "json"],
     &["trace", "east/n1", "west/n1"],
-    &["plan"],
+    &["capacity"],
     &["config"],
     &["snapshot", "east", "--from", "dump.json", "--check"],
 ];
@@ -239,7 +239,7 @@ fn nothing_of_a_named_file_is_shown_that_is_not_ours() {
             &["verify", "--peers", &peers],
             &["verify", "--peers", &peers, "--output", "json"],
             &["trace", "east/n1", "west/n1", "--peers", &peers],
-            &["plan", "--peers", &peers],
+            &["capacity", "--peers", &peers],
             &["snapshot", "east", "--from", file],
         ] {
             assert_silent(&run(&folder, arguments));

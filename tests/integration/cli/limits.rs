@@ -75,7 +75,7 @@ fn one_thread_is_enough() {
         "render --check",
         "validate",
         "verify",
-        "plan",
+        "capacity",
         "trace east/n1 west/n1",
     ] {
         let script = format!("ulimit -u 1; exec \"$0\" {arguments}");
@@ -149,10 +149,10 @@ fn nothing_panics_where_nobody_listens() {
         "validate",
         "validate --output json",
         "render --check",
-        "render --target east --stdout",
+        "render --target east",
         "verify",
         "trace east/n1 west/n1",
-        "plan",
+        "capacity",
         "config",
         "explain",
         "schema mesh",

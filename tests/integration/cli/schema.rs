@@ -11,7 +11,7 @@ const KINDS: [&str; 9] = [
     "report",
     "trace",
     "verification",
-    "plan",
+    "capacity",
     "peer",
 ];
 
@@ -50,7 +50,7 @@ fn prints_a_schema_of_every_kind() {
             "Report",
             "Trace",
             "Verification",
-            "CapacityPlan",
+            "Capacity",
             "Peer"
         ]
     );
@@ -67,7 +67,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, verification, plan, peer]
+      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, peer]
 
       tip: a similar value exists: 'peer'
 

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use clustermesh::kilo::peer;
 use clustermesh::{config, expectations, mesh, snapshot};
 
-use crate::commands::plan;
+use crate::commands::capacity;
 use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
@@ -43,8 +43,8 @@ enum Kind {
     Trace,
     /// What `verify --output json` prints
     Verification,
-    /// What `plan --output json` prints
-    Plan,
+    /// What `capacity --output json` prints
+    Capacity,
     /// The Peers that `render` writes
     Peer,
 }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Report, _) => output::report_schema(),
         (Kind::Trace, _) => output::trace_schema(),
         (Kind::Verification, _) => output::verification_schema(),
-        (Kind::Plan, _) => plan::schema(),
+        (Kind::Capacity, _) => capacity::schema(),
         (Kind::Peer, _) => peer::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)?;

@@ -14,11 +14,11 @@ use super::cost::Cost;
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
 
 /// The kind of the object.
-const KIND: &str = "CapacityPlan";
+const KIND: &str = "Capacity";
 
-/// What `clustermesh plan --output json` prints. A later version of this program may add fields.
+/// What `clustermesh capacity --output json` prints. A later version of this program may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "CapacityPlan", example = example())]
+#[schemars(rename = "Capacity", example = example())]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
     /// The version of this format.

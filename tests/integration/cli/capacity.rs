@@ -1,4 +1,4 @@
-//! `plan`: what the mesh costs each cluster, and what would make it less.
+//! `capacity`: what the mesh costs each cluster, and what would make it less.
 
 use std::fs;
 
@@ -26,12 +26,12 @@ fn limit(folder: &Folder, capacity: &str) {
     );
 }
 
-/// The exit code and the object of `plan --output json`, which must fit its schema.
+/// The exit code and the object of `capacity --output json`, which must fit its schema.
 fn object(folder: &Folder, flags: &[&str]) -> (i32, Value) {
-    let run = folder.run(&[&["plan", "--output", "json"], flags].concat());
+    let run = folder.run(&[&["capacity", "--output", "json"], flags].concat());
     assert_harmless(&run);
     let object = serde_json::from_str(&run.stdout).unwrap();
-    let file = project().join("schemas/kilo-clustermesh.io/capacityplan_v1.json");
+    let file = project().join("schemas/kilo-clustermesh.io/capacity_v1.json");
     let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(violations(&schema, &object), [""; 0], "{object:#}");
     (run.code, object)
@@ -52,7 +52,7 @@ fn count(object: &Value, target: usize, name: &str) -> usize {
 
 #[test]
 fn an_example_costs_what_the_readme_says() {
-    let run = clustermesh(&project().join("examples/hub-and-spokes"), &["plan"]);
+    let run = clustermesh(&project().join("examples/hub-and-spokes"), &["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     TARGET           PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
@@ -70,7 +70,7 @@ fn an_example_costs_what_the_readme_says() {
 
 #[test]
 fn a_target_is_told_with_every_formula() {
-    let run = limited("ranges: { notice: 5, warning: 6, error: 100 }").run(&["plan", "west"]);
+    let run = limited("ranges: { notice: 5, warning: 6, error: 100 }").run(&["capacity", "west"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     west: warning
@@ -111,7 +111,7 @@ fn a_target_is_told_with_every_formula() {
 #[test]
 fn what_is_too_much_is_told_with_what_would_make_it_less() {
     let folder = limited("applySeconds: { warning: 0 }, peers: { error: 3 }");
-    let run = folder.run(&["plan"]);
+    let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
@@ -142,7 +142,7 @@ fn what_is_too_much_is_told_with_what_would_make_it_less() {
 #[test]
 fn what_fails_is_up_to_the_caller() {
     let folder = limited("applySeconds: { warning: 0 }");
-    let code = |flags: &[&str]| folder.run(&[&["plan"], flags].concat()).code;
+    let code = |flags: &[&str]| folder.run(&[&["capacity"], flags].concat()).code;
     assert_eq!(code(&[]), 0);
     assert_eq!(code(&["--strict"]), 1);
     assert_eq!(code(&["--fail-on", "warning"]), 1);
@@ -241,7 +241,7 @@ fn a_change_is_told_with_the_time_that_kilo_is_busy() {
         3.0 * apply <= busy && busy < 5.0 * apply,
         "{busy} of {apply}"
     );
-    let run = folder.run(&["plan"]);
+    let run = folder.run(&["capacity"]);
     insta::assert_snapshot!(run.stdout, @"
     TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS    CHANGE  BUSY  GRADE
     east        4       8     31   2 ms     6 ms      10   906 B        5  +1 ~1 -1  8 ms  ok
@@ -256,7 +256,7 @@ fn a_change_is_told_with_the_time_that_kilo_is_busy() {
 fn a_wave_beyond_its_limit_is_told_with_how_many_are_fine() {
     let folder = Folder::mesh();
     limit(&folder, "wavePeers: { notice: 2, warning: 3 }");
-    let run = folder.run(&["plan", "--fail-on", "warning"]);
+    let run = folder.run(&["capacity", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
     let waves = run.stdout.lines().find(|it| it.contains("waves of"));
     insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  at a stretch  2 waves of at most 2 Peers");
@@ -284,7 +284,7 @@ fn edited_files_are_taken_as_they_stand() {
 fn what_is_the_same_for_several_is_told_once_and_the_gravest_first() {
     let folder = limited("peers: { notice: 3, error: 5 }");
     folder.keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
-    let run = folder.run(&["plan"]);
+    let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  CHANGE  BUSY  GRADE
@@ -338,7 +338,7 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
     let numbers = ["added", "changed", "removed"].map(|it| change[it].as_u64().unwrap());
     assert_eq!(numbers, [4, 0, 1]);
 
-    let run = folder.run(&["plan", "--peers", "eats=east.json"]);
+    let run = folder.run(&["capacity", "--peers", "eats=east.json"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"error: --peers: no mesh has a cluster `eats`; did you mean `east`?");
 }
@@ -351,12 +351,12 @@ fn peers_that_cannot_be_read_are_told() {
         "east.yaml",
         format!("apiVersion: kilo.squat.ai/v1alpha1\nspec: {deep}"),
     );
-    let run = folder.run(&["plan", "east", "--peers", "east=east.yaml"]);
+    let run = folder.run(&["capacity", "east", "--peers", "east=east.yaml"]);
     assert_eq!(run.code, 0);
     let told = "warning[unreadable-manifest]: east: `east.yaml` cannot be read: not valid YAML: \
          values are nested too deep";
     assert!(run.stderr.contains(told), "{}", run.stderr);
-    let strict = folder.run(&["plan", "east", "--strict", "--peers", "east=east.yaml"]);
+    let strict = folder.run(&["capacity", "east", "--strict", "--peers", "east=east.yaml"]);
     assert_eq!(strict.code, 1);
 }
 
@@ -374,7 +374,7 @@ fn a_cluster_that_has_what_is_rendered_does_not_change() {
 
 #[test]
 fn a_cluster_that_is_nowhere_is_a_slip() {
-    let run = Folder::rendered().run(&["plan", "wets"]);
+    let run = Folder::rendered().run(&["capacity", "wets"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; there are `east`, `north`, `west`");
 }
@@ -383,17 +383,17 @@ fn a_cluster_that_is_nowhere_is_a_slip() {
 fn without_a_plan_it_says_why_there_is_none() {
     let folder = Folder::rendered();
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
-    let run = folder.run(&["plan"]);
+    let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("missing-snapshot"), "{}", run.stderr);
     folder.write("mesh.yaml", "a: [");
-    assert_eq!(folder.run(&["plan"]).code, 2);
+    assert_eq!(folder.run(&["capacity"]).code, 2);
 }
 
 #[test]
 fn limits_that_do_not_ascend_are_told_with_their_lines() {
     let folder = limited("applySeconds: { warning: 30, error: 10 }");
-    let run = folder.run(&["plan"]);
+    let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     error[descending-limits]: `error` is 10, which is less than `warning` with 30
@@ -418,7 +418,7 @@ fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
     let ours = folder.read("rendered/west/prod--east.yaml");
     let of_dump = |text: &str| {
         folder.write("west.yaml", text);
-        let run = folder.run(&["plan", "west", "--peers", "west=west.yaml"]);
+        let run = folder.run(&["capacity", "west", "--peers", "west=west.yaml"]);
         let moved = run.stderr.lines().filter(|it| it.contains("moved-anchor"));
         moved.map(str::to_owned).collect::<Vec<_>>().join("\n")
     };

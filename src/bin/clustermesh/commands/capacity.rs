@@ -1,4 +1,4 @@
-//! `clustermesh plan`
+//! `clustermesh capacity`
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -60,11 +60,11 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  clustermesh plan
-  clustermesh plan east                         every formula, and every lever
-  clustermesh plan --fail-on warning            in CI: is anything too much?
-  clustermesh plan east --peers east=<(kubectl --context east get peers -o yaml)
-  clustermesh plan --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
+  clustermesh capacity
+  clustermesh capacity east                     every formula, and every lever
+  clustermesh capacity --fail-on warning        in CI: is anything too much?
+  clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
+  clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
 /// How it is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]

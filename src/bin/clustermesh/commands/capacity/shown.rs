@@ -112,7 +112,7 @@ pub(super) fn overview(costs: &[Cost]) -> String {
     if 0 < rest {
         let _ = writeln!(
             text,
-            "\n{} more have something that is told by `clustermesh plan TARGET`",
+            "\n{} more have something that is told by `clustermesh capacity TARGET`",
             plural(rest, "cluster")
         );
     }
