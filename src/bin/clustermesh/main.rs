@@ -102,11 +102,10 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     if let Err(error) = start_threads() {
-        output::Talk::new(cli.options.color()).error(&error);
-        return ExitCode::from(2);
+        let mut talk = output::Talk::new(&cli.options);
+        return finish(Err(error), &mut talk, &mut io::stdout());
     }
-    let color = cli.options.color();
-    let mut talk = output::Talk::new(color);
+    let mut talk = output::Talk::new(&cli.options);
     let mut result = io::stdout().lock();
     let entered = cli.options.enter();
     if entered.is_ok() && cli.command.has_settings() {
@@ -129,11 +128,24 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::run(args, &mut result),
         Command::Man(args) => commands::man::run(args, &mut result),
     });
+    finish(outcome, &mut talk, &mut result)
+}
+
+/// Prints why a run failed, and returns its exit code.
+fn finish(
+    outcome: anyhow::Result<Outcome>,
+    talk: &mut output::Talk,
+    result: &mut impl io::Write,
+) -> ExitCode {
+    let outcome = match outcome {
+        Ok(Outcome::Clean) => return ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
+        outcome => talk.release(result).map_err(Into::into).and(outcome),
+    };
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Ok(Outcome::Unreadable) => ExitCode::from(2),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             talk.error(&error);
             ExitCode::from(2)

@@ -13,6 +13,7 @@ use crate::Outcome;
 use crate::disk::tree::Survey;
 use crate::files::Files;
 use crate::input::Unreadable;
+use crate::settings::Options;
 
 mod concise;
 mod entry;
@@ -44,11 +45,22 @@ pub(crate) struct Talk {
     choice: clap::ColorChoice,
     stderr: AutoStream<std::io::Stderr>,
     renderer: Renderer,
+    /// With `--quiet`, what is printed only if the run fails, in order.
+    held: Option<Vec<Held>>,
+}
+
+/// A text that waits for the end of the run.
+enum Held {
+    /// For standard error.
+    Line(String),
+    /// For standard output.
+    Result(String),
 }
 
 impl Talk {
-    /// Speaks in colour if `choice` says so, or leaves it to the terminal.
-    pub(crate) fn new(choice: clap::ColorChoice) -> Self {
+    /// Prints in colour, and holds texts back, as the options ask.
+    pub(crate) fn new(options: &Options) -> Self {
+        let choice = options.color();
         let of_stderr = match choice {
             clap::ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
             clap::ColorChoice::Always => ColorChoice::Always,
@@ -58,7 +70,19 @@ impl Talk {
             choice,
             stderr: AutoStream::new(std::io::stderr(), of_stderr),
             renderer: Renderer::styled(),
+            held: options.is_quiet().then(Vec::new),
         }
+    }
+
+    /// Prints what was held back, because the run failed, and holds nothing back from now on.
+    pub(crate) fn release(&mut self, result: &mut impl std::io::Write) -> std::io::Result<()> {
+        for held in self.held.take().unwrap_or_default() {
+            match held {
+                Held::Line(text) => self.line(&text),
+                Held::Result(text) => crate::print(result, &text)?,
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether a person watches.
@@ -78,13 +102,17 @@ impl Talk {
 
     /// Says one line.
     pub(crate) fn line(&mut self, text: &str) {
+        if let Some(held) = &mut self.held {
+            held.push(Held::Line(text.to_owned()));
+            return;
+        }
         // A closed standard error leaves nobody to tell, which is no reason to stop.
         let _ = writeln!(self.stderr, "{text}");
     }
 
     /// Prints a result for a person: in colour where standard output is a terminal, or as was asked.
     pub(crate) fn result(
-        &self,
+        &mut self,
         result: &mut impl std::io::Write,
         text: &str,
     ) -> std::io::Result<()> {
@@ -93,10 +121,16 @@ impl Talk {
             clap::ColorChoice::Always => true,
             clap::ColorChoice::Never => false,
         };
-        if is_coloured {
-            return crate::print(result, text);
+        let text = if is_coloured {
+            text.to_owned()
+        } else {
+            anstream::adapter::strip_str(text).to_string()
+        };
+        match &mut self.held {
+            Some(held) => held.push(Held::Result(text)),
+            None => crate::print(result, &text)?,
         }
-        crate::print(result, &anstream::adapter::strip_str(text).to_string())
+        Ok(())
     }
 
     /// Says how many findings there are of each severity.

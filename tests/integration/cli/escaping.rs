@@ -53,7 +53,7 @@ fn escapes_what_snapshots_say() {
     ] {
         assert!(told.contains(code), "{told}");
     }
-    harmless(&folder, 0, &["render", "--target", "west", "--stdout"]);
+    harmless(&folder, 0, &["render", "--target", "west"]);
     folder.edit(
         "mesh.yaml",
         "- name: east",

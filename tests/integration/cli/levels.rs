@@ -105,7 +105,7 @@ fn what_is_raised_fails() {
         let fields = format!("rules: {{ {rule}: {{ level: error }} }}\n");
         let (code, told) = validate(&folder, &fields, &[]);
         assert_eq!(code, 1, "{told}");
-        for flags in [&[][..], &["--check"], &["--target", "east", "--stdout"]] {
+        for flags in [&[][..], &["--check"], &["--target", "east"]] {
             say(&folder, &fields);
             let run = folder.run(&[&["render"], flags].concat());
             assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);

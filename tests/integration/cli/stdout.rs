@@ -1,4 +1,4 @@
-//! `render --target C --stdout`: one cluster's manifests and nothing else.
+//! `render --target C`: one cluster's manifests and nothing else.
 
 use std::io::{self, PipeWriter};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_yaml::Value;
 
 use super::{Folder, node};
 
-const WEST: [&str; 4] = ["render", "--target", "west", "--stdout"];
+const WEST: [&str; 3] = ["render", "--target", "west"];
 
 #[test]
 fn prints_peers_and_nothing_else() {

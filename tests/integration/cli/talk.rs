@@ -96,8 +96,8 @@ fn uses_colour_if_asked_to() {
 #[test]
 fn says_the_same_in_colour() {
     let folder = remarkable();
-    let plain = folder.run(&["render", "--target", "west", "--stdout"]);
-    let colored = folder.run(&["render", "--target", "west", "--stdout", "--color=always"]);
+    let plain = folder.run(&["render", "--target", "west"]);
+    let colored = folder.run(&["render", "--target", "west", "--color=always"]);
     let mut pieces = colored.stderr.split("\u{1b}[");
     let before = pieces.next().unwrap();
     let rest = pieces.map(|piece| piece.split_once('m').unwrap().1);
@@ -111,7 +111,7 @@ fn keeps_colour_out_of_results() {
     folder.write("rendered/west/prod--south.yaml", HEADER);
     let check = folder.run(&["render", "--check", "--color=always"]);
     assert_eq!(check.stdout, "stale: rendered/west/prod--south.yaml\n");
-    let printed = folder.run(&["render", "--target", "west", "--stdout", "--color=always"]);
+    let printed = folder.run(&["render", "--target", "west", "--color=always"]);
     assert!(!printed.stdout.contains(ESCAPE));
 }
 
@@ -141,4 +141,59 @@ fn prefers_the_flag_to_the_variable() {
     assert!(run.stderr.contains(ESCAPE));
     let run = folder.run_with(&[("CLICOLOR_FORCE", "1")], &["render", "--color=never"]);
     assert!(!run.stderr.contains(ESCAPE));
+}
+
+#[test]
+fn quiet_runs_print_nothing_on_success() {
+    let folder = remarkable();
+    for arguments in [
+        &["-q", "render"][..],
+        &["render", "--quiet"],
+        &["render", "--check", "-q"],
+        &["validate", "-q"],
+        &["verify", "-q"],
+        &["capacity", "-q"],
+        &["trace", "east/n1", "west/n1", "-q"],
+    ] {
+        let run = folder.run(arguments);
+        let printed = (run.stdout.as_str(), run.stderr.as_str());
+        assert_eq!((run.code, printed), (0, ("", "")), "{arguments:?}");
+    }
+}
+
+#[test]
+fn quiet_runs_print_everything_on_failure() {
+    let folder = remarkable();
+    for arguments in [
+        &["validate", "--strict"][..],
+        &["render", "--strict"],
+        &["capacity", "south"],
+        &["trace", "east/n1", "west/n9"],
+    ] {
+        let loud = folder.run(arguments);
+        let quiet = folder.run(&[arguments, &["-q"]].concat());
+        assert_ne!(quiet.code, 0, "{arguments:?}");
+        assert_eq!((quiet.code, quiet.stdout), (loud.code, loud.stdout));
+        assert_eq!(quiet.stderr, loud.stderr);
+    }
+}
+
+#[test]
+fn quiet_runs_print_output_for_programs() {
+    let folder = remarkable();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    for arguments in [
+        &["render", "--target", "west"][..],
+        &["validate", "-o", "json"],
+        &["verify", "-o", "json"],
+        &["capacity", "-o", "json"],
+        &["trace", "east/n1", "west/n1", "-o", "json"],
+        &["config", "-o", "json"],
+    ] {
+        let loud = folder.run(arguments);
+        let quiet = folder.run(&[arguments, &["-q"]].concat());
+        assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+        assert!(!quiet.stdout.is_empty(), "{arguments:?}");
+        assert_eq!(quiet.stdout, loud.stdout, "{arguments:?}");
+    }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     targets: Vec<String>,
 
     /// How to print it
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
     #[command(flatten)]

@@ -28,7 +28,7 @@ use shown::{Shown, Value};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// How to print them
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 

@@ -32,16 +32,12 @@ use crate::{Outcome, evidence, input, judgement};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Compare instead of writing; exits with 1 and a list if anything differs
-    #[arg(long, conflicts_with_all = ["stdout", "target"])]
+    #[arg(long, conflicts_with = "target")]
     check: bool,
 
-    /// Only this cluster's manifests, to standard output
-    #[arg(long, value_name = "CLUSTER", requires = "stdout", value_parser = NonEmptyStringValueParser::new())]
+    /// Print the manifests of this cluster instead of writing any
+    #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
     target: Option<String>,
-
-    /// Print instead of writing
-    #[arg(long, requires = "target")]
-    stdout: bool,
 
     #[command(flatten)]
     strict: Strict,
@@ -55,7 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh render
   clustermesh render --check                    in CI: is what is committed up to date?
-  clustermesh render --target east --stdout     what would east get?
+  clustermesh render --target east              what would east get?
   clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
 pub(crate) fn run(
@@ -69,7 +65,7 @@ pub(crate) fn run(
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let fate = if args.stdout {
+    let fate = if args.target.is_some() {
         None
     } else if args.check {
         Some(Fate::Kept)
@@ -103,7 +99,7 @@ pub(crate) fn run(
     let planned = judgement.planned.as_ref().filter(|_| !is_wrong);
     let Some((fleet, plan)) = planned.filter(|_| losses.is_empty()) else {
         talk.counts(&judgement.findings);
-        if !args.check && !args.stdout {
+        if !args.check && !args.target.is_some() {
             talk.line("nothing was written");
         }
         return Ok(evidence.failure());

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     class: Option<Class>,
 
     /// How to print it
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: TraceFormat,
 
     #[command(flatten)]

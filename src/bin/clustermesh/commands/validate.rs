@@ -20,7 +20,7 @@ use crate::{Outcome, evidence, judgement};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// How to print what is found
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
     #[command(flatten)]

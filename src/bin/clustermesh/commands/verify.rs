@@ -33,7 +33,7 @@ mod hostile;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// How to print it
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: VerifyFormat,
 
     #[command(flatten)]

@@ -18,6 +18,7 @@ pub(crate) struct Options {
     directory: Option<PathBuf>,
     root: Option<PathBuf>,
     color: ColorChoice,
+    is_quiet: bool,
     pub(super) config: Option<Setting<PathBuf>>,
     pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
     pub(super) snapshots: Option<Setting<PathBuf>>,
@@ -109,6 +110,10 @@ struct Arguments {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     color: ColorChoice,
+
+    /// Print nothing on success, except manifests and other output for programs
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 /// What an option is called.
@@ -149,6 +154,11 @@ impl Options {
     /// Returns when to use colour.
     pub(crate) fn color(&self) -> ColorChoice {
         self.color
+    }
+
+    /// Returns whether a run that succeeds prints nothing for people.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     /// Goes to the folder that was asked for.
@@ -195,6 +205,7 @@ impl FromArgMatches for Options {
             directory: arguments.directory,
             root: arguments.root.filter(|path| says_something(path)),
             color: arguments.color,
+            is_quiet: arguments.quiet,
             config: one(&CONFIG, arguments.config),
             meshes: (!meshes.is_empty()).then(|| Setting {
                 value: meshes,
