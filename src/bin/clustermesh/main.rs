@@ -121,7 +121,9 @@ fn main() -> ExitCode {
         }
         Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
         Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
-        Command::Capacity(args) => commands::capacity::run(args, &cli.options, &mut talk, &mut result),
+        Command::Capacity(args) => {
+            commands::capacity::run(args, &cli.options, &mut talk, &mut result)
+        }
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),
