@@ -56,9 +56,16 @@ pub struct Changes {
     pub moved: Vec<Case<Moved>>,
 }
 
-/// Peers that a target would no longer have at all: how GitOps tears down a mesh.
+/// Peers that a target would not have at all: how GitOps tears down a mesh, and how one begins that
+/// lacks a cluster.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Loss {
+    /// A source has nodes, but would give no target anything, and the tree has nothing of it yet. Once
+    /// its own folder is there, people have seen and accepted that.
+    SilentSource {
+        /// The source.
+        source: String,
+    },
     /// A target would have no Peer, and its folder does not say so already.
     EmptyTarget {
         /// The target.
@@ -187,6 +194,11 @@ pub fn changes(
             found.losses.insert(Loss::EmptyTarget { target });
         }
     }
+    let silent = plan.silent.iter().map(|source| source.as_str());
+    for source in silent.filter(|it| !is_known(it, files, same)) {
+        let source = source.to_owned();
+        found.losses.insert(Loss::SilentSource { source });
+    }
     Changes {
         losses: found.losses.into_iter().collect(),
         shrunk: cases(found.shrunk),
@@ -194,6 +206,16 @@ pub fn changes(
         rekeyed: cases(found.rekeyed),
         moved: cases(found.moved),
     }
+}
+
+/// Returns whether the tree has anything of a cluster: its folder, or Peers that lead to it.
+fn is_known(cluster: &str, files: &[OldFile], same: &BTreeSet<String>) -> bool {
+    let is_its = |path: &str| path.split('/').next() == Some(cluster);
+    let is_source = |it: &OldPeer| it.source.as_deref() == Some(cluster);
+    same.iter().any(|path| is_its(path))
+        || files
+            .iter()
+            .any(|it| is_its(&it.path) || it.peers().iter().any(is_source))
 }
 
 /// Returns which cluster-wide ranges get another Peer where a target that has the Peers of these files

@@ -1,6 +1,6 @@
 //! The plan: which Peers every cluster gets, and what was cut for its sake.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fleet::Fleet;
 use crate::kilo::peer::Peer;
@@ -42,6 +42,8 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// What a target does not get although its source offers it.
     pub cuts: Vec<Cut>,
+    /// Clusters with nodes that give no other cluster a Peer, by name.
+    pub silent: Vec<ClusterName>,
 }
 
 /// What one source gives to one target, or to many: the Peers of its segments.
@@ -135,10 +137,22 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         });
     }
     Ok(Plan {
+        silent: silent(fleet, &blocks.made),
         blocks: blocks.made,
         targets,
         cuts,
     })
+}
+
+fn silent(fleet: &Fleet, blocks: &[Block]) -> Vec<ClusterName> {
+    let giving: BTreeSet<&ClusterName> = blocks.iter().map(|block| &block.source).collect();
+    let has_nodes = |cluster: &ClusterName| {
+        let mut members = fleet.memberships(cluster);
+        members.any(|it| !it.cluster.nodes.is_empty())
+    };
+    let clusters = fleet.clusters();
+    let silent = clusters.filter(|it| !giving.contains(it) && has_nodes(it));
+    silent.cloned().collect()
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub struct Standard<'a> {
 }
 
 /// Returns everything that the rules find, as grave as it is to be, the gravest first. What targets
-/// would lose altogether depends on flags, and is left to [`rendered::losses`].
+/// would lose altogether depends on flags, and is left to [`rendered::add_losses`].
 pub fn judge(evidence: &Evidence, standard: Standard) -> Vec<Finding> {
     let Standard {
         levels,

@@ -108,6 +108,6 @@ pub fn no_mesh(files: &[String]) -> Finding {
         "no ClusterMesh in {}, so every Peer would be deleted",
         files.join(", ")
     );
-    let help = "if that is meant, render with --allow-empty '*'";
+    let help = "if that is meant, run `clustermesh render --allow-empty '*'`";
     Finding::new(&NO_MESH, message).help(help)
 }

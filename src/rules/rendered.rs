@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::nodes::SILENT_CLUSTER;
 use super::plan::{count, within};
 use super::{Finding, bare};
 use crate::change::{self, Case, Changes, Loss, Moved, OldFile, Rekeyed, Renamed, Shrunk};
-use crate::diagnostic::escaped;
+use crate::diagnostic::mistake::NO_MESH;
+use crate::diagnostic::{Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::manifest::{OldPeer, Reading};
@@ -33,9 +35,30 @@ const NAMED: usize = 3;
 /// How much of a flag is told, in characters.
 const TOLD: usize = 400;
 
-/// Returns what a render would not do unless a flag allows it. All of them have one help: the command
-/// that allows everything that is listed.
-pub fn losses(losses: &[Loss]) -> Vec<Finding> {
+/// Adds what a render would not do unless a flag allows it, the gravest first. All of that has one help:
+/// the command that allows everything that is listed.
+pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet) {
+    // Without a mesh every target is lost, and that one finding is enough.
+    if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
+        return;
+    }
+    let help = allowing(losses);
+    let losses: Vec<Finding> = losses
+        .iter()
+        .map(|it| lost(it, fleet).help(help.as_str()))
+        .collect();
+    // A silent cluster is an error then, instead of the warning that it was.
+    let is_graver = |it: &Finding| {
+        let mut silent = losses.iter().filter(|loss| loss.rule == &SILENT_CLUSTER);
+        it.rule == &SILENT_CLUSTER && silent.any(|loss| loss.cluster == it.cluster)
+    };
+    findings.retain(|it| !is_graver(it));
+    findings.extend(losses);
+    gravest_first(findings);
+}
+
+/// Returns the command that allows losses.
+fn allowing(losses: &[Loss]) -> String {
     let mut targets_of: BTreeMap<&str, usize> = BTreeMap::new();
     for loss in losses {
         if let Loss::Source { source, .. } = loss {
@@ -49,21 +72,31 @@ pub fn losses(losses: &[Loss]) -> Vec<Finding> {
             Loss::Source { target, source, .. } if targets_of.get(source.as_str()) == Some(&1) => {
                 format!("{target}/{source}")
             }
-            Loss::Source { source, .. } => format!("*/{source}"),
+            Loss::Source { source, .. } | Loss::SilentSource { source } => format!("*/{source}"),
         };
         if !flags.contains(&flag) {
             flags.push(flag);
         }
     }
-    let help = allowing(&flags);
-    losses
+    let flags = flags
         .iter()
-        .map(|it| lost(it).help(help.as_str()))
-        .collect()
+        .map(|flag| format!(" --allow-empty {}", quoted(&escaped(flag, TOLD))));
+    let flags: String = flags.collect();
+    format!("if that is meant, run `clustermesh render{flags}`")
 }
 
-fn lost(loss: &Loss) -> Finding {
+fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
     match loss {
+        Loss::SilentSource { source } => {
+            let mut finding = match members(fleet, source).next() {
+                Some(member) => {
+                    super::roster::silent(member).at(member.entry.place.key("name"), "")
+                }
+                None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
+            };
+            finding.severity = Severity::Error;
+            finding
+        }
         Loss::EmptyTarget { target } => {
             let message = "would have no Peer at all".to_owned();
             alike(
@@ -101,14 +134,6 @@ fn lost(loss: &Loss) -> Finding {
 fn alike(mut finding: Finding, group: &str) -> Finding {
     group.clone_into(&mut finding.group);
     finding
-}
-
-fn allowing(flags: &[String]) -> String {
-    let flags = flags
-        .iter()
-        .map(|flag| format!(" --allow-empty {}", quoted(&escaped(flag, TOLD))));
-    let flags: String = flags.collect();
-    format!("if that is meant, render with{flags}")
 }
 
 /// Returns a word as a shell takes it, for names of folders and labels may hold anything.

@@ -38,7 +38,9 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
             .iter()
             .map(|it| contradiction(member, it)),
     );
-    findings.extend(silence(member));
+    if roster.speakers.is_empty() {
+        findings.push(silent(member));
+    }
     findings.extend(not_selected(member));
     let is_selected = |it: &&LeftOut| it.reason != Reason::NotSelected;
     let left_out_nodes = roster.left_out.iter().filter(is_selected);
@@ -100,17 +102,16 @@ fn is_of_undeclared_family(member: &Member, lost: &LostRange) -> bool {
             .all(|range| range.cidr.family() != cidr.family())
 }
 
-/// Tells of a cluster that nobody will reach.
-fn silence(member: &Member) -> Option<Finding> {
+/// Returns the finding about a cluster that no other cluster can reach.
+pub(super) fn silent(member: &Member) -> Finding {
     let roster = &member.roster;
-    if !roster.speakers.is_empty() {
-        return None;
-    }
-    let message = match roster.left_out.len() {
-        0 => "nobody will reach it: its snapshot has no node".to_owned(),
-        1 => "nobody will reach it: its only node is left out".to_owned(),
-        nodes => format!("nobody will reach it: all its {nodes} nodes are left out"),
+    let why = match roster.left_out.len() {
+        _ if !roster.speakers.is_empty() => "no cluster takes what its nodes have".to_owned(),
+        0 => "its snapshot has no node".to_owned(),
+        1 => "its only node is left out".to_owned(),
+        nodes => format!("all its {nodes} nodes are left out"),
     };
+    let message = format!("no other cluster can reach it: {why}");
     let mut finding = Finding::on_cluster(&SILENT_CLUSTER, &member.entry.name, message);
     let has_key =
         |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
@@ -118,7 +119,7 @@ fn silence(member: &Member) -> Option<Finding> {
         finding.help =
             Some("does Kilo run there, and did it when the snapshot was taken?".to_owned());
     }
-    Some(finding.with_cause(contradicted(member, |_| true)))
+    finding.with_cause(contradicted(member, |_| true))
 }
 
 /// Returns a contradiction as the cause of something else, if the cluster has one of that kind.

@@ -244,7 +244,10 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         .lines()
         .filter_map(|line| line.strip_prefix("$ clustermesh "))
     {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|word| word.trim_matches('\''))
+            .collect();
         let run = stage.run(&words);
         said = run.stderr + &run.stdout;
     }

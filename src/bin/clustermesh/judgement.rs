@@ -2,7 +2,6 @@
 
 use clustermesh::change::Loss;
 use clustermesh::config::ceilings::Counted;
-use clustermesh::diagnostic::gravest_first;
 use clustermesh::fleet::{Candidate, Fleet, Member, MissingSnapshot};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
@@ -24,13 +23,10 @@ pub(crate) struct Judgement<'a> {
 }
 
 impl Judgement<'_> {
-    /// Adds what targets would lose altogether, the gravest first as ever.
+    /// Adds what only a person may want.
     pub(crate) fn add_losses(&mut self, losses: &[Loss]) {
-        // Where there is no mesh at all, that says it all.
-        let is_told = self.findings.iter().any(|it| it.rule.name == "no-mesh");
-        if !losses.is_empty() && !is_told {
-            self.findings.extend(rules::rendered::losses(losses));
-            gravest_first(&mut self.findings);
+        if let Some((fleet, _)) = &self.planned {
+            rules::rendered::add_losses(&mut self.findings, losses, fleet);
         }
     }
 }

@@ -36,7 +36,7 @@ fn plan(ranges: u32) -> Plan {
             shared: Vec::new(),
         }],
         targets: vec![target("east"), target("west")],
-        cuts: Vec::new(),
+        ..Plan::default()
     }
 }
 

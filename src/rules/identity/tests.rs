@@ -55,7 +55,7 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
       mesh.yaml#/spec/clusters/2/podCIDRs contradicted
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 
-    warning[silent-cluster] c: nobody will reach it: its only node is left out
+    warning[silent-cluster] c: no other cluster can reach it: its only node is left out
     warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is in no declared range
       c.json#/nodes/0/podCIDRs/0 
     warning[cloned-key] a/z: same public key as a/a

@@ -113,7 +113,7 @@ fn two_clusters_with_kilo_s_default_are_told_once() {
     insta::assert_snapshot!(told(&[&a, B], &a_node, &b_node), @"
     error[contradicted-declaration] b: 1 of 1 nodes have their WireGuard address outside the declared ranges
       mesh.yaml#/spec/clusters/1/wireguardCIDR contradicted
-    warning[silent-cluster] b: nobody will reach it: its only node is left out
+    warning[silent-cluster] b: no other cluster can reach it: its only node is left out
     warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is in no declared range
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
     warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is that of `a` too

@@ -62,6 +62,8 @@ fn wrong() -> Folder {
         let snapshot: Value = serde_json::from_str(&folder.read(&path)).unwrap();
         folder.write(&path, format!("{snapshot:#}\n"));
     }
+    let run = folder.run(&["render", "--allow-empty", "*/east"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
     folder
 }
 
@@ -198,8 +200,8 @@ fn a_log_says_what_where_and_how_much() {
         "level": "warning"
       },
       "help": {
-        "markdown": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster of which no node can be given to others. Its snapshot has no node, or all are left out.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, and its services and\nadditional ranges go with it. If there were Peers before, GitOps would delete them all: `render`\nstops there until a person allows it.\n\n## Example\n\n```yaml\n# mesh.yaml, east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nSee the reasons of its nodes, which are told beside it; mostly all have the same, and one line of\nthe entry mends it. Where they lack keys and WireGuard addresses, Kilo does not run there, or did\nnot when the snapshot was taken: run `clustermesh snapshot east` again. A cluster that is to be cut\noff is better taken out of the mesh; `render` names the `--allow-empty` that it needs.\n",
-        "text": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster of which no node can be given to others. Its snapshot has no node, or all are left out.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, and its services and\nadditional ranges go with it. If there were Peers before, GitOps would delete them all: `render`\nstops there until a person allows it.\n\n## Example\n\n```yaml\n# mesh.yaml, east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nSee the reasons of its nodes, which are told beside it; mostly all have the same, and one line of\nthe entry mends it. Where they lack keys and WireGuard addresses, Kilo does not run there, or did\nnot when the snapshot was taken: run `clustermesh snapshot east` again. A cluster that is to be cut\noff is better taken out of the mesh; `render` names the `--allow-empty` that it needs.\n"
+        "markdown": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster that no other cluster can reach. Its snapshot has no node, or all its nodes are left out.\n\nIt is an error if the snapshot has nodes and the rendered tree has nothing of the cluster yet: no\nfolder of its own, and no Peer of it in another cluster's folder. No level in the config changes\nthat error.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, and its services and\nadditional ranges go with it. If there were Peers before, GitOps would delete them all: `render`\nstops there until a person allows it. If there were none, the cluster was added with a mistake that\nconcerns all its nodes.\n\n## Example\n\n```yaml\n# mesh.yaml, east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nRead the findings about its nodes. Usually all have the same cause, and one line of the entry cures\nit. If they lack keys and WireGuard addresses, Kilo does not run there, or did not when the snapshot\nwas taken: run `clustermesh snapshot east` again. If the cluster is to have no Peers for now, render\nonce with `--allow-empty '*/east'`: the folder `rendered/east` in git then shows that this was\naccepted, and the finding is a warning from then on. Otherwise take the cluster out of the mesh.\n",
+        "text": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster that no other cluster can reach. Its snapshot has no node, or all its nodes are left out.\n\nIt is an error if the snapshot has nodes and the rendered tree has nothing of the cluster yet: no\nfolder of its own, and no Peer of it in another cluster's folder. No level in the config changes\nthat error.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, and its services and\nadditional ranges go with it. If there were Peers before, GitOps would delete them all: `render`\nstops there until a person allows it. If there were none, the cluster was added with a mistake that\nconcerns all its nodes.\n\n## Example\n\n```yaml\n# mesh.yaml, east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nRead the findings about its nodes. Usually all have the same cause, and one line of the entry cures\nit. If they lack keys and WireGuard addresses, Kilo does not run there, or did not when the snapshot\nwas taken: run `clustermesh snapshot east` again. If the cluster is to have no Peers for now, render\nonce with `--allow-empty '*/east'`: the folder `rendered/east` in git then shows that this was\naccepted, and the finding is a warning from then on. Otherwise take the cluster out of the mesh.\n"
       },
       "id": "silent-cluster",
       "name": "SilentCluster",
@@ -209,7 +211,7 @@ fn a_log_says_what_where_and_how_much() {
         ]
       },
       "shortDescription": {
-        "text": "A cluster of which no node can be given to others."
+        "text": "A cluster that no other cluster can reach."
       }
     }
     "##);
@@ -266,7 +268,7 @@ fn a_log_says_what_where_and_how_much() {
 fn a_job_is_told_in_commands() {
     insta::assert_snapshot!(told(&wrong(), "github"), @"
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set and is read as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
-    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: nobody will reach it: its only node is left out
+    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out
     ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
     ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has its public key; the Peer stays, as north ranks first (in west)
     ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)
@@ -311,7 +313,7 @@ fn a_merge_request_is_told_in_issues() {
       },
       {
         "check_name": "silent-cluster",
-        "description": "east: nobody will reach it: its only node is left out",
+        "description": "east: no other cluster can reach it: its only node is left out",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -382,7 +384,7 @@ fn a_pull_request_is_told_in_a_comment() {
 
     - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16 ``
       - help: `` write `10.3.0.0/16` ``
-    - `mesh.yaml:7` **silent-cluster** `east: nobody will reach it: its only node is left out`
+    - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out`
     - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32 ``
     - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has its public key; the Peer stays, as north ranks first (in west) ``
     - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)`
@@ -489,7 +491,7 @@ fn files_are_called_as_the_repository_calls_them() {
     folder.write(".git/HEAD", "");
     let nested = folder.path("a b/ü");
     std::fs::create_dir_all(&nested).unwrap();
-    for name in ["mesh.yaml", "snapshots"] {
+    for name in ["mesh.yaml", "snapshots", "rendered"] {
         std::fs::rename(folder.path(name), nested.join(name)).unwrap();
     }
     let run = |format| {
@@ -513,6 +515,7 @@ fn a_comment_is_never_too_long() {
             node["annotations"]["kilo.squat.ai/key"] = json!("`".repeat(100));
             node
         })
+        .chain([node(1, 2)])
         .collect();
     folder.keep("east", &nodes);
     let comment = told(&folder, "markdown");

@@ -39,8 +39,8 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[lost-source]: east: all its 2 Peers would vanish from north
     error[lost-source]: east: all its 2 Peers would vanish from west
-    help: if that is meant, render with --allow-empty '*/east'
-    warning[silent-cluster]: east: nobody will reach it: its only node is left out
+    help: if that is meant, run `clustermesh render --allow-empty '*/east'`
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
     warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     2 errors, 2 warnings
     nothing was written
@@ -52,7 +52,7 @@ fn asks_for_every_block_of_its_own() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     let told = refusal(&folder, &["--allow-empty", "west/east"]);
-    assert!(told.contains("--allow-empty north/east\n"), "{told}");
+    assert!(told.contains("--allow-empty north/east`\n"), "{told}");
     refusal(&folder, &["--allow-empty", "east"]);
     refusal(
         &folder,
@@ -90,7 +90,7 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     error[lost-target]: north: no mesh names it any more; its folder has 4 Peers
     error[lost-source]: north: all its 2 Peers would vanish from east
     error[lost-source]: north: all its 2 Peers would vanish from west
-    help: if that is meant, render with --allow-empty north --allow-empty '*/north'
+    help: if that is meant, run `clustermesh render --allow-empty north --allow-empty '*/north'`
     3 errors, 1 notice
     nothing was written
     ");
@@ -124,7 +124,7 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
      = help: name the cluster in a mesh, or delete the file
 
     error[lost-target]: north: no mesh names it any more; its folder has 0 Peers
-    help: if that is meant, render with --allow-empty north
+    help: if that is meant, run `clustermesh render --allow-empty north`
     note[mismatched-kustomization]: east: its kustomization.yaml names prod--north.yaml, which is not there
     note[mismatched-kustomization]: west: its kustomization.yaml names prod--north.yaml, which is not there
     help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
@@ -143,10 +143,92 @@ fn makes_no_target_without_peers() {
         told.contains("error[empty-target]: west: would have no Peer at all"),
         "{told}"
     );
-    assert!(
-        told.contains("if that is meant, render with --allow-empty west\n"),
-        "{told}"
+    assert!(told.contains(" --allow-empty west`\n"), "{told}");
+}
+
+/// Leaves a mesh with a cluster whose nodes all lack the port in their endpoints.
+fn portless() -> Folder {
+    let folder = Folder::mesh();
+    let mut nodes = [node(1, 1), node(1, 2)];
+    for node in &mut nodes {
+        node["annotations"]["kilo.squat.ai/force-endpoint"] = json!("198.18.113.11");
+    }
+    folder.keep("east", &nodes);
+    folder
+}
+
+#[test]
+fn a_new_cluster_that_gives_no_peer_is_an_error() {
+    let folder = portless();
+    let told = refusal(&folder, &[]);
+    let error = "\
+error[silent-cluster]: east: no other cluster can reach it: all its 2 nodes are left out
+ --> mesh.yaml:7:13
+  |
+7 |     - name: east
+  |             ^^^^
+help: if that is meant, run `clustermesh render --allow-empty '*/east'`
+";
+    assert!(told.starts_with(error), "{told}");
+    assert!(!told.contains("warning[silent-cluster]"), "{told}");
+    let validate = folder.run(&["validate"]);
+    assert_eq!(validate.code, 1);
+    assert!(validate.stdout.starts_with(error), "{}", validate.stdout);
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!(check.code, 1);
+    assert!(check.stderr.starts_with(error), "{}", check.stderr);
+    // Neither a flag for others nor the config lifts it.
+    refusal(
+        &folder,
+        &["--allow-empty", "*/west", "--allow-empty", "east"],
     );
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules:\n  \
+         silent-cluster: { level: \"off\", reason: later }\n",
+    );
+    assert!(refusal(&folder, &[]).starts_with(error));
+}
+
+#[test]
+fn the_tree_shows_that_a_cluster_without_peers_was_accepted() {
+    let folder = portless();
+    assert_eq!(
+        folder
+            .run(&["render", "--check", "--allow-empty", "*/east"])
+            .code,
+        1
+    );
+    allowed(&folder, &["*/east"]);
+    assert!(folder.path("rendered/east/kustomization.yaml").exists());
+    for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn a_new_cluster_without_nodes_is_no_error() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+}
+
+#[test]
+fn check_is_green_after_everything_was_allowed() {
+    let folder = Folder::mesh();
+    for (number, cluster) in (1..).zip(["east", "north", "west"]) {
+        silence(&folder, number, cluster);
+    }
+    let told = refusal(&folder, &[]);
+    let command = "`clustermesh render --allow-empty '*/east' --allow-empty '*/north' --allow-empty \
+                   '*/west' --allow-empty east --allow-empty north --allow-empty west`";
+    assert!(told.contains(command), "{told}");
+    allowed(&folder, &["*"]);
+    for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
 }
 
 /// Renders a mesh of which `west` takes only some ranges, and then another one, which takes from it what
@@ -221,7 +303,7 @@ fn keeps_everything_where_there_is_no_mesh() {
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
      |
-     = help: if that is meant, render with --allow-empty '*'
+     = help: if that is meant, run `clustermesh render --allow-empty '*'`
 
     1 error
     nothing was written

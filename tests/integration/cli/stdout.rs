@@ -90,10 +90,10 @@ fn prints_no_empty_target_unless_allowed() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     error[empty-target]: west: would have no Peer at all
-    help: if that is meant, render with --allow-empty west
-    warning[silent-cluster]: east: nobody will reach it: its only node is left out
+    help: if that is meant, run `clustermesh render --allow-empty west`
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
     warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
-    warning[silent-cluster]: north: nobody will reach it: its only node is left out
+    warning[silent-cluster]: north: no other cluster can reach it: its only node is left out
     warning[NodeNoPodCIDR]: north/n1: left out: no pod CIDR is assigned
     1 error, 4 warnings
     ");

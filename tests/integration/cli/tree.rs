@@ -125,7 +125,7 @@ fn validate_and_render_tell_the_same() {
     assert_eq!((check.code, told(&check.stderr)), (1, expected.clone()));
     let render = folder.run(&["render"]);
     assert_eq!((render.code, told(&render.stderr)), (1, expected));
-    let help = "render with --allow-empty north --allow-empty '*/north'\n";
+    let help = "run `clustermesh render --allow-empty north --allow-empty '*/north'`\n";
     assert!(
         run.stdout.contains(help) && render.stderr.contains(help),
         "{}",

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     strict: Strict,
 
-    /// Allow a cluster to lose all its Peers, or those of one source; `*` for every cluster
+    /// Allow a cluster to have no Peers, or none of one source; `*` for every cluster
     #[arg(long, value_name = "TARGET[/SOURCE]", value_parser = allowance)]
     allow_empty: Vec<Allowance>,
 }
@@ -212,6 +212,7 @@ fn is_loss_allowed(args: &Args, loss: &Loss) -> bool {
             is_allowed(args, Some(target), None)
         }
         Loss::Source { target, source, .. } => is_allowed(args, Some(target), Some(source)),
+        Loss::SilentSource { source } => is_allowed(args, None, Some(source)),
     }
 }
 
