@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const mesh = `apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata:
+  name: real
+spec:
+  clusters:
+    - name: east
+      podCIDRs: [10.42.0.0/16]
+      wireguardCIDR: 10.4.0.0/16
+    - name: west
+      podCIDRs: [10.244.0.0/16]
+      wireguardCIDR: 10.5.0.0/16
+`
+
+// seed stores the nodes of an example in the cluster.
+func seed(t *testing.T, server *Server, dump string) {
+	t.Helper()
+	text, err := os.ReadFile(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []Object }
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range list.Items {
+		metadata := node["metadata"].(Object)
+		for _, field := range []string{"creationTimestamp", "resourceVersion", "uid", "finalizers"} {
+			delete(metadata, field)
+		}
+		addresses := node["status"].(Object)["addresses"]
+		delete(node, "status")
+		if err := server.Apply(encode(t, node)); err != nil {
+			t.Fatal(err)
+		}
+		// The status is stored by a request of its own, as a kubelet does it.
+		document := encode(t, Object{"status": Object{"addresses": addresses}})
+		path := fmt.Sprintf("/api/v1/nodes/%s/status", metadata["name"])
+		if _, err := server.Request("PATCH", path, "application/merge-patch+json", document); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func encode(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// kubeconfig writes a kubeconfig whose context `east` is one of the server's users, or a token.
+func kubeconfig(t *testing.T, server *Server, context, token string) string {
+	t.Helper()
+	text, err := os.ReadFile(server.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config Object
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	users := config["users"].([]any)
+	for _, it := range config["contexts"].([]any) {
+		if named := it.(Object); named["name"] == context {
+			named["name"] = "east"
+			if token != "" {
+				named["context"].(Object)["user"] = "token"
+				config["users"] = append(users, Object{"name": "token", "user": Object{"token": token}})
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, encode(t, config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// snapshot takes a snapshot of `east` and returns the file's content.
+func snapshot(t *testing.T, kubeconfig string) (Run, string) {
+	t.Helper()
+	folder := t.TempDir()
+	Write(t, mesh, folder, "mesh.yaml")
+	run := Clustermesh(t, folder, "snapshot", "--kubeconfig", kubeconfig, "east")
+	text, err := os.ReadFile(filepath.Join(folder, "snapshots", "east.json"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return run, string(text)
+}
+
+// A service account with the rights of examples/rbac.yaml takes the snapshot that a dump gives, and
+// can read nothing else.
+func TestExampleRightsSuffice(t *testing.T) {
+	server := Start(t)
+	seed(t, server, Project(t, "examples", "quickstart", "nodes", "east.json"))
+	for _, document := range Documents(t, Project(t, "examples", "rbac.yaml")) {
+		if err := server.Apply(document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Namespace(t, "kilo-clustermesh")
+	for _, document := range Documents(t, Project(t, "examples", "rbac-secrets.yaml")) {
+		if err := server.DryRun(document); err != nil {
+			t.Error(err)
+		}
+	}
+	account := "/api/v1/namespaces/clustermesh/serviceaccounts/snapshot"
+	answer, err := server.Request("POST", account+"/token", "application/json",
+		[]byte(`{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := answer["status"].(Object)["token"].(string)
+	run, live := snapshot(t, kubeconfig(t, server, "admin", token))
+	if run.Code != 0 {
+		t.Fatal(run)
+	}
+	nodes, err := server.Request("GET", "/api/v1/nodes", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	Write(t, mesh, folder, "mesh.yaml")
+	Write(t, string(encode(t, nodes)), folder, "dump.json")
+	if run := Clustermesh(t, folder, "snapshot", "--from", "dump.json", "east"); run.Code != 0 {
+		t.Fatal(run)
+	}
+	dumped, err := os.ReadFile(filepath.Join(folder, "snapshots", "east.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live != string(dumped) {
+		t.Errorf("the snapshot of the API server differs from that of the dump\n%s\nexpected\n%s", live, dumped)
+	}
+	for _, resource := range []string{"secrets", "pods", "configmaps"} {
+		review, err := server.Request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "application/json",
+			encode(t, Object{
+				"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+				"spec": Object{
+					"user":               "system:serviceaccount:clustermesh:snapshot",
+					"resourceAttributes": Object{"verb": "list", "resource": resource},
+				},
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if review["status"].(Object)["allowed"] != false {
+			t.Errorf("the service account can list %s", resource)
+		}
+	}
+}
+
+// Every failure is an error with its rule, writes nothing and does not print the credential.
+func TestRefusedCredentials(t *testing.T) {
+	server := Start(t)
+	for context, rule := range map[string]string{
+		"stranger":  "forbidden",
+		"anonymous": "forbidden",
+		"unknown":   "unauthorized",
+		"expired":   "unauthorized",
+		"foreign":   "unauthorized",
+		"impostor":  "untrusted-certificate",
+	} {
+		t.Run(context, func(t *testing.T) {
+			run, written := snapshot(t, kubeconfig(t, server, context, ""))
+			if run.Code != 2 || !strings.Contains(run.Stderr, "["+rule+"]") {
+				t.Errorf("not the rule %s: %+v", rule, run)
+			}
+			if written != "" || strings.Contains(run.Stdout+run.Stderr, context+"-token") {
+				t.Errorf("%+v %s", run, written)
+			}
+		})
+	}
+}
+
+// The API server stores every rendered Peer of the examples as it is.
+func TestRenderedPeersAreStoredUnchanged(t *testing.T) {
+	server := Start(t)
+	for _, folder := range Files(t, "examples", "*", "rendered", "*") {
+		target := filepath.Base(folder)
+		repository := filepath.Dir(filepath.Dir(folder))
+		if filepath.Base(repository) == "thirty-mistakes" {
+			continue // what is rendered there is one of the mistakes
+		}
+		t.Run(filepath.Base(repository)+"/"+target, func(t *testing.T) {
+			server.DeletePeers(t)
+			rendered := Rendered(t, repository, target)
+			for _, peer := range rendered {
+				if err := server.Apply(encode(t, peer)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			Same(t, server.Peers(t), rendered)
+		})
+	}
+}
