@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use crate::document::Source;
@@ -77,6 +79,18 @@ pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<Own> {
     let readings = Nodes::new(kilos.iter().map(|it| &**it).collect());
     let segments = segments(&readings, granularity);
     Arc::new(Own::of(kilos, &segments))
+}
+
+/// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
+pub(crate) fn numbered(lines: &str, granularity: Granularity) -> Own {
+    let nodes = lines.lines().zip(1..).map(|(line, number)| {
+        let mut node = node(line);
+        let key = STANDARD.encode([number; 32]);
+        node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+        node
+    });
+    let nodes: Vec<Node> = nodes.collect();
+    Own::clone(&own(&nodes, granularity))
 }
 
 /// Returns a mesh of clusters, each given as the fields of its entry.

@@ -4,18 +4,13 @@ use crate::diagnostic::Finding;
 use crate::place::Place;
 
 use super::Range;
-use super::networks::any_range;
+use super::networks::{any_range, list};
 
 /// Returns the ranges of a list that stands at `place`, or tells what is wrong with it.
 ///
 /// That there is at least one is a matter of structure.
 pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
-    let ranges: Vec<Option<Range>> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, text)| any_range(text, place.index(index), told))
-        .collect();
-    ranges.into_iter().collect()
+    list(texts, place, told, any_range).into_iter().collect()
 }
 
 #[cfg(test)]

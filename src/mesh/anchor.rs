@@ -6,7 +6,7 @@ use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
-use super::networks::{Declared, any_range};
+use super::networks::{Declared, any_range, list};
 use super::{Networks, Range, raw};
 
 /// Over how many nodes a range can be spread.
@@ -75,18 +75,14 @@ fn ranges(
         return Some(Vec::new());
     };
     let place = place.key("ranges");
-    let ranges: Vec<Option<Range>> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, text)| {
-            let range = any_range(text, place.index(index), told)?;
-            if is_shared(range.cidr, declared) {
-                return Some(range);
-            }
-            told.push(undeclared(&range, declared));
-            None
-        })
-        .collect();
+    let ranges = list(texts, &place, told, |text, place, told| {
+        let range = any_range(text, place, told)?;
+        if is_shared(range.cidr, declared) {
+            return Some(range);
+        }
+        told.push(undeclared(&range, declared));
+        None
+    });
     ranges.into_iter().collect()
 }
 

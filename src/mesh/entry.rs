@@ -50,10 +50,12 @@ pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> 
         Some(texts) => accepted(texts, &place.key("acceptedNetworks"), told),
         None => Some(Vec::new()),
     };
-    let written = cluster.local_networks.iter().flatten().enumerate();
-    let local_networks: Vec<Option<Range>> = written
-        .map(|(index, text)| networks::range(text, place.key("localNetworks").index(index), told))
-        .collect();
+    let local_networks = networks::list(
+        cluster.local_networks.iter().flatten(),
+        &place.key("localNetworks"),
+        told,
+        networks::range,
+    );
     let written = cluster.anchors.unwrap_or_default();
     let anchors = anchor::anchors(written, &declared, &place.key("anchors"), told);
     Draft {

@@ -16,17 +16,13 @@ pub(super) struct Declared {
 }
 
 /// The ranges under one field; `None` stands for a wrong one.
-type Ranges = Vec<Option<Range>>;
+pub(super) type Ranges = Vec<Option<Range>>;
 
 /// Returns what an entry declares, and tells what is wrong with it.
 pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Finding>) -> Declared {
     told.extend(wrong_form(cluster, place));
-    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| -> Ranges {
-        let place = place.key(field);
-        let texts = texts.iter().flatten().enumerate();
-        texts
-            .map(|(index, text)| range(text, place.index(index), told))
-            .collect()
+    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| {
+        list(texts.iter().flatten(), &place.key(field), told, range)
     };
     let one = |field: &str, text: &Option<String>, told: &mut Vec<Finding>| -> Ranges {
         // The operator's own objects say `serviceCIDR: ""` for none.
@@ -114,6 +110,20 @@ fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
         .at(place.key("allowedNetworks").named(), "")
         .at(place.key(field).named(), "")
         .help("`allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`")
+}
+
+/// Reads each text of the list at `place` with `read`, which is [`range`], [`any_range`] or a
+/// stricter one.
+pub(super) fn list<'t>(
+    texts: impl IntoIterator<Item = &'t String>,
+    place: &Place,
+    told: &mut Vec<Finding>,
+    mut read: impl FnMut(&str, Place, &mut Vec<Finding>) -> Option<Range>,
+) -> Ranges {
+    let texts = texts.into_iter().enumerate();
+    texts
+        .map(|(index, text)| read(text, place.index(index), told))
+        .collect()
 }
 
 /// Returns a range that a cluster can call its own.

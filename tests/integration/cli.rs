@@ -179,11 +179,7 @@ impl Folder {
             .timeout(PATIENCE)
             .output()
             .unwrap();
-        Run {
-            code: output.status.code().expect("killed"),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        output.into()
     }
 
     /// Every file under a folder, no link followed.

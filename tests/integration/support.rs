@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 use std::sync::Arc;
 
 use clustermesh::diagnostic::Severity;
@@ -73,6 +74,19 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output
+                .status
+                .code()
+                .expect("killed, perhaps for its time or memory"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
 /// Runs the program in a folder, with nothing in its environment.
 pub(crate) fn clustermesh(folder: &Path, arguments: &[&str]) -> Run {
     clustermesh_with_input(folder, arguments, "")
@@ -88,11 +102,7 @@ pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &
         .write_stdin(input)
         .output()
         .unwrap();
-    Run {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    output.into()
 }
 
 /// Returns whether files can be given to other users and programs run as these; if not, it says so.

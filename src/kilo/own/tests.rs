@@ -1,21 +1,5 @@
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::*;
-use crate::snapshot::Node;
-use crate::testing::{self, node};
-
-/// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
-fn own(lines: &str, granularity: Granularity) -> Own {
-    let nodes = lines.lines().zip(1..).map(|(line, number)| {
-        let mut node = node(line);
-        let key = STANDARD.encode([number; 32]);
-        node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
-        node
-    });
-    let nodes: Vec<Node> = nodes.collect();
-    Own::clone(&testing::own(&nodes, granularity))
-}
+use crate::testing::numbered;
 
 #[test]
 fn an_election_that_depends_on_names_is_not_certain() {
@@ -23,7 +7,7 @@ fn an_election_that_depends_on_names_is_not_certain() {
         let one = "pod=10.42.0.0/24 endpoint=wg.example:1 internal-ip=192.168.0.1/24";
         let two = "pod=10.42.1.0/24 endpoint=192.0.2.2:1 internal-ip=192.168.0.2/24";
         let nodes = format!("a {one} {more}\nb {two}");
-        own(&nodes, Granularity::Location).segments[0].leader
+        numbered(&nodes, Granularity::Location).segments[0].leader
     };
     assert_eq!(leader(""), Leader::Ambiguous(1));
     assert_eq!(leader("wireguard-ip=10.4.0.1/16"), Leader::Certain(0));
@@ -36,7 +20,7 @@ fn addresses_end_with_the_subnet() {
         let lines = (1..=nodes).map(|it| {
             format!("n{it} pod=10.42.{it}.0/24 endpoint=192.0.2.{it}:1 wireguard-ip=10.4.0.{it}/{length}\n")
         });
-        let own = own(&lines.collect::<String>(), Granularity::Full);
+        let own = numbered(&lines.collect::<String>(), Granularity::Full);
         let given = own
             .segments
             .iter()

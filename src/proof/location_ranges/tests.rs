@@ -1,25 +1,10 @@
 use std::fmt::Write as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use super::*;
 use crate::granularity::Granularity;
-use crate::snapshot::Node;
-use crate::testing::{self, node};
-
-/// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
-fn own(lines: &str, granularity: Granularity) -> Own {
-    let nodes = lines.lines().zip(1..).map(|(line, number)| {
-        let mut node = node(line);
-        let key = STANDARD.encode([number; 32]);
-        node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
-        node
-    });
-    let nodes: Vec<Node> = nodes.collect();
-    Own::clone(&testing::own(&nodes, granularity))
-}
+use crate::testing::numbered;
 
 /// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
 /// segments as they are then, and against all Peers.
@@ -72,7 +57,7 @@ proptest! {
             let ranges = ranges.join(",");
             writeln!(lines, "{basics} allowed-location-ips={ranges}").unwrap();
         }
-        let mut own = own(&lines, Granularity::Full);
+        let mut own = numbered(&lines, Granularity::Full);
         let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
         let expected = filtered(&own, &peers);
         own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));

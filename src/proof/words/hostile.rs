@@ -26,17 +26,11 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
         rest = others;
         let (site, finding) = match *first {
             Breach::Heard(exposure) => (exposure.site, heard(fabric, hostile, exposure)),
-            Breach::Impersonation(exposure, hold) => {
-                let breach = (exposure, hold);
-                let finding = impersonation(fabric, hostile, breach, &holds(group));
+            Breach::Impersonation(exposure, hold) | Breach::Capture(exposure, hold) => {
+                let is_sender = matches!(first, Breach::Impersonation(..));
+                let finding =
+                    taken_for_others(fabric, hostile, (exposure, hold), &holds(group), is_sender);
                 (exposure.site, finding)
-            }
-            Breach::Capture(exposure, hold) => {
-                let breach = (exposure, hold);
-                (
-                    exposure.site,
-                    capture(fabric, hostile, breach, &holds(group)),
-                )
             }
             Breach::Passage(exposure, onward) => {
                 (onward.site, passage(fabric, hostile, exposure, onward))
@@ -100,45 +94,31 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         ))
 }
 
-/// Reports that a far end is taken for others as a sender.
-fn impersonation(
+/// Reports that a far end is taken for others: as a sender, or else as a receiver.
+fn taken_for_others(
     fabric: &Fabric,
     hostile: &Hostile,
     (exposure, hold): (&Exposure, &Hold),
     holds: &[&Hold],
+    is_sender: bool,
 ) -> Finding {
-    let message = format!(
-        "{} taken for others: by {} its packets are believed to come from {}",
-        culprit(fabric, hostile, hold),
-        far_end(fabric, exposure.site, hold.claim.tunnel),
-        shown(fabric, holds)
-    );
-    Finding::new(&rule::IMPERSONATION, message)
-        .at(place(fabric, exposure.site, hold.claim), "believes it")
-        .help(help(fabric, hostile, (exposure, hold)))
-}
-
-/// Reports that a far end is taken for others as a receiver.
-fn capture(
-    fabric: &Fabric,
-    hostile: &Hostile,
-    (exposure, hold): (&Exposure, &Hold),
-    holds: &[&Hold],
-) -> Finding {
-    let message = format!(
-        "{} sent what is meant for others: by {}, packets to {}",
-        culprit(fabric, hostile, hold),
-        far_end(fabric, exposure.site, hold.claim.tunnel),
-        shown(fabric, holds)
-    );
-    Finding::new(&rule::CAPTURE, message)
-        .at(place(fabric, exposure.site, hold.claim), "sends it there")
-        .help(help(fabric, hostile, (exposure, hold)))
-}
-
-fn culprit(fabric: &Fabric, hostile: &Hostile, hold: &Hold) -> String {
     let verb = if hold.is_certain { "is" } else { "may be" };
-    format!("{} {verb}", cluster(fabric, hostile.site))
+    let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
+    let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
+    let shown = shown(fabric, holds);
+    let (rule, message, label) = if is_sender {
+        let message = format!(
+            "{culprit} taken for others: by {tunnel} its packets are believed to come from {shown}"
+        );
+        (&rule::IMPERSONATION, message, "believes it")
+    } else {
+        let message =
+            format!("{culprit} sent what is meant for others: by {tunnel}, packets to {shown}");
+        (&rule::CAPTURE, message, "sends it there")
+    };
+    Finding::new(rule, message)
+        .at(place(fabric, exposure.site, hold.claim), label)
+        .help(help(fabric, hostile, (exposure, hold)))
 }
 
 fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {

@@ -24,11 +24,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Run {
         .timeout(2 * PATIENCE)
         .output()
         .unwrap();
-    let run = Run {
-        code: output.status.code().expect("killed, or out of memory"),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    };
+    let run = Run::from(output);
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     assert!(run.stderr.len() < 2000, "{} bytes", run.stderr.len());
     run

@@ -63,11 +63,7 @@ fn validate(folder: &Folder, uid: u32, variables: &[(&str, &str)], arguments: &[
             output => break output.unwrap(),
         }
     };
-    Run {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    output.into()
 }
 
 fn is_used(run: &Run) -> bool {

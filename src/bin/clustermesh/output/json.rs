@@ -60,14 +60,8 @@ pub(super) struct WrittenFinding<'a> {
     severity: WrittenSeverity,
     /// What was found, in one line, with the values that are wrong.
     message: &'a str,
-    /// The cluster that it is about, if it is about one.
-    #[schemars(with = "&str")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<&'a str>,
-    /// The node that it is about, if it is about one.
-    #[schemars(with = "&str")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<&'a str>,
+    #[serde(flatten)]
+    subject: WrittenSubject<'a>,
     /// What to do, if that can be said in a line.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +82,14 @@ struct WrittenCause<'a> {
     /// The name of its rule.
     #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
+    #[serde(flatten)]
+    subject: WrittenSubject<'a>,
+}
+
+/// What a finding is about.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenSubject<'a> {
     /// The cluster that it is about, if it is about one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,13 +178,17 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding
         aliases: finding.rule.aliases,
         severity: severity(finding.severity),
         message: &finding.message,
-        cluster: finding.cluster.as_deref(),
-        node: finding.node.as_deref(),
+        subject: WrittenSubject {
+            cluster: finding.cluster.as_deref(),
+            node: finding.node.as_deref(),
+        },
         help: finding.help.as_deref(),
         cause: finding.cause.as_ref().map(|cause| WrittenCause {
             rule: cause.rule.name,
-            cluster: cause.cluster.as_deref(),
-            node: cause.node.as_deref(),
+            subject: WrittenSubject {
+                cluster: cause.cluster.as_deref(),
+                node: cause.node.as_deref(),
+            },
         }),
         places: finding.labels.iter().map(|it| place(it, files)).collect(),
     }

@@ -71,11 +71,7 @@ impl Site {
             .args(arguments)
             .output()
             .unwrap();
-        Run {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        output.into()
     }
 
     /// Returns whether the plugin was run, and the cluster read.
