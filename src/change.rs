@@ -13,7 +13,7 @@ mod index;
 mod standing;
 
 pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
-pub use standing::{Clash, Foreign, Mismatch, Standing};
+pub use standing::{Clash, Foreign, Mismatch, Standing, Twins};
 
 use index::{Given, Index};
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::{Content, OldFile};
 use crate::diagnostic::escaped;
+use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, OldPeer};
 use crate::place::Place;
-use crate::plan::Plan;
+use crate::plan::{Block, Plan};
 
 /// How much of a path is shown, in characters.
 const SHOWN: usize = 400;
@@ -62,6 +63,15 @@ pub struct Clash {
     pub place: Place,
     /// The file in which the first is.
     pub first: String,
+}
+
+/// Peers of one target that have one key, under several names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Twins {
+    /// The target.
+    pub target: String,
+    /// Their names, and where they are.
+    pub peers: Vec<(String, Place)>,
 }
 
 impl Standing {
@@ -149,8 +159,8 @@ impl Standing {
         })
     }
 
-    /// Returns the Peers of one name in one target, as far as files differ from what they shall be.
-    pub fn clashes(&self, plan: &Plan) -> Vec<Clash> {
+    /// Returns the Peers of files that differ from what they shall be, by target.
+    fn differing(&self) -> BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> {
         let mut all: BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> = BTreeMap::new();
         for file in &self.files {
             let (target, _) = file.parts();
@@ -158,11 +168,54 @@ impl Standing {
             let peers = all.entry(target).or_default();
             peers.extend(named.map(|it| (file, it)));
         }
+        all
+    }
+
+    /// Returns the Peers of one key in one target, where a file that differs from what it shall be has
+    /// one of them.
+    pub fn twins(&self, plan: &Plan) -> Vec<Twins> {
+        let mut twins = Vec::new();
+        for (target, peers) in self.differing() {
+            let mut by_key: BTreeMap<&[u8; 32], BTreeMap<&str, Place>> = BTreeMap::new();
+            for (file, peer) in peers {
+                if let Some(key) = &peer.key {
+                    let names = by_key.entry(key).or_default();
+                    names
+                        .entry(&peer.name)
+                        .or_insert_with(|| file.place(&peer.bytes));
+                }
+            }
+            for (block, peer) in self.kept(plan, target) {
+                if let Some(names) = by_key.get_mut(peer.key.as_bytes()) {
+                    let path = format!("{target}/{}.yaml", block.name);
+                    let place = || Place::document(&self.source(&path), 0).bytes(&(0..0));
+                    names.entry(peer.name.as_str()).or_insert_with(place);
+                }
+            }
+            let several = by_key.into_values().filter(|it| 1 < it.len());
+            twins.extend(several.map(|names| {
+                Twins {
+                    target: target.to_owned(),
+                    peers: names
+                        .into_iter()
+                        .map(|(name, it)| (name.to_owned(), it))
+                        .collect(),
+                }
+            }));
+        }
+        twins
+    }
+
+    /// Returns the Peers of one name in one target, as far as files differ from what they shall be.
+    pub fn clashes(&self, plan: &Plan) -> Vec<Clash> {
         let mut clashes = Vec::new();
-        for (target, mut peers) in all {
+        for (target, mut peers) in self.differing() {
             // Stable, so that of one name the first stays first.
             peers.sort_by_key(|(_, peer)| &peer.name);
             let kept = self.kept(plan, target);
+            let kept: BTreeMap<&str, &str> = kept
+                .map(|(block, peer)| (peer.name.as_str(), block.name.as_str()))
+                .collect();
             let mut last: Option<(&OldFile, &OldPeer)> = None;
             for (file, peer) in peers {
                 let before = last.filter(|(_, it)| it.name == peer.name);
@@ -186,8 +239,12 @@ impl Standing {
         clashes
     }
 
-    /// Returns the Peers of a target whose files are what they shall be, and their blocks.
-    fn kept<'a>(&self, plan: &'a Plan, target: &str) -> BTreeMap<&'a str, &'a str> {
+    /// Returns the Peers of a target whose files are what they shall be, each with its block.
+    fn kept<'a>(
+        &'a self,
+        plan: &'a Plan,
+        target: &str,
+    ) -> impl Iterator<Item = (&'a Block, &'a Peer)> {
         let mut targets = plan.targets.iter();
         let target = targets.find(|it| it.cluster.as_str() == target);
         let blocks = target.into_iter().flat_map(|target| {
@@ -197,9 +254,6 @@ impl Standing {
                     .contains(&format!("{}/{}.yaml", target.cluster, it.name))
             })
         });
-        let peers = blocks.flat_map(|block| block.peers.iter().map(move |peer| (block, peer)));
-        peers
-            .map(|(block, peer)| (peer.name.as_str(), block.name.as_str()))
-            .collect()
+        blocks.flat_map(|block| block.peers.iter().map(move |peer| (block, peer)))
     }
 }

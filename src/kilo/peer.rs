@@ -105,15 +105,6 @@ pub struct RawEndpoint<'a> {
     pub port: u32,
 }
 
-/// Asks what Kilo's webhook asks of the `spec` of a Peer (`Peer.Validate` in
-/// `pkg/k8s/apis/kilo/v1alpha1/types.go`), in its order.
-///
-/// # Errors
-/// The first rule that fails.
-pub fn admit(spec: &Value) -> Result<(), Refusal> {
-    Translation::of(&decode(spec)?).map(drop)
-}
-
 /// Reads a spec as Go's decoder reads it into Kilo's types.
 ///
 /// # Errors
@@ -231,6 +222,10 @@ mod tests {
     use super::*;
 
     const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
+
+    fn admit(spec: &Value) -> Result<(), Refusal> {
+        Translation::of(&decode(spec)?).map(drop)
+    }
 
     fn refusal(spec: &Value) -> String {
         let refusal = admit(spec).err();

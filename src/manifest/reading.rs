@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::written;
 use crate::diagnostic::Finding;
 use crate::document::{Node, Source};
-use crate::kilo::peer::{Refusal, admit};
+use crate::kilo::peer::Translation;
+use crate::kilo::peer::translation::Fault;
 use crate::name::{is_dns_subdomain, is_label_value};
 use crate::net::Cidr;
 use crate::wireguard::PublicKey;
@@ -84,8 +85,8 @@ pub enum Unfit {
     Name,
     /// The value of this label is none.
     Label(String),
-    /// Kilo's own rules.
-    Spec(Refusal),
+    /// What keeps its spec from WireGuard.
+    Spec(Fault),
 }
 
 /// The most documents of a file that are looked at. A target with so many Peers has no Kilo any more.
@@ -232,11 +233,12 @@ fn old_peer(reading: &mut Reading, node: &Node, value: &Value, start: usize) {
         let text = value.as_str();
         !text.is_some_and(is_label_value)
     });
-    let refusal = admit(value.get("spec").unwrap_or(&Value::Null)).err();
-    let why = match (bad_label, refusal) {
+    let spec = value.get("spec").unwrap_or(&Value::Null);
+    let fault = Translation::of_manifest(spec).err();
+    let why = match (bad_label, fault) {
         _ if !is_dns_subdomain(&peer.name) => Some(Unfit::Name),
         (Some((key, _)), _) => Some(Unfit::Label(key.clone())),
-        (None, refusal) => refusal.map(Unfit::Spec),
+        (None, fault) => fault.map(Unfit::Spec),
     };
     if let Some(why) = why {
         reading.oddities.push(Oddity::Refused {

@@ -17,7 +17,6 @@ rules! {
     UNPROVED_CLUSTER = "unproved-cluster" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
-    TWIN_PEERS = "twin-peers" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;
     EMPTY_EXPECTATION = "empty-expectation" Error;
     IMPERSONATION = "impersonation" Error;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::{count, within};
-use super::{Finding, Rule, bare};
+use super::{Finding, Rule, bare, reach};
 use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Standing};
 use crate::config::Limits;
 use crate::config::capacity::Quantity;
@@ -28,6 +28,7 @@ rules! {
     EMPTY_MANIFEST = "empty-manifest" Warning;
     REFUSED_PEER = "refused-peer" Warning;
     PEER_WITHOUT_ENDPOINT = "peer-without-endpoint" Warning;
+    TWIN_PEERS = "twin-peers" Warning;
     VARIABLE_IN_MANIFEST = "variable-in-manifest" Warning;
     CLASHING_PEERS = "clashing-peers" Warning;
     MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
@@ -137,7 +138,28 @@ pub(super) fn standing(standing: &Standing, plan: &Plan, fate: Fate) -> Vec<Find
         ours.iter_mut().for_each(noted);
     }
     findings.extend(ours);
+    // A render that removes one of them is what cuts the tunnel.
+    let twins = standing.twins(plan).into_iter();
+    findings.extend(twins.map(|it| twin_peers(&it.target, &it.peers)));
     findings
+}
+
+/// Reports Peers of one cluster that have one key, each with its name and place: deleting one of them
+/// cuts the tunnel of all.
+pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
+    let names = super::listed(peers.iter().map(|(name, _)| bare(name)));
+    let message = format!(
+        "the Peers {names} have one key: when one of them is deleted, Kilo forgets the key, and the \
+         tunnel is down until the agents' next resync (8 minutes measured)"
+    );
+    let finding = Finding::on_named(&TWIN_PEERS, cluster, message);
+    let places = peers.iter().take(NAMED).map(|(_, place)| place.clone());
+    places
+        .fold(finding, |finding, it| finding.at(it, "the same key"))
+        .help(
+            "delete all but one, then immediately annotate the one that stays: `kubectl annotate \
+             peers --overwrite NAME touched=1`",
+        )
 }
 
 /// Returns a finding about a file in the tree.
@@ -284,12 +306,17 @@ fn odd(file: &OldFile, name: &str, oddity: &Oddity) -> Finding {
             finding.at(file.place(bytes), "").help(ANEW)
         }
         Oddity::Refused { peer, bytes, why } => {
-            let why = match why {
-                Unfit::Name => "its name is no DNS-1123 subdomain".to_owned(),
-                Unfit::Label(key) => format!("its label {} has a value that is none", Quoted(key)),
-                Unfit::Spec(refusal) => refusal.to_string(),
+            let name = Quoted(peer);
+            let message = match why {
+                Unfit::Name => {
+                    format!("{name} would be refused: its name is no DNS-1123 subdomain")
+                }
+                Unfit::Label(key) => {
+                    let key = Quoted(key);
+                    format!("{name} would be refused: the value of its label {key} is not valid")
+                }
+                Unfit::Spec(fault) => reach::consequence(peer, fault),
             };
-            let message = format!("{} would be refused: {why}", Quoted(peer));
             let finding = on_path(&REFUSED_PEER, &file.path, message);
             finding.at(file.place(bytes), "").help(ANEW)
         }

@@ -88,8 +88,15 @@ fn broken(target: &ClusterName, file: &File, problem: &Finding) -> Finding {
 
 fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding> {
     let fault = peer.spec.as_ref().err()?;
-    let name = bare(&peer.name);
-    let message = match fault {
+    let message = consequence(&peer.name, fault);
+    let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
+    Some(finding.at(file.place(&peer.spot), ""))
+}
+
+/// Says what a faulty spec does to a Peer.
+pub(super) fn consequence(peer: &str, fault: &Fault) -> String {
+    let name = bare(peer);
+    match fault {
         Fault::NotStored(mismatch) => format!(
             "{name} is refused by the API server: {} {}",
             mismatch.field, mismatch.problem
@@ -98,7 +105,5 @@ fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding>
             format!("{name} keeps every agent that starts from reading any Peer: {refusal}")
         }
         Fault::Ignored(refusal) => format!("{name} is ignored by Kilo: {refusal}"),
-    };
-    let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
-    Some(finding.at(file.place(&peer.spot), ""))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::gitops::PEER_WITHOUT_ENDPOINT;
+use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
 use crate::diagnostic::Severity;
@@ -11,7 +11,7 @@ use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::peers::{Peer, Prize};
 use crate::proof::rule::{
-    NOTHING_PROVED, OUTSIDE_PEER, TWIN_PEERS, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
+    NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
 use crate::proof::verify::{Failure, Leak, Outsider, Verification};
 use crate::proof::words;
@@ -42,26 +42,18 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns which Peers of a cluster have one key, so that deleting one of them cuts the tunnel of all.
+/// Returns which Peers of a cluster have one key.
 fn twins(site: &Site) -> Vec<Finding> {
     let contests = site.model.contests.iter();
     let of_keys = contests.filter(|it| it.over == Prize::Key);
     let findings = of_keys.map(|contest| {
         let peers = contest.peers.iter();
-        let peers: Vec<&Peer> = peers.filter_map(|it| site.model.peers.get(*it)).collect();
-        let names = listed(peers.iter().map(|it| bare(&it.applied.name)));
-        let message = format!(
-            "the Peers {names} have one key: when one of them is deleted, Kilo forgets the key, and \
-             the tunnel is down until the agents' next resync (8 minutes measured)"
-        );
-        let finding = Finding::on_cluster(&TWIN_PEERS, site.cluster, message);
-        let finding = peers.iter().take(NAMED).fold(finding, |finding, it| {
-            finding.at(it.place().key("spec").key("publicKey"), "the same key")
-        });
-        finding.help(
-            "delete all but one, then at once annotate the one that stays: `kubectl annotate peers \
-             --overwrite NAME touched=1`",
-        )
+        let peers = peers.filter_map(|it| site.model.peers.get(*it));
+        let place = |it: &Peer| it.place().key("spec").key("publicKey");
+        let peers: Vec<_> = peers
+            .map(|it| (it.applied.name.clone(), place(it)))
+            .collect();
+        twin_peers(site.cluster.as_str(), &peers)
     });
     findings.collect()
 }

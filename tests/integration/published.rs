@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
-use clustermesh::kilo::peer;
+use clustermesh::kilo::peer::{self, Translation};
 use clustermesh::snapshot::{Snapshot, SnapshotError};
 use clustermesh::{config, expectations, mesh};
 use serde::Deserialize as _;
@@ -115,7 +115,8 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
             return BTreeSet::from([refusal.to_owned()]);
         }
         "Peer" => {
-            let refusal = peer::admit(&document["spec"]).err();
+            let spec = peer::decode(&document["spec"]);
+            let refusal = spec.and_then(|it| Translation::of(&it)).err();
             return refusal.iter().map(ToString::to_string).collect();
         }
         other => panic!("{other}"),

@@ -56,7 +56,8 @@ pub enum Fault {
 }
 
 impl Translation {
-    /// Translates a spec, and asks before what `Peer.Validate` asks, in its order.
+    /// Translates a spec, and asks before what Kilo's webhook asks, in its order (`Peer.Validate` in
+    /// `pkg/k8s/apis/kilo/v1alpha1/types.go`).
     ///
     /// # Errors
     /// The first rule that fails.

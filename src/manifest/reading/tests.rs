@@ -86,7 +86,12 @@ fn says_what_would_be_refused() {
     insta::assert_snapshot!(odd_with("name: m--", "name: M--"), @"M--west--a Name: M--west--a");
     insta::assert_snapshot!(odd_with("mesh: m", "mesh: [m]"), @r#"m--west--a Label("kilo-clustermesh.io/mesh"): m--west--a"#);
     insta::assert_snapshot!(odd_with("mesh: m", "mesh: m/n"), @r#"m--west--a Label("kilo-clustermesh.io/mesh"): m--west--a"#);
-    insta::assert_snapshot!(odd_with("port: 51820", "port: -1"), @r#"m--west--a Spec(Undecodable { field: "spec.endpoint.port", wanted: "an unsigned 32-bit integer", found: "-1" }): m--west--a"#);
+    insta::assert_snapshot!(odd_with("port: 51820", "port: -1"), @r#"m--west--a Spec(Undecodable(Undecodable { field: "spec.endpoint.port", wanted: "an unsigned 32-bit integer", found: "-1" })): m--west--a"#);
+    insta::assert_snapshot!(odd_with("port: 51820", "port: 70000"), @"m--west--a Spec(Ignored(Port(70000))): m--west--a");
+    // Kilo would take these, but an API server stores none of them.
+    insta::assert_snapshot!(odd_with("port: 51820", "port: 2147483648"), @r#"m--west--a Spec(NotStored(Mismatch { field: "spec.endpoint.port", problem: Type("a 32-bit integer") })): m--west--a"#);
+    insta::assert_snapshot!(odd_with("publicKey:", "PublicKey:"), @r#"m--west--a Spec(NotStored(Mismatch { field: "spec.publicKey", problem: Missing })): m--west--a"#);
+    insta::assert_snapshot!(odd_with("  allowedIPs:\n  - \"10.1.0.0/24\"\n", ""), @r#"m--west--a Spec(NotStored(Mismatch { field: "spec.allowedIPs", problem: Missing })): m--west--a"#);
 }
 
 #[test]

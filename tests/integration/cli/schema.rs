@@ -1,5 +1,7 @@
 //! `schema`: what editors and other programs are given.
 
+use clustermesh::kilo::peer::crd;
+
 use super::*;
 use crate::schema::violations;
 
@@ -80,6 +82,40 @@ fn only_a_peer_has_a_strict_one() {
     let run = Folder::empty().run(&["schema", "mesh", "--strict"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"error: `--strict` is for `peer`: the others are as strict as the program is");
+}
+
+/// As an API server with Kilo's CRD takes a Peer: the bounds of the port are those of its `int32`.
+#[test]
+fn a_peer_s_numbers_are_those_that_an_api_server_stores() {
+    let [loose, strict] = [&["peer"][..], &["peer", "--strict"]].map(schema);
+    let port = [i64::from(i32::MIN) - 1, i64::from(i32::MIN), -1, 0, 65_536];
+    let port = [&port[..], &[i64::from(i32::MAX), i64::from(i32::MAX) + 1]].concat();
+    let ports = port.iter().map(|&port| (port, 25, false));
+    let keepalives = [-1, 65_536, 1 << 55, i64::MAX].map(|it| (51_820, it, false));
+    let sound = [(1, 0, true), (65_535, 65_535, true)];
+    for (port, keepalive, is_usable) in ports.chain(keepalives).chain(sound) {
+        let endpoint = json!({ "dnsOrIP": { "ip": "192.0.2.1" }, "port": port });
+        let spec = json!({
+            "allowedIPs": ["10.1.0.0/24"],
+            "endpoint": endpoint,
+            "persistentKeepalive": keepalive,
+            "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+        });
+        let is_stored = crd::stored(&spec).is_ok();
+        assert_eq!(is_stored, i32::try_from(port).is_ok(), "{spec}");
+        let peer = json!({
+            "apiVersion": "kilo.squat.ai/v1alpha1",
+            "kind": "Peer",
+            "metadata": { "name": "a" },
+            "spec": spec,
+        });
+        let takes = |schema: &Value| violations(schema, &peer).is_empty();
+        assert_eq!(
+            (takes(&loose), takes(&strict)),
+            (is_stored, is_usable),
+            "{peer}"
+        );
+    }
 }
 
 #[test]

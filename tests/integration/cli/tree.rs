@@ -344,3 +344,44 @@ fn hostile_files_are_told_and_harm_nobody() {
     assert!(text.contains("refused-peer"), "{text}");
     assert_harmless(&folder.run(&["render"]));
 }
+
+/// A file that looks like one of ours, beside it: the operator's anchors had Peers of their own.
+#[test]
+fn peers_of_one_key_are_reported() {
+    let folder = Folder::rendered();
+    let peers = folder.read("rendered/west/prod--east.yaml");
+    let anchors = peers.replace("prod--east--n", "prod--east--anchor-n");
+    folder.write("rendered/west/prod--anchors.yaml", anchors);
+    let twins = |text: &str| {
+        let lines = text.lines().filter(|it| it.contains("twin-peers"));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(twins(&validate(&folder).1), @"
+    rendered/west/prod--anchors.yaml:9:9: warning[twin-peers] west: the Peers prod--east--anchor-n1, prod--east--n1 have one key: when one of them is deleted, Kilo forgets the key, and the tunnel is down until the agents' next resync (8 minutes measured)
+    rendered/west/prod--anchors.yaml:27:9: warning[twin-peers] west: the Peers prod--east--anchor-n2, prod--east--n2 have one key: when one of them is deleted, Kilo forgets the key, and the tunnel is down until the agents' next resync (8 minutes measured)
+    ");
+    // What cuts the tunnel is that one of them is deleted.
+    let run = folder.run(&["render"]);
+    assert_eq!(run.stderr.matches("warning[twin-peers]").count(), 2);
+    assert_eq!(twins(&validate(&folder).1), "");
+}
+
+/// Kilo reads `PublicKey` too, but an API server drops what it does not know.
+#[test]
+fn a_peer_that_no_api_server_takes_is_reported() {
+    let folder = Folder::rendered();
+    folder.edit("rendered/north/prod--east.yaml", "publicKey:", "PublicKey:");
+    folder.edit(
+        "rendered/west/prod--east.yaml",
+        "port: 51820",
+        "port: 2147483648",
+    );
+    let (_, text) = validate(&folder);
+    let refused = text.lines().filter(|it| it.contains("refused-peer"));
+    insta::assert_snapshot!(refused.collect::<Vec<_>>().join("\n"), @"
+    rendered/north/prod--east.yaml:9:9: warning[refused-peer] north: prod--east--n1 is refused by the API server: spec.publicKey is missing
+    rendered/north/prod--east.yaml:27:9: warning[refused-peer] north: prod--east--n2 is refused by the API server: spec.publicKey is missing
+    rendered/west/prod--east.yaml:9:9: warning[refused-peer] west: prod--east--n1 is refused by the API server: spec.endpoint.port is not a 32-bit integer
+    rendered/west/prod--east.yaml:27:9: warning[refused-peer] west: prod--east--n2 is refused by the API server: spec.endpoint.port is not a 32-bit integer
+    ");
+}
