@@ -9,4 +9,5 @@ pub mod check;
 pub mod segment;
 pub mod own;
 pub mod cluster;
+pub mod stand;
 pub mod peer;

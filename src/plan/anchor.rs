@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cut::{CutOff, DistantAnchor, FewerAnchors, UnknownAnchor};
-use super::seat::{Seats, Standing};
+use super::seat::{Seat, Seats};
 use crate::fleet::Member;
+use crate::kilo::id::NodeId;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
 use crate::roster::Speaker;
@@ -55,16 +56,16 @@ pub(super) fn carry(
     }
     let shares = shares(source, left, &by_rank, &ranges, cuts);
     let seats = Seats::new(source, left);
-    let mut distant: BTreeMap<(usize, usize, usize), Vec<Cidr>> = BTreeMap::new();
+    let mut distant: BTreeMap<(NodeId, usize, usize), Vec<Cidr>> = BTreeMap::new();
     let mut carried = Vec::new();
     for range in ranges {
         let share = shares.iter().find(|share| share.is_for(range));
         let anchor = share.map(|it| it.anchor);
         let named = share.map_or(&[][..], |it| &it.named);
-        let standing = seats.standing(range);
-        let near = match &standing {
-            Standing::Several(segments) => segments.as_slice(),
-            Standing::One { .. } | Standing::Nobody => &[],
+        let seat = seats.at(range);
+        let near = match &seat {
+            Seat::Several(segments) => segments.as_slice(),
+            Seat::One { .. } | Seat::Nobody => &[],
         };
         let spread = spread(anchor, by_rank.len(), range, cuts);
         let parts = range.parts(spread);
@@ -72,12 +73,12 @@ pub(super) fn carry(
         let carriers = named.iter().chain(near).chain(&by_rank);
         let carriers = carriers.copied().filter(|it| known.insert(*it));
         let carriers: Vec<usize> = carriers.take(parts.len()).collect();
-        if let (Standing::One { home, carrier }, true) = (standing, named.is_empty())
+        if let (Seat::One { node, carrier }, true) = (seat, named.is_empty())
             && let Some(&first) = carriers.first()
             && !carriers.contains(&carrier)
         {
             distant
-                .entry((home, carrier, first))
+                .entry((node, carrier, first))
                 .or_default()
                 .push(range);
         }
@@ -89,8 +90,8 @@ pub(super) fn carry(
             }
         }
     }
-    for ((home, carrier, first), ranges) in distant {
-        cuts.extend(distant_anchor(source, left, (home, carrier, first), ranges));
+    for ((node, carrier, first), ranges) in distant {
+        cuts.extend(distant_anchor(source, left, (node, carrier, first), ranges));
     }
     carried
 }
@@ -111,10 +112,10 @@ fn by_rank(left: &[Carrier]) -> Vec<usize> {
 fn distant_anchor(
     source: &Member,
     left: &[Carrier],
-    (home, carrier, first): (usize, usize, usize),
+    (node, carrier, first): (NodeId, usize, usize),
     ranges: Vec<Cidr>,
 ) -> Option<CutOff> {
-    let (node, place) = source.node_at(source.roster.homes.get(home)?.node);
+    let (node, place) = source.node_at(node);
     let leader = |carrier: usize| Some(left.get(carrier)?.speaker.leader.clone());
     Some(CutOff::DistantAnchor(DistantAnchor {
         ranges,

@@ -199,7 +199,7 @@ fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>
 fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
     let mut lans: BTreeMap<Cidr, Vec<usize>> = BTreeMap::new();
     for (index, home) in member.roster.homes.iter().enumerate() {
-        if let Some(lan) = home.lan {
+        if let Some(lan) = home.stand.lan {
             lans.entry(lan).or_default().push(index);
         }
     }

@@ -5,27 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::anchor::Carrier;
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
-use crate::net::{Cidr, Nest};
+use crate::kilo::stand::{Standing, Stands};
+use crate::net::Cidr;
 
 /// Where the usable nodes of a cluster stand, and by whom each could carry a range.
 pub(super) struct Seats {
-    /// What Kilo or Kubernetes found, by place among the homes.
-    found: Nest<usize>,
-    /// The LANs that nodes say they are on, however they came to say so.
-    lans: Nest<usize>,
-    /// By home: its segment among those that are left and can be dialled.
-    carriers: BTreeMap<usize, usize>,
+    stands: Stands,
+    /// By node: its segment among those that are left and can be dialled.
+    carriers: BTreeMap<NodeId, usize>,
 }
 
-/// Who stands where a range lies.
-pub(super) enum Standing {
-    /// These segments, in order of name: those with at least half as many nodes there as the one with
-    /// most.
+/// Which segments stand where a range lies.
+pub(super) enum Seat {
+    /// These, in order of name: those with at least half as many nodes there as the one with most.
     Several(Vec<usize>),
-    /// One node was found there, or some only say so, which is not enough to follow them: the first.
+    /// That of one node, which is not enough to follow it.
     One {
-        /// Its place among the homes.
-        home: usize,
+        /// The node.
+        node: NodeId,
         /// Its segment.
         carrier: usize,
     },
@@ -37,48 +34,38 @@ impl Seats {
     pub(super) fn new(source: &Member, left: &[Carrier]) -> Self {
         let speakers = source.roster.speakers.iter();
         let usable: BTreeSet<NodeId> = speakers.flat_map(|it| &it.members).copied().collect();
-        let mut by_node = BTreeMap::new();
+        let mut carriers = BTreeMap::new();
         for (index, carrier) in left.iter().enumerate() {
             let members = carrier.speaker.members.iter();
             if carrier.speaker.endpoint.is_some() {
-                by_node.extend(members.map(|node| (*node, index)));
+                carriers.extend(members.map(|node| (*node, index)));
             }
         }
-        let homes = source.roster.homes.iter().enumerate();
-        let homes = homes.filter(|(_, home)| usable.contains(&home.node));
-        let (mut found, mut lans) = (Vec::new(), Vec::new());
-        let mut carriers = BTreeMap::new();
-        for (index, home) in homes {
-            found.extend(home.seats.iter().map(|seat| (*seat, index)));
-            lans.extend(home.lan.map(|lan| (lan, index)));
-            carriers.extend(by_node.get(&home.node).map(|carrier| (index, *carrier)));
-        }
+        let homes = source.roster.homes.iter();
+        let homes = homes.filter(|home| usable.contains(&home.node));
         Self {
-            found: found.into_iter().collect(),
-            lans: lans.into_iter().collect(),
+            stands: homes.map(|home| (home.node, &home.stand)).collect(),
             carriers,
         }
     }
 
-    /// Returns who stands where a range lies.
-    pub(super) fn standing(&self, range: Cidr) -> Standing {
-        let found = self.found.around(range).chain(self.found.inside(range));
-        let found: BTreeSet<usize> = found.map(|(_, home)| *home).collect();
-        if 2 <= found.len() {
-            let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-            for carrier in found.iter().filter_map(|home| self.carriers.get(home)) {
-                *counts.entry(*carrier).or_default() += 1;
+    /// Returns which segments stand where a range lies.
+    pub(super) fn at(&self, range: Cidr) -> Seat {
+        match self.stands.standing(range) {
+            Standing::Several(nodes) => {
+                let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+                for carrier in nodes.iter().filter_map(|node| self.carriers.get(node)) {
+                    *counts.entry(*carrier).or_default() += 1;
+                }
+                let most = counts.values().max().copied().unwrap_or_default();
+                let segments = counts.into_iter().filter(|(_, count)| most <= 2 * count);
+                Seat::Several(segments.map(|it| it.0).collect())
             }
-            let most = counts.values().max().copied().unwrap_or_default();
-            let segments = counts.into_iter().filter(|(_, count)| most <= 2 * count);
-            return Standing::Several(segments.map(|it| it.0).collect());
+            Standing::One(node) => self
+                .carriers
+                .get(&node)
+                .map_or(Seat::Nobody, |&carrier| Seat::One { node, carrier }),
+            Standing::Nobody => Seat::Nobody,
         }
-        let said = self.lans.around(range).map(|(_, home)| *home);
-        let home = found.first().copied().or_else(|| said.min());
-        let one = home.and_then(|home| Some((home, *self.carriers.get(&home)?)));
-        one.map_or(Standing::Nobody, |(home, carrier)| Standing::One {
-            home,
-            carrier,
-        })
     }
 }

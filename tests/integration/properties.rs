@@ -279,7 +279,7 @@ proptest! {
                 };
                 for (source, range) in routed(&tree, &world, target) {
                     let subject = format!("{range} of {} in {}", name(source), name(target));
-                    let standing = homes.iter().filter(|it| it.lan.is_some_and(|lan| lan.contains(range)));
+                    let standing = homes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range)));
                     let standing: Vec<&Home> = standing.collect();
                     let hit = homes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it)));
                     let hit = hit.count();

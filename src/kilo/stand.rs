@@ -1,0 +1,109 @@
+//! Stands: in which networks nodes stand, and who of a cluster stands where a range lies.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::cluster::ClusterNode;
+use super::id::NodeId;
+use super::node::{InternalIp, annotation};
+use crate::net::{Cidr, Family, Interface, Nest};
+use crate::snapshot::AddressKind;
+
+/// The networks of a node.
+#[derive(Clone, Debug)]
+pub struct Stand {
+    /// The network in which its internal address stands, unless that is too wide to be believed.
+    pub lan: Option<Cidr>,
+    /// Where Kilo or Kubernetes found it: networks, and single addresses. What a person forced is not
+    /// among them.
+    pub found: Vec<Cidr>,
+}
+
+/// The networks of some nodes of a cluster.
+#[derive(Clone, Debug)]
+pub struct Stands {
+    /// What Kilo or Kubernetes found.
+    found: Nest<NodeId>,
+    /// The LANs that nodes say they are on, however they came to say so.
+    lans: Nest<NodeId>,
+}
+
+/// Who stands where a range lies.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// These were found there.
+    Several(BTreeSet<NodeId>),
+    /// One node was found there, or some only say so, which is not enough to follow them: the first.
+    One(NodeId),
+    /// None.
+    Nobody,
+}
+
+/// How many addresses of a node are looked at; Kubernetes reports one or two.
+const ADDRESSES: usize = 8;
+
+impl Stand {
+    /// Finds the networks of a node.
+    pub fn of(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
+        let is_known = matches!(kilo.internal_ip, InternalIp::Known(_));
+        let lan = kilo.lan.filter(|lan| is_known && is_believable(lan));
+        let found = node.annotations.get(annotation::INTERNAL_IP);
+        let found = found.and_then(|text| text.parse::<Interface>().ok());
+        let found = found.map(|it| {
+            Some(it.network)
+                .filter(is_believable)
+                .unwrap_or(Cidr::host(it.address))
+        });
+        let reported: Vec<IpAddr> = node
+            .addresses
+            .iter()
+            .filter(|it| it.kind == AddressKind::InternalIP)
+            .filter_map(|it| it.address.parse().ok())
+            .take(ADDRESSES)
+            .collect();
+        // A LAN that a person forced counts if Kubernetes reports an address in it.
+        let confirmed = lan.filter(|lan| reported.iter().any(|it| lan.holds(*it)));
+        let hosts = reported.iter().copied().map(Cidr::host);
+        Self {
+            lan,
+            found: found.into_iter().chain(confirmed).chain(hosts).collect(),
+        }
+    }
+}
+
+impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {
+    fn from_iter<I: IntoIterator<Item = (NodeId, &'s Stand)>>(nodes: I) -> Self {
+        let (mut found, mut lans) = (Vec::new(), Vec::new());
+        for (node, stand) in nodes {
+            found.extend(stand.found.iter().map(|range| (*range, node)));
+            lans.extend(stand.lan.map(|lan| (lan, node)));
+        }
+        Self {
+            found: found.into_iter().collect(),
+            lans: lans.into_iter().collect(),
+        }
+    }
+}
+
+impl Stands {
+    /// Returns who stands where a range lies.
+    pub fn standing(&self, range: Cidr) -> Standing {
+        let found = self.found.around(range).chain(self.found.inside(range));
+        let found: BTreeSet<NodeId> = found.map(|(_, node)| *node).collect();
+        if 2 <= found.len() {
+            return Standing::Several(found);
+        }
+        let said = self.lans.around(range).map(|(_, node)| *node);
+        let one = found.first().copied().or_else(|| said.min());
+        one.map_or(Standing::Nobody, Standing::One)
+    }
+}
+
+/// The shortest prefix of a network of one site: what is shorter was given to a device for want of
+/// a better one.
+fn is_believable(lan: &Cidr) -> bool {
+    match lan.family() {
+        Family::V4 => 16 <= lan.prefix_length(),
+        Family::V6 => 48 <= lan.prefix_length(),
+    }
+}
