@@ -8,10 +8,12 @@ use ipnet::IpNet;
 use thiserror::Error;
 
 mod cover;
+mod families;
 mod nest;
 mod without;
 
 pub use cover::Cover;
+pub use families::Families;
 pub use nest::Nest;
 
 /// An address range in canonical form: host bits are zero, never IPv4-mapped.

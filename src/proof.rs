@@ -13,6 +13,7 @@ pub mod unapplied;
 pub mod fabric;
 pub mod packet;
 pub mod trace;
+pub mod premise;
 pub mod reach;
 pub mod verify;
 pub mod expectation;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::check::{self, NodeChecks};
 use super::id::Nodes;
-use super::node::KiloNode;
+use super::node::{KiloNode, annotation, endpoint};
 use super::own::Own;
 use super::segment::{self, Segment, Segments};
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
-use crate::net::{Cidr, Family, family};
+use crate::net::{Cidr, Families, Family, family};
 use crate::snapshot::{Node, Snapshot};
 
 /// A cluster under one entry.
@@ -50,6 +50,34 @@ pub struct ClusterNode<'a> {
     pub kilo: Arc<KiloNode>,
     /// What the node checks find.
     pub checked: NodeChecks,
+}
+
+impl ClusterNode<'_> {
+    /// Returns where the node can be dialled, as far as its snapshot shows: where its annotations say,
+    /// and at all its addresses on the port on which its WireGuard listens.
+    pub fn doors(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
+        let annotated = [
+            annotation::FORCE_ENDPOINT,
+            annotation::ENDPOINT,
+            annotation::CLUSTERMESH_ENDPOINT,
+        ];
+        let annotated = annotated.into_iter().filter_map(|key| {
+            let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
+            Some((endpoint.address()?, Some(endpoint.port.get())))
+        });
+        let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
+        let reported = self.node.addresses.iter();
+        let reported = reported.filter_map(|it| it.address.parse::<IpAddr>().ok());
+        let reported = reported.map(|it| it.to_canonical());
+        let addresses = reported.chain(self.kilo.internal_address());
+        annotated.chain(addresses.map(move |address| (address, port)))
+    }
+
+    /// Returns the kinds of address that its snapshot shows. It may have another one that Kilo and
+    /// Kubernetes do not know of.
+    pub fn families(&self) -> Families {
+        self.doors().map(|it| it.0).collect()
+    }
 }
 
 impl<'a> Cluster<'a> {

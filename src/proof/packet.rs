@@ -6,12 +6,13 @@
 use std::net::IpAddr;
 
 use super::fabric::At;
-use crate::net::Cidr;
+use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
 pub use ending::{Doubt, Ending, Unaccepted};
 pub(super) use follow::{keeps, stays};
+pub use tunnel::Dials;
 
 mod ending;
 mod follow;
@@ -52,6 +53,17 @@ pub enum Session {
     Open,
 }
 
+/// An endpoint of a kind of address that the node which dials it does not show.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Unseen {
+    /// The node.
+    pub at: At,
+    /// The Peer with the endpoint.
+    pub peer: usize,
+    /// The kind.
+    pub family: Family,
+}
+
 /// The way of a packet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Way {
@@ -88,9 +100,8 @@ pub enum Step {
         by: At,
         /// Where; none where the tunnel was open.
         endpoint: Option<Endpoint>,
-        /// Whether Kilo closes it with every pass, since one side has no endpoint that holds and
-        /// does not expect another (`kilo.md` §2.9).
-        flaps: bool,
+        /// What must be so for it, although no snapshot shows it.
+        assumes: Vec<Unseen>,
     },
     /// The receiver holds the source against what the sender may send.
     Accepted {

@@ -23,11 +23,13 @@ use view::{Kin, Seen, Sight, View};
 
 pub use parcel::{Parcel, parcels};
 pub(super) use parcel::{of_nodes, pieces};
+pub use premised::Premised;
 
 mod ground;
 mod home;
 mod known;
 mod parcel;
+mod premised;
 mod scene;
 mod view;
 

@@ -8,11 +8,13 @@ rules! {
     UNKNOWN_KEY = "unknown-key" Error;
     NOT_ACCEPTED = "not-accepted" Error;
     LOOPS = "loops" Error;
+    FLAPPING = "flapping" Error;
     SOURCE_REJECTED = "source-rejected" Error;
     AMBIGUOUS = "ambiguous" Error;
     NOT_READY = "not-ready" Error;
     RETURN_FAILS = "return-fails" Error;
     UNPROMISED_REACH = "unpromised-reach" Error;
+    ASSUMED_REACH = "assumed-reach" Notice;
     NOTHING_PROVED = "nothing-proved" Error;
     UNPROVED_CLUSTER = "unproved-cluster" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;

@@ -9,9 +9,10 @@ use rayon::prelude::*;
 
 use super::fabric::{At, Owner};
 use super::model::Claim;
+use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
 use super::trace::{Class, Trace};
-use crate::net::Cidr;
+use crate::net::{Cidr, Family};
 use judge::{Cause, Judge};
 use links::Links;
 use promise::Promises;
@@ -34,6 +35,8 @@ pub struct Verification {
     pub pairings: Vec<Pairing>,
     /// What is promised and does not hold, one for each cause, the widest first.
     pub failures: Vec<Failure>,
+    /// What is promised and holds only under a premise, one for each kind, the widest first.
+    pub assumptions: Vec<Assumption>,
     /// What holds and was never promised.
     pub leaks: Vec<Leak>,
     /// Peers that lead to nobody of the fleet.
@@ -70,6 +73,8 @@ pub struct Tally {
     pub promised: u64,
     /// Those of them that hold there and back.
     pub kept: u64,
+    /// Those of them that hold only if something is so that no snapshot shows.
+    pub assumed: u64,
     /// Pairs that nobody promised.
     pub others: u64,
     /// Those of them that hold all the same.
@@ -92,6 +97,23 @@ pub struct Failure {
     /// Whose addresses are not reached.
     pub receivers: BTreeSet<(usize, Owner)>,
 }
+
+/// Promises that hold only under a premise.
+#[derive(Clone, Debug)]
+pub struct Assumption {
+    /// What must be so, for one of them.
+    pub premise: Premise,
+    /// How many pairs it is.
+    pub pairs: u64,
+    /// Between which clusters.
+    pub between: BTreeSet<(usize, usize)>,
+    /// The nodes of which something must be so.
+    pub nodes: BTreeSet<At>,
+}
+
+/// What premises have in common: the cluster whose nodes must have a kind of address and where they
+/// dial, or a range.
+type Alike = (usize, usize, Result<Family, Cidr>);
 
 /// Something that reaches what no link promises.
 #[derive(Clone, Debug)]
@@ -142,6 +164,7 @@ struct Verifier<'r, 'f, 'a> {
 struct Part {
     pairings: Vec<Pairing>,
     failures: BTreeMap<Cause, Failure>,
+    assumptions: BTreeMap<Alike, Assumption>,
     leaks: Vec<Leak>,
     single_points: BTreeMap<At, SinglePoint>,
 }
@@ -241,7 +264,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 &mut anew
             };
             for verdict in reach.between(from, to, known) {
-                judge.count(&verdict, &mut part.failures, &mut part.leaks);
+                judge.count(&verdict, &mut part);
             }
             part.pairings.push(Pairing {
                 from,
@@ -271,6 +294,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             ..Verification::default()
         };
         let mut failures: BTreeMap<Cause, Failure> = BTreeMap::new();
+        let mut assumptions: BTreeMap<Alike, Assumption> = BTreeMap::new();
         let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
         for part in parts {
             verification.pairings.extend(part.pairings);
@@ -281,6 +305,12 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                     Entry::Occupied(mut entry) => entry.get_mut().add(failure),
                 }
             }
+            for (alike, assumption) in part.assumptions {
+                match assumptions.entry(alike) {
+                    Entry::Vacant(entry) => drop(entry.insert(assumption)),
+                    Entry::Occupied(mut entry) => entry.get_mut().add(assumption),
+                }
+            }
             for (at, point) in part.single_points {
                 match points.entry(at) {
                     Entry::Vacant(entry) => drop(entry.insert(point)),
@@ -289,6 +319,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             }
         }
         verification.single_points = points.into_values().collect();
+        verification.assumptions = assumptions.into_values().collect();
+        verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
         verification.failures = failures.into_values().collect();
         verification
             .failures
@@ -323,6 +355,13 @@ fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
     tallies
 }
 
+impl Tally {
+    /// Returns whether a promise does not hold, assumed ones aside.
+    pub fn fails(&self) -> bool {
+        self.kept + self.assumed < self.promised
+    }
+}
+
 impl Failure {
     /// Adds what fails for the same cause.
     fn add(&mut self, other: Self) {
@@ -334,6 +373,16 @@ impl Failure {
         if size(&other.trace) < size(&self.trace) {
             self.trace = other.trace;
         }
+    }
+}
+
+impl Assumption {
+    /// Adds what has the same kind of premise.
+    fn add(&mut self, other: Self) {
+        self.pairs += other.pairs;
+        self.between.extend(other.between);
+        self.nodes.extend(other.nodes);
+        self.premise = self.premise.min(other.premise);
     }
 }
 
@@ -358,6 +407,7 @@ impl Verification {
         tallies.fold(Tally::default(), |sum, tally| Tally {
             promised: sum.promised + tally.promised,
             kept: sum.kept + tally.kept,
+            assumed: sum.assumed + tally.assumed,
             others: sum.others + tally.others,
             reached: sum.reached + tally.reached,
         })

@@ -7,6 +7,7 @@ use super::{Finding, Rule};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
 use crate::place::Place;
+use crate::proof::rule::NO_INITIATOR;
 use crate::roster::{Origin, Speaker};
 use crate::snapshot::Node;
 use crate::wireguard::Endpoint;

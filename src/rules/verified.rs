@@ -9,11 +9,14 @@ use crate::diagnostic::Severity;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::model::Tunnel;
+use crate::proof::packet::Unseen;
 use crate::proof::peers::{Peer, Prize};
+use crate::proof::premise::{Distant, Premise};
 use crate::proof::rule::{
-    NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
+    ASSUMED_REACH, NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
-use crate::proof::verify::{Failure, Leak, Outsider, Verification};
+use crate::proof::verify::{Assumption, Failure, Leak, Outsider, Verification};
 use crate::proof::words;
 use crate::wireguard::Endpoint;
 
@@ -21,6 +24,8 @@ use crate::wireguard::Endpoint;
 pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let failures = verification.failures.iter();
     let failures = failures.filter_map(|it| failed(fabric, it));
+    let assumptions = verification.assumptions.iter();
+    let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().filter_map(|it| leak(fabric, it));
     let outsiders = verification.outsiders.iter();
     let outsiders = outsiders.filter_map(|it| outsider(fabric, *it));
@@ -29,9 +34,10 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let uncarried = uncarried.filter_map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
-    let nothing = (total.kept == 0 && is_claimed).then(nothing_proved);
+    let nothing = (total.kept == 0 && is_claimed).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures
+        .chain(assumptions)
         .chain(leaks)
         .chain(outsiders)
         .chain(unapplied)
@@ -131,17 +137,6 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         1 => "1 promised pair fails".to_owned(),
         pairs => format!("{pairs} promised pairs fail"),
     };
-    let between: Vec<String> = failed
-        .between
-        .iter()
-        .filter_map(|&(from, to)| {
-            Some(format!(
-                "{} → {}",
-                cluster(fabric, from)?,
-                cluster(fabric, to)?
-            ))
-        })
-        .collect();
     let receivers: Vec<String> = failed
         .receivers
         .iter()
@@ -152,10 +147,83 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         packet.source,
         packet.destination,
         finding.message,
-        listed(between.into_iter()),
+        between(fabric, &failed.between),
         listed(receivers.into_iter()),
     );
     Some(finding)
+}
+
+fn pairs(count: u64) -> String {
+    match count {
+        1 => "1 pair".to_owned(),
+        count => format!("{count} pairs"),
+    }
+}
+
+/// Reports promises that hold only under a premise.
+fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
+    let nodes = assumption.nodes.iter();
+    let nodes = listed(nodes.map(|it| words::called(fabric, *it)));
+    let between = between(fabric, &assumption.between);
+    let number = match assumption.pairs {
+        1 => "1 promised pair is assumed".to_owned(),
+        pairs => format!("{pairs} promised pairs are assumed"),
+    };
+    match assumption.premise {
+        Premise::Family(Unseen { at, peer, family }) => {
+            let site = fabric.site(at.site)?;
+            let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
+            let peer = site.model.peers.get(peer)?;
+            let (their, they) = if assumption.nodes.len() == 1 {
+                ("its snapshot shows", "the node has")
+            } else {
+                ("their snapshot shows", "the nodes have")
+            };
+            let message = format!(
+                "{number} ({between}): {nodes} must dial {family} endpoints such as {endpoint}, and {their} \
+                 no {family} address"
+            );
+            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
+            let finding = finding.at(
+                peer.place().key("spec").key("endpoint"),
+                "cannot be dialled without",
+            );
+            Some(finding.help(format!(
+                "if {they} {family} addresses, ignore the rule for `{}`; else have the other nodes \
+                 dialled at {} addresses, such as by `kilo.squat.ai/clustermesh-endpoint`",
+                site.cluster,
+                family.other()
+            )))
+        }
+        Premise::Distant(Distant {
+            node,
+            carrier,
+            range,
+        }) => {
+            let site = fabric.site(carrier.site)?;
+            let leader = site.leader(site.segment(node.node)?)?.node();
+            let leader = bare(&site.node(leader)?.kilo.name);
+            let message = format!(
+                "{number} ({between}): {nodes} carries {range}, and only {} is on that LAN",
+                words::called(fabric, node)
+            );
+            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
+            Some(finding.help(format!(
+                "if the LAN is real, add `anchors: [{{ ranges: ['{range}'], nodes: [{leader}] }}]` to \
+                 `{}` in the mesh",
+                site.cluster
+            )))
+        }
+    }
+}
+
+/// Lists pairs of clusters.
+fn between(fabric: &Fabric, pairs: &BTreeSet<(usize, usize)>) -> String {
+    let between = pairs.iter().filter_map(|&(from, to)| {
+        let (from, to) = (cluster(fabric, from)?, cluster(fabric, to)?);
+        Some(format!("{from} → {to}"))
+    });
+    listed(between.collect::<Vec<String>>().into_iter())
 }
 
 /// Names an owner: a node with its cluster, or what a cluster has as a whole.
@@ -245,7 +313,14 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .collect()
 }
 
-fn nothing_proved() -> Finding {
+fn nothing_proved(assumed: u64) -> Finding {
+    if 0 < assumed {
+        let pairs = pairs(assumed);
+        let message = format!(
+            "nothing was proved: the only paths that may work are {pairs} that are assumed"
+        );
+        return Finding::new(&NOTHING_PROVED, message);
+    }
     let message = "nothing was proved: no declared path between linked clusters works";
     let help = "run `clustermesh validate` to see why nodes are left out";
     Finding::new(&NOTHING_PROVED, message).help(help)

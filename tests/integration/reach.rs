@@ -63,6 +63,7 @@ struct Spec {
     host: u8,
     lan: Lan,
     pods: Pods,
+    shown: Shown,
     has_endpoint: bool,
     calls: bool,
     stale: bool,
@@ -89,6 +90,17 @@ enum Pods {
     V6AndV4,
 }
 
+/// The kinds of address that a node shows.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    V4,
+    /// And it is dialled at an IPv6 address.
+    V6,
+    Both,
+    /// As before, and it is dialled at an IPv6 address.
+    BothDialledAtV6,
+}
+
 /// What is done to a Peer.
 #[derive(Clone, Debug)]
 enum Fault {
@@ -100,6 +112,7 @@ enum Fault {
     Key(u8),
     Endpoint(String),
     NoEndpoint,
+    NoKeepalive,
     Secret,
 }
 
@@ -169,7 +182,11 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
         (Addresses::Shared | Addresses::SharedByLocation, _) => (0, host % 4 + 1),
     };
     let internal = format!("192.168.{third}.{last}");
-    let endpoint = format!("198.18.{i}.{}", position + 1);
+    let outside = format!("2001:db8:{i}::{}", position + 1);
+    let endpoint = match spec.shown {
+        Shown::V4 | Shown::Both => format!("198.18.{i}.{}", position + 1),
+        Shown::V6 | Shown::BothDialledAtV6 => format!("[{outside}]"),
+    };
     let mut annotations = BTreeMap::from([
         ("key".to_owned(), key(spec.key)),
         ("location".to_owned(), spec.location.to_owned()),
@@ -209,10 +226,17 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
             Pods::V6AndV4 => vec![v6, v4],
         },
         stale: spec.stale,
-        addresses: vec![Address {
-            address: internal,
+        addresses: match spec.shown {
+            Shown::V4 => vec![internal],
+            Shown::V6 => vec![outside],
+            Shown::Both | Shown::BothDialledAtV6 => vec![internal, outside],
+        }
+        .into_iter()
+        .map(|address| Address {
+            address,
             kind: AddressKind::InternalIP,
-        }],
+        })
+        .collect(),
         annotations: annotations
             .into_iter()
             .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
@@ -328,6 +352,9 @@ fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
             spec["endpoint"] = json!({ "dnsOrIP": { "ip": host }, "port": 51820 });
         }
         Fault::NoEndpoint => drop(spec.as_object_mut().unwrap().remove("endpoint")),
+        Fault::NoKeepalive => {
+            drop(spec.as_object_mut().unwrap().remove("persistentKeepalive"));
+        }
         Fault::Secret => spec["presharedKey"] = json!(key(77)),
     }
 }
@@ -336,18 +363,19 @@ fn spec() -> impl Strategy<Value = Spec> {
     (
         select(vec!["x", "y", "z"]),
         0..15u8,
-        (lan(), pods()),
+        (lan(), pods(), shown()),
         prop::bool::weighted(0.8),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.05),
         0..6u8,
     )
         .prop_map(
-            |(location, host, (lan, pods), has_endpoint, calls, stale, key)| Spec {
+            |(location, host, (lan, pods, shown), has_endpoint, calls, stale, key)| Spec {
                 location,
                 host,
                 lan,
                 pods,
+                shown,
                 has_endpoint,
                 calls,
                 stale,
@@ -371,6 +399,15 @@ fn pods() -> impl Strategy<Value = Pods> {
         6 => Just(Pods::V4),
         2 => Just(Pods::V4AndV6),
         1 => Just(Pods::V6AndV4),
+    ]
+}
+
+fn shown() -> impl Strategy<Value = Shown> {
+    prop_oneof![
+        5 => Just(Shown::V4),
+        1 => Just(Shown::V6),
+        1 => Just(Shown::Both),
+        1 => Just(Shown::BothDialledAtV6),
     ]
 }
 
@@ -409,7 +446,9 @@ fn fault() -> impl Strategy<Value = Fault> {
         any::<u8>().prop_map(Fault::Key),
         (0..4u8, 1..4u8).prop_map(|(i, k)| Fault::Endpoint(format!("198.18.{i}.{k}"))),
         (0..4u8, 0..4u8).prop_map(|(i, j)| Fault::Endpoint(format!("10.{i}.{j}.9"))),
+        (0..4u8, 1..4u8).prop_map(|(i, k)| Fault::Endpoint(format!("2001:db8:{i}::{k}"))),
         Just(Fault::NoEndpoint),
+        Just(Fault::NoKeepalive),
         Just(Fault::Secret),
     ]
 }
@@ -491,13 +530,14 @@ fn goal(site: usize, owner: Owner) -> Goal {
     }
 }
 
-/// Every way in which packets between two parcels end.
+/// Every way in which packets between two parcels end, and whether any of them has a premise.
 fn followed(
     fabric: &Fabric,
     (from, sender): (usize, Parcel),
     (to, receiver): (usize, Parcel),
-) -> BTreeSet<&'static str> {
+) -> (BTreeSet<&'static str>, bool) {
     let mut endings = BTreeSet::new();
+    let mut is_premised = false;
     let node = sender.owner.node().unwrap();
     for source in samples(fabric, sender) {
         for destination in samples(fabric, receiver) {
@@ -509,16 +549,30 @@ fn followed(
                 session: Session::New,
             });
             endings.insert(trace.verdict());
+            is_premised |= fabric.premise(&trace).is_some();
         }
     }
-    endings
+    (endings, is_premised)
 }
 
 /// A sender and a receiver: owner and first address of each.
 type Owners = (Owner, u128, Owner, u128);
 
-/// How packets end.
-type Endings = BTreeMap<Owners, BTreeSet<&'static str>>;
+/// How packets end, and whether those that arrive do so under a premise.
+type Endings = BTreeMap<Owners, (BTreeSet<&'static str>, bool)>;
+
+fn owners(sender: &Parcel, receiver: &Parcel) -> Owners {
+    let (from, to) = (sender.span.first, receiver.span.first);
+    (sender.owner, from, receiver.owner, to)
+}
+
+fn pairs<'p>(
+    senders: &'p [Parcel],
+    receivers: &'p [Parcel],
+) -> impl Iterator<Item = (&'p Parcel, &'p Parcel)> {
+    let senders = senders.iter();
+    senders.flat_map(move |sender| receivers.iter().map(move |receiver| (sender, receiver)))
+}
 
 /// Holds what is said of whole classes against every packet.
 fn agree(world: &World) -> Result<(), TestCaseError> {
@@ -530,14 +584,18 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
         for to in (0..fabric.sites.len()).filter(|to| *to != from) {
             let mut said = Endings::new();
             for verdict in reach.between(from, to, &mut proven) {
+                let mut premised = BTreeSet::new();
+                if verdict.holds() {
+                    for it in reach.premised((from, to), &verdict.senders, &verdict.receivers) {
+                        for (sender, receiver) in pairs(&it.senders, &it.receivers) {
+                            let is_new = premised.insert(owners(sender, receiver));
+                            prop_assert!(is_new, "twice: {:?}", (sender, receiver));
+                        }
+                    }
+                }
                 for sender in &*verdict.senders {
                     for receiver in &*verdict.receivers {
-                        let key = (
-                            sender.owner,
-                            sender.span.first,
-                            receiver.owner,
-                            receiver.span.first,
-                        );
+                        let key = owners(sender, receiver);
                         let traces = if verdict.is_kept {
                             reach.follow((from, to), &verdict)
                         } else {
@@ -549,7 +607,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                             // Like others between which every packet arrived.
                             endings.insert("delivered");
                         }
-                        let before = said.insert(key, endings);
+                        let before = said.insert(key, (endings, premised.contains(&key)));
                         prop_assert!(before.is_none(), "twice: {:?}", key);
                     }
                 }
@@ -562,13 +620,11 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 }
                 for receiver in parcels(&fabric.sites[to]) {
                     if sender.span.family == receiver.span.family {
-                        let key = (
-                            sender.owner,
-                            sender.span.first,
-                            receiver.owner,
-                            receiver.span.first,
-                        );
-                        every.insert(key, followed(&fabric, (from, sender), (to, receiver)));
+                        let key = owners(&sender, &receiver);
+                        let (endings, is_premised) =
+                            followed(&fabric, (from, sender), (to, receiver));
+                        let is_premised = is_premised && endings == BTreeSet::from(["delivered"]);
+                        every.insert(key, (endings, is_premised));
                     }
                 }
             }
@@ -590,6 +646,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
         host: 0,
         lan: Lan::None,
         pods: Pods::V4,
+        shown: Shown::V4,
         has_endpoint,
         calls: false,
         stale: false,

@@ -15,7 +15,7 @@ use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Family, Interface};
 use clustermesh::plan;
 use clustermesh::roster::{Origin, Reason};
-use clustermesh::snapshot::{Node, Snapshot, dump};
+use clustermesh::snapshot::{Address, AddressKind, Node, Snapshot, dump};
 use clustermesh::wireguard::{Endpoint, Host};
 use serde_json::{Value, json};
 
@@ -724,6 +724,13 @@ fn verified(scenario: &Scenario) -> Value {
     let beside = Node {
         name: "beside".to_owned(),
         pod_cidrs: vec![second.to_string()],
+        // It can dial endpoints of either family.
+        addresses: ["192.88.99.250", "2001:db8:ffff::250"]
+            .map(|address| Address {
+                address: address.to_owned(),
+                kind: AddressKind::ExternalIP,
+            })
+            .into(),
         annotations: annotations
             .map(|(key, value)| (key.to_owned(), value))
             .into(),

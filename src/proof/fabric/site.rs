@@ -3,19 +3,20 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::kilo::cluster::Cluster;
-use crate::kilo::node::{annotation, endpoint};
+use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::id::NodeId;
 use crate::kilo::own::{Leader, OwnNode, WireguardIp};
+use crate::kilo::stand::{Stand, Standing, Stands};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
-use crate::net::Cidr;
+use crate::net::{Cidr, Families, Family};
 use crate::proof::applied::File;
 use crate::proof::flaw::Refusal;
-use crate::proof::model::Model;
+use crate::proof::model::{Model, Tunnel};
 use crate::proof::peers::Won;
 use crate::proof::prefixes::{Prefixes, Span};
 use crate::snapshot::Snapshot;
-use crate::wireguard::Host;
+use crate::wireguard::Endpoint;
 
 /// One cluster.
 #[derive(Clone, Debug)]
@@ -45,6 +46,12 @@ pub struct Site<'a> {
     refused: Option<Refusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<usize>,
+    /// The kinds of address that each node shows.
+    shown: Vec<Families>,
+    /// Whether a node may dial a kind of address that it does not show.
+    pub(in crate::proof) has_unseen: bool,
+    /// Declared ranges on the LAN of one node, with the node.
+    distant: Prefixes<usize>,
     /// Where each node is dialled.
     pub(super) doors: Vec<(IpAddr, usize, Option<u16>)>,
 }
@@ -82,6 +89,7 @@ impl<'a> Site<'a> {
 
     fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
+        let shown: Vec<Families> = reading.nodes.iter().map(ClusterNode::families).collect();
         let model = Model::decided(&reading.own, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
@@ -92,13 +100,16 @@ impl<'a> Site<'a> {
             cluster: &entry.name,
             entry,
             snapshot,
-            reading,
             files,
             won,
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
             owned,
             connected: connected(&model),
-            doors: doors(snapshot, &model),
+            doors: doors(&reading),
+            has_unseen: has_unseen(&model, &shown),
+            distant: distant(&reading),
+            reading,
+            shown,
             refused: model.refused(),
             own_keys,
             model,
@@ -143,6 +154,36 @@ impl<'a> Site<'a> {
     /// Returns who leads a segment.
     pub fn leader(&self, segment: usize) -> Option<Leader> {
         Some(self.model.own.segments.get(segment)?.leader)
+    }
+
+    /// Returns whether a node shows an address of a kind.
+    pub fn shows(&self, node: usize, family: Family) -> bool {
+        self.shown.get(node).is_some_and(|it| it.has(family))
+    }
+
+    /// Returns the kinds of address that a node shows.
+    pub fn shown(&self, node: usize) -> Families {
+        self.shown.get(node).copied().unwrap_or_default()
+    }
+
+    /// Returns whether any range that it declares lies on the LAN of one node.
+    pub fn has_distant(&self) -> bool {
+        !self.distant.is_empty()
+    }
+
+    /// Returns the range around an address that a node carries although it lies on the LAN of one node
+    /// of another segment, and that node. What people named as its anchor is right.
+    pub fn distant(&self, carrier: usize, address: IpAddr) -> Option<(Cidr, usize)> {
+        let slot = self.distant.holding(address).next()?;
+        let (range, nodes) = self.distant.get(slot)?;
+        let node = *nodes.first()?;
+        let name = self.node(carrier)?.kilo.name.as_str();
+        let mut anchors = self.entry.anchors.iter().filter(|anchor| {
+            let ranges = anchor.ranges.as_ref();
+            ranges.is_none_or(|it| it.contains(&range))
+        });
+        let is_named = anchors.any(|it| it.nodes.iter().any(|it| it.name == name));
+        (!is_named && self.segment(node) != self.segment(carrier)).then_some((range, node))
     }
 
     /// Returns whether any Peer has the key of a node of this cluster.
@@ -277,36 +318,52 @@ fn connected(model: &Model) -> Prefixes<usize> {
     Prefixes::new(&connected)
 }
 
-/// Returns where nodes can be dialled: as they say, and at all their addresses on the port on which
-/// their WireGuard listens.
-fn doors(snapshot: &Snapshot, model: &Model) -> Vec<(IpAddr, usize, Option<u16>)> {
-    let mut doors = Vec::new();
-    // Both are in the order of names.
-    for (number, (own, node)) in model.own.nodes.iter().zip(&snapshot.nodes).enumerate() {
-        let port = own.kilo.endpoint.as_ref().map(|it| it.port.get());
-        let keys = [
-            annotation::FORCE_ENDPOINT,
-            annotation::ENDPOINT,
-            annotation::CLUSTERMESH_ENDPOINT,
-        ];
-        for key in keys {
-            let said = node.annotations.get(key);
-            let said = said.and_then(|text| endpoint(text).ok());
-            if let Some(said) = said
-                && let Host::Ip(address) = said.host
-            {
-                doors.push((address, number, Some(said.port.get())));
-            }
-        }
-        let reported = node
-            .addresses
-            .iter()
-            .filter_map(|it| it.address.parse().ok());
-        let reported = reported.map(|it: IpAddr| it.to_canonical());
-        let all = reported.chain(own.kilo.internal_address());
-        doors.extend(all.map(|address| (address, number, port)));
+/// Returns the ranges of a cluster as a whole that lie on the LAN of one of the nodes that take part.
+fn distant(cluster: &Cluster) -> Prefixes<usize> {
+    let numbered = || cluster.nodes.numbered().zip(&cluster.own.nodes);
+    let usable = numbered().filter(|((_, it), own)| {
+        own.segment.is_some()
+            && it.checked.is_sound()
+            && it.checked.pods.is_ok()
+            && cluster.entry.selector.matches(&it.node.labels)
+    });
+    let services = match &cluster.entry.networks {
+        Networks::Typed { services, .. } => services.as_ref().map(|it| it.cidr),
+        Networks::Flat { .. } => None,
+    };
+    let ranges = cluster.shared.iter().filter(|it| Some(**it) != services);
+    let mut ranges = ranges.peekable();
+    if ranges.peek().is_none() {
+        return Prefixes::new(&[]);
     }
+    let stands: Vec<(NodeId, Stand)> = usable.map(|((id, it), _)| (id, Stand::of(it))).collect();
+    let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
+    let distant = ranges.filter_map(|range| match stands.standing(*range) {
+        Standing::One(node) => Some((*range, node.index())),
+        Standing::Several(_) | Standing::Nobody => None,
+    });
+    Prefixes::new(&distant.collect::<Vec<_>>())
+}
+
+/// Returns where nodes can be dialled.
+fn doors(cluster: &Cluster) -> Vec<(IpAddr, usize, Option<u16>)> {
+    let nodes = cluster.nodes.iter().enumerate();
+    let doors = nodes.flat_map(|(number, node)| {
+        let doors = node.doors();
+        doors.map(move |(address, port)| (address, number, port))
+    });
+    let mut doors: Vec<_> = doors.collect();
     doors.sort_unstable();
     doors.dedup();
     doors
+}
+
+/// Returns whether a node that dials Peers does not show an address of every kind at which they are
+/// dialled.
+fn has_unseen(model: &Model, shown: &[Families]) -> bool {
+    let peers = (0..model.peers.len()).filter_map(|it| model.endpoint(Tunnel::Peer(it)));
+    let dialled: Families = peers.filter_map(Endpoint::address).collect();
+    let leaders = model.own.segments.iter().map(|it| it.leader.node());
+    let mut shown = leaders.filter_map(|it| shown.get(it));
+    shown.any(|shown| !shown.contain(dialled))
 }

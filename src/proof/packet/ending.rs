@@ -62,6 +62,16 @@ pub enum Ending {
         /// Its Peer for the first.
         back: usize,
     },
+    /// Kilo cuts the tunnel with every pass: one side calls from elsewhere than its Peer says, which
+    /// that Peer does not expect (`kilo.md` §2.9).
+    Flapping {
+        /// Where.
+        at: At,
+        /// Its Peer for the other side.
+        peer: usize,
+        /// The other side.
+        other: At,
+    },
     /// What carries it would go through the tunnel itself.
     Loops {
         /// Where.
@@ -151,6 +161,7 @@ impl Ending {
             | Self::StolenBy { at, .. }
             | Self::UnknownKey { at, .. }
             | Self::Loops { at, .. }
+            | Self::Flapping { at, .. }
             | Self::Ambiguous { at, .. } => Some(at),
             Self::NotAccepted { by, .. } | Self::SourceRejected { by, .. } => Some(by),
             Self::NoInitiator { from, .. } => Some(from),
@@ -168,6 +179,7 @@ impl Ending {
             Self::UnknownKey { .. } => &rule::UNKNOWN_KEY,
             Self::NotAccepted { .. } => &rule::NOT_ACCEPTED,
             Self::NoInitiator { .. } => &rule::NO_INITIATOR,
+            Self::Flapping { .. } => &rule::FLAPPING,
             Self::Loops { .. } => &rule::LOOPS,
             Self::SourceRejected { .. } => &rule::SOURCE_REJECTED,
             Self::Ambiguous { .. } => &rule::AMBIGUOUS,

@@ -4,12 +4,13 @@
 use std::net::IpAddr;
 
 use super::follow::missing;
-use super::{Doubt, Ending, Session, Step, Unaccepted};
+use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
 use crate::kilo::own::Leader;
+use crate::net::{Family, family};
 use crate::proof::fabric::{At, Fabric, Site};
 use crate::proof::model::{Dial, Holder, Tunnel};
 use crate::proof::peers::{Peer, Standing};
-use crate::wireguard::Host;
+use crate::wireguard::{Endpoint, Host};
 
 /// What is known of a tunnel before it is used.
 pub(super) struct Tunnels {
@@ -21,6 +22,51 @@ pub(super) struct Tunnels {
     pub(super) receiver: At,
     /// Its Peer for the sender.
     pub(super) back: usize,
+}
+
+/// One side of a tunnel.
+struct Side {
+    /// Which node.
+    at: At,
+    /// Its Peer for the other.
+    peer: usize,
+    /// The other.
+    other: At,
+}
+
+/// Whether a node gets to another one where it dials it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Dials {
+    /// As far as its snapshot shows.
+    Shown,
+    /// If it has an address of this kind, which its snapshot does not show.
+    Unseen(Family),
+    /// Not at all.
+    No,
+}
+
+impl Dials {
+    /// Returns whether it does unless something speaks against it.
+    pub fn may_be(self) -> bool {
+        self != Self::No
+    }
+}
+
+impl Tunnels {
+    fn sides(&self) -> [Side; 2] {
+        [
+            Side {
+                at: self.sender,
+                peer: self.peer,
+                other: self.receiver,
+            },
+            Side {
+                at: self.receiver,
+                peer: self.back,
+                other: self.sender,
+            },
+        ]
+    }
 }
 
 impl Fabric<'_> {
@@ -71,76 +117,110 @@ impl Fabric<'_> {
         Ok(back)
     }
 
-    /// Opens the tunnel.
+    /// Opens the tunnel. Where that takes an address that a node does not show, it is assumed to have
+    /// one.
     pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
-        let Tunnels {
-            sender,
-            peer,
-            receiver,
-            back,
-        } = *tunnels;
-        let there = self.dials(sender, peer, receiver)?;
-        let back_again = self.dials(receiver, back, sender)?;
-        let flaps = [(there, sender, peer), (back_again, receiver, back)];
-        let flaps = flaps.iter().any(|(dials, at, peer)| {
-            let share = self.site(at.site).and_then(|it| it.model.share(*peer));
-            !dials && share.is_some_and(|it| it.translation.keepalive.is_none())
+        let sides = tunnels.sides();
+        let [near, far] = &sides;
+        let dials = [
+            self.dials(near.at, near.peer, near.other)?,
+            self.dials(far.at, far.peer, far.other)?,
+        ];
+        let (by, endpoint) = self.opens(&sides, dials.map(Dials::may_be), session)?;
+        let unseen = dials.iter().zip(&sides).filter_map(|(dials, side)| {
+            let Dials::Unseen(family) = *dials else {
+                return None;
+            };
+            Some(Unseen {
+                at: side.at,
+                peer: side.peer,
+                family,
+            })
         });
-        let endpoint = |at: At, peer| {
-            let site = self.site(at.site)?;
-            site.model.endpoint(Tunnel::Peer(peer)).cloned()
-        };
-        let calls = self.node(receiver).is_some_and(|it| 0 < it.kilo.keepalive);
-        let (by, endpoint) = match session {
-            Session::Open => (sender, None),
-            Session::New if there => (sender, endpoint(sender, peer)),
-            Session::New if back_again && calls => (receiver, endpoint(receiver, back)),
-            Session::New => {
-                return Err(Ending::NoInitiator {
-                    from: sender,
-                    peer,
-                    to: receiver,
-                    back,
-                });
-            }
-        };
-        // Whoever does not find the other answers it where it calls from.
-        for (dials, at, peer, other) in [
-            (there, sender, peer, receiver),
-            (back_again, receiver, back, sender),
-        ] {
-            if !dials && let Some(slot) = self.swallows(at, other) {
-                return Err(self.looped(at, peer, slot));
-            }
+        let mut assumes: Vec<Unseen> = unseen.collect();
+        let is_shown = || self.opens(&sides, dials.map(|it| it == Dials::Shown), session);
+        if !assumes.is_empty() && is_shown().is_ok() {
+            assumes.clear();
         }
         Ok(Step::Dialled {
             by,
             endpoint,
-            flaps,
+            assumes,
         })
+    }
+
+    /// Returns who opens the tunnel and where it dials, given which of the two get to the other.
+    fn opens(
+        &self,
+        [near, far]: &[Side; 2],
+        [there, again]: [bool; 2],
+        session: Session,
+    ) -> Result<(At, Option<Endpoint>), Ending> {
+        let endpoint = |side: &Side| {
+            let site = self.site(side.at.site)?;
+            site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
+        };
+        let calls = self.node(far.at).is_some_and(|it| 0 < it.kilo.keepalive);
+        let opened = match session {
+            Session::Open => (near.at, None),
+            Session::New if there => (near.at, endpoint(near)),
+            Session::New if again && calls => (far.at, endpoint(far)),
+            Session::New => {
+                return Err(Ending::NoInitiator {
+                    from: near.at,
+                    peer: near.peer,
+                    to: far.at,
+                    back: far.peer,
+                });
+            }
+        };
+        let missing = || {
+            let sides = [(there, near), (again, far)];
+            let missing = sides.into_iter().filter(|(dials, _)| !dials);
+            missing.map(|(_, side)| side)
+        };
+        // Whoever does not find the other answers it where it calls from.
+        for side in missing() {
+            if let Some(slot) = self.swallows(side.at, side.other) {
+                return Err(self.looped(side.at, side.peer, slot));
+            }
+        }
+        let mut missing = missing().filter(|side| {
+            let share = self.site(side.at.site);
+            let share = share.and_then(|it| it.model.share(side.peer));
+            share.is_some_and(|it| it.translation.keepalive.is_none())
+        });
+        match missing.next() {
+            Some(&Side { at, peer, other }) => Err(Ending::Flapping { at, peer, other }),
+            None => Ok(opened),
+        }
     }
 
     /// Returns whether `from` gets to `to` where it dials its Peer.
     ///
     /// # Errors
     /// What it sends there goes into a tunnel again.
-    pub fn dials(&self, from: At, peer: usize, to: At) -> Result<bool, Ending> {
+    pub fn dials(&self, from: At, peer: usize, to: At) -> Result<Dials, Ending> {
         let Some((site, segment)) = self
             .site(from.site)
             .and_then(|site| Some((site, site.segment(from.node)?)))
         else {
-            return Ok(false);
+            return Ok(Dials::No);
         };
         let slot = match site.model.dial(segment, Tunnel::Peer(peer)) {
-            Dial::Address(endpoint) => return Ok(self.answers(endpoint, to)),
-            Dial::Name(_) => return Ok(true),
-            Dial::Unknown => return Ok(false),
+            Dial::Address(endpoint) if self.answers(endpoint, to) => {
+                let family = endpoint.address().map(family);
+                let unseen = family.filter(|it| !site.shows(from.node, *it));
+                return Ok(unseen.map_or(Dials::Shown, Dials::Unseen));
+            }
+            Dial::Name(_) => return Ok(Dials::Shown),
+            Dial::Address(_) | Dial::Unknown => return Ok(Dials::No),
             Dial::Loops(slot) => slot,
         };
         let endpoint = site.model.endpoint(Tunnel::Peer(peer));
         if !endpoint.is_some_and(|endpoint| self.answers(endpoint, to)) {
             // Nobody was there anyway, and whoever calls is answered where it calls from.
-            return Ok(false);
+            return Ok(Dials::No);
         }
         Err(self.looped(from, peer, slot))
     }

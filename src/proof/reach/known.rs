@@ -31,7 +31,10 @@ pub(super) enum Link {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Dialled {
     Yes,
-    No,
+    /// Whether it expects to be called from elsewhere.
+    No {
+        is_expected: bool,
+    },
     Loops(usize),
 }
 
@@ -94,7 +97,9 @@ impl Link {
                 Some(endpoint) if !is_in_range => Dial::Address(endpoint),
                 _ => site.model.dial(0, tunnel),
             };
-            Self::One(Dialled::of(&dial, |it| fabric.answers(it, at), endpoint))
+            let is_expected = share.is_some_and(|it| it.translation.keepalive.is_some());
+            let found = Dialled::of(&dial, |it| fabric.answers(it, at), endpoint);
+            Self::One(found.unwrap_or(Dialled::No { is_expected }))
         } else {
             Self::Silent
         };
@@ -103,12 +108,16 @@ impl Link {
 }
 
 impl Dialled {
-    fn of(dial: &Dial, answers: impl Fn(&Endpoint) -> bool, endpoint: Option<&Endpoint>) -> Self {
+    fn of(
+        dial: &Dial,
+        answers: impl Fn(&Endpoint) -> bool,
+        endpoint: Option<&Endpoint>,
+    ) -> Option<Self> {
         match dial {
-            Dial::Name(_) => Self::Yes,
-            Dial::Address(endpoint) if answers(endpoint) => Self::Yes,
-            Dial::Loops(slot) if endpoint.is_some_and(answers) => Self::Loops(*slot),
-            Dial::Address(_) | Dial::Loops(_) | Dial::Unknown => Self::No,
+            Dial::Name(_) => Some(Self::Yes),
+            Dial::Address(endpoint) if answers(endpoint) => Some(Self::Yes),
+            Dial::Loops(slot) if endpoint.is_some_and(answers) => Some(Self::Loops(*slot)),
+            Dial::Address(_) | Dial::Loops(_) | Dial::Unknown => None,
         }
     }
 }

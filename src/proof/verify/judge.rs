@@ -5,13 +5,14 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::excused;
 use super::promise::Promises;
-use super::{Failure, Leak, Tally};
+use super::{Alike, Assumption, Failure, Leak, Part, Tally};
 use crate::mesh::Range;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Site};
 use crate::proof::model::Tunnel;
-use crate::proof::packet::{Ending, Goal, Packet, Session};
+use crate::proof::packet::{Ending, Goal, Packet, Session, Unseen};
 use crate::proof::prefixes::Span;
+use crate::proof::premise::{Distant, Premise};
 use crate::proof::reach::{Parcel, Reach, Verdict};
 use crate::proof::trace::{Class, Trace};
 
@@ -36,12 +37,7 @@ pub(super) struct Judge<'j, 'f, 'a> {
 }
 
 impl Judge<'_, '_, '_> {
-    pub(super) fn count(
-        &mut self,
-        verdict: &Verdict,
-        failures: &mut BTreeMap<Cause, Failure>,
-        leaks: &mut Vec<Leak>,
-    ) {
+    pub(super) fn count(&mut self, verdict: &Verdict, part: &mut Part) {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
@@ -59,12 +55,21 @@ impl Judge<'_, '_, '_> {
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
+        let assumed = if verdict.holds() && 0 < promised {
+            self.assume(
+                (senders().copied(), receivers().copied()),
+                &mut part.assumptions,
+            )
+        } else {
+            0
+        };
         let others = verdict.pairs().saturating_sub(promised);
         let tally = self.tallies.entry((verdict.from, verdict.to)).or_default();
         tally.promised += promised;
         tally.others += others;
         if verdict.holds() {
-            tally.kept += promised;
+            tally.kept += promised - assumed;
+            tally.assumed += assumed;
             tally.reached += others;
         } else if 0 < promised {
             let followed;
@@ -76,19 +81,80 @@ impl Judge<'_, '_, '_> {
             };
             let promised: [Vec<Parcel>; 2] =
                 [senders().copied().collect(), receivers().copied().collect()];
-            self.blame(traces, verdict, promised, failures);
+            self.blame(traces, verdict, promised, &mut part.failures);
         }
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
         if let Some(arrived) = arrived
             && !self.is_linked
         {
-            leaks.push(Leak {
+            part.leaks.push(Leak {
                 trace: arrived.clone(),
                 pairs: others,
                 claim: None,
             });
         }
+    }
+
+    /// Adds what holds only under premises, and returns how many pairs that are.
+    fn assume(
+        &self,
+        (senders, receivers): (impl Iterator<Item = Parcel>, impl Iterator<Item = Parcel>),
+        assumptions: &mut BTreeMap<Alike, Assumption>,
+    ) -> u64 {
+        let ends = (self.from, self.to);
+        if !self.reach.may_be_premised(ends) {
+            return 0;
+        }
+        let (senders, receivers): (Vec<Parcel>, Vec<Parcel>) =
+            (senders.collect(), receivers.collect());
+        let mut assumed = 0;
+        for premised in self.reach.premised(ends, &senders, &receivers) {
+            let pairs =
+                count(premised.senders.iter()).saturating_mul(count(premised.receivers.iter()));
+            assumed += pairs;
+            let (alike, nodes) = match premised.premise {
+                Premise::Family(Unseen { at, family, .. }) => {
+                    let other = if at.site == self.from {
+                        self.to
+                    } else {
+                        self.from
+                    };
+                    let parcels = if at.site == self.from {
+                        &premised.senders
+                    } else {
+                        &premised.receivers
+                    };
+                    let nodes = self.leaders(at.site, parcels).chain([at]);
+                    ((at.site, other, Ok(family)), nodes.collect())
+                }
+                Premise::Distant(Distant { carrier, range, .. }) => (
+                    (carrier.site, carrier.site, Err(range)),
+                    BTreeSet::from([carrier]),
+                ),
+            };
+            let assumption = Assumption {
+                premise: premised.premise,
+                pairs,
+                between: BTreeSet::from([ends]),
+                nodes,
+            };
+            match assumptions.entry(alike) {
+                Entry::Vacant(entry) => drop(entry.insert(assumption)),
+                Entry::Occupied(mut entry) => entry.get_mut().add(assumption),
+            }
+        }
+        assumed
+    }
+
+    /// Returns who speaks for the nodes that have some parcels.
+    fn leaders(&self, site: usize, parcels: &[Parcel]) -> impl Iterator<Item = At> {
+        let nodes = parcels.iter().filter_map(|it| it.owner.node());
+        nodes.filter_map(move |node| {
+            let it = self.reach.fabric.site(site)?;
+            let node = it.leader(it.segment(node)?)?.node();
+            Some(At { site, node })
+        })
     }
 
     /// Adds what fails, what nodes' claims cause apart from the rest.
@@ -275,6 +341,7 @@ fn cause(trace: &Trace) -> (&'static str, usize, usize, Option<(Tunnel, Cidr)>) 
         | Ending::LocalShadow { .. }
         | Ending::NoRoute { .. }
         | Ending::NoInitiator { .. }
+        | Ending::Flapping { .. }
         | Ending::Ambiguous { .. }
         | Ending::NotReady { .. } => (verdict, from, to, None),
     }

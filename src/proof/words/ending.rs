@@ -4,10 +4,11 @@ use super::{called, peer, peer_of, place, speaker, tunnel, upset};
 use crate::diagnostic::Finding;
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
+use crate::place::Place;
 use crate::proof::fabric::{At, Fabric, Owner};
 use crate::proof::flaw::Refusal;
 use crate::proof::model::{Claim, Tunnel};
-use crate::proof::packet::{Doubt, Ending, Goal, Packet, Unaccepted};
+use crate::proof::packet::{Dials, Doubt, Ending, Goal, Packet, Unaccepted};
 use crate::proof::peers::{Peer, Prize, Standing};
 use crate::proof::rule;
 
@@ -33,6 +34,7 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             to,
             back,
         } => no_initiator(fabric, (*from, *peer), (*to, *back)),
+        Ending::Flapping { at, peer, other } => flapping(fabric, (*at, *peer), *other),
         Ending::Loops {
             at,
             peer,
@@ -220,26 +222,28 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
     }
 }
 
+/// Returns why a node does not get to another one where it dials its Peer.
+fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Option<String> {
+    let site = fabric.site(at.site)?;
+    let name = peer_of(fabric, at.site, peer);
+    Some(match site.model.endpoint(Tunnel::Peer(peer)) {
+        None => match site
+            .model
+            .share(peer)
+            .and_then(|it| it.translation.endpoint.as_ref())
+        {
+            Some(placeholder) => format!(
+                "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
+            ),
+            None => format!("the Peer {name} has no endpoint"),
+        },
+        Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
+    })
+}
+
 fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Finding {
-    let side = |at: At, peer: usize, other: At| {
-        let site = fabric.site(at.site)?;
-        let name = peer_of(fabric, at.site, peer);
-        Some(match site.model.endpoint(Tunnel::Peer(peer)) {
-            None => match site
-                .model
-                .share(peer)
-                .and_then(|it| it.translation.endpoint.as_ref())
-            {
-                Some(placeholder) => format!(
-                    "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
-                ),
-                None => format!("the Peer {name} has no endpoint"),
-            },
-            Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
-        })
-    };
-    let there = side(from, peer, to).unwrap_or_default();
-    let quiet = fabric.dials(to, back, from).unwrap_or(false);
+    let there = missed(fabric, (from, peer), to).unwrap_or_default();
+    let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
     let (here, other) = (called(fabric, from), called(fabric, to));
     let message = if quiet {
         format!(
@@ -247,19 +251,36 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
              annotation `kilo.squat.ai/persistent-keepalive`"
         )
     } else {
-        let again = side(to, back, from).unwrap_or_default();
+        let again = missed(fabric, (to, back), from).unwrap_or_default();
         format!("neither of {here} and {other} can dial the other: {there}, and {again}")
     };
-    let endpoint = |at: At, peer: usize| {
-        let peer = fabric.site(at.site)?.model.peers.get(peer)?;
-        Some(peer.place().key("spec").key("endpoint"))
-    };
     Finding::new(&rule::NO_INITIATOR, message)
-        .at(endpoint(from, peer), "one side")
-        .at(endpoint(to, back), "the other side")
+        .at(endpoint(fabric, from, peer), "one side")
+        .at(endpoint(fabric, to, back), "the other side")
         .help(format!(
             "give one of them an endpoint that the other can dial, or annotate {other} with \
              `kilo.squat.ai/persistent-keepalive: \"25\"` where it can dial"
+        ))
+}
+
+/// Returns the place of a Peer's endpoint.
+fn endpoint(fabric: &Fabric, at: At, peer: usize) -> Option<Place> {
+    let peer = fabric.site(at.site)?.model.peers.get(peer)?;
+    Some(peer.place().key("spec").key("endpoint"))
+}
+
+fn flapping(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Finding {
+    let (here, there) = (called(fabric, at), called(fabric, other));
+    let why = missed(fabric, (at, peer), other).unwrap_or_default();
+    let name = peer_of(fabric, at.site, peer);
+    let message = format!(
+        "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
+         `persistentKeepalive` in the Peer it restores the endpoint each time"
+    );
+    Finding::new(&rule::FLAPPING, message)
+        .at(endpoint(fabric, at, peer), "not where it calls from")
+        .help(format!(
+            "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
         ))
 }
 

@@ -3,7 +3,9 @@
 use super::{called, peer_of};
 use crate::diagnostic::Label;
 use crate::proof::fabric::{At, Fabric, Owner};
-use crate::proof::packet::{Goal, Packet, Step};
+use crate::proof::model::Tunnel;
+use crate::proof::packet::{Goal, Packet, Step, Unseen};
+use crate::proof::premise::Distant;
 use crate::wireguard::{Endpoint, Host};
 
 /// Returns what happens in a step.
@@ -80,21 +82,14 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
         Step::Dialled {
             by,
             endpoint,
-            flaps,
+            assumes,
         } => {
             premises.extend(
                 endpoint
                     .as_ref()
                     .and_then(|it| of_endpoint(fabric, *by, it)),
             );
-            if *flaps {
-                premises.push(
-                    "Kilo opens the tunnel anew with every pass, of which there are two a minute: \
-                     one side is not found where its Peer says, and that Peer has no \
-                     `persistentKeepalive`"
-                        .to_owned(),
-                );
-            }
+            premises.extend(assumes.iter().filter_map(|it| unseen(fabric, *it)));
         }
         Step::Arrived { at } => {
             let here = called(fabric, *at);
@@ -104,16 +99,33 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                      masquerade callers from outside, or answers of backends on other nodes do not \
                      come back through it"
                 )),
-                Goal::Network(_) => premises.push(format!(
-                    "{here} must have a route to {}, which no file tells",
-                    packet.destination
-                )),
+                Goal::Network(_) => {
+                    let route = format!("{here} must have a route to {}", packet.destination);
+                    premises.push(match fabric.distant(packet, *at) {
+                        Some(Distant { node, range, .. }) => format!(
+                            "{route}, although only {} is on the LAN {range}",
+                            called(fabric, node)
+                        ),
+                        None => format!("{route}, which no file tells"),
+                    });
+                }
                 Goal::Node(_) => {}
             }
         }
         Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
     }
     premises
+}
+
+fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String> {
+    let site = fabric.site(at.site)?;
+    let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
+    Some(format!(
+        "{here} must have an {family} address, which its snapshot does not show: without one it cannot \
+         dial {endpoint} of the Peer {name}",
+        here = called(fabric, at),
+        name = peer_of(fabric, at.site, peer),
+    ))
 }
 
 fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {

@@ -1,23 +1,21 @@
 //! Networks: is there a way from those who dial to the address that they dial?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{Dialled, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
+use super::{Dialled, NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
-use crate::kilo::cluster::ClusterNode;
 use crate::name::ClusterName;
-use crate::net::{Cidr, Cover, Family, family};
+use crate::net::{Cidr, Cover, Families, family};
 use crate::rules::{Finding, Rule, listed};
-use crate::wireguard::Host;
 
 /// Where the nodes of a cluster are.
 struct Surroundings {
     /// The networks in which they have addresses of their own.
     networks: Cover<()>,
     /// What kinds of address they have.
-    families: BTreeSet<Family>,
+    families: Families,
 }
 
 /// Endpoints of a cluster that some others cannot dial, by which these are.
@@ -30,6 +28,21 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
         Some((cluster, Surroundings::of(member)))
     });
     let clusters: BTreeMap<&ClusterName, Surroundings> = clusters.collect();
+    let doors = members.iter().map(|member| {
+        let key = (&member.mesh.name, &member.entry.name);
+        (key, (*member, Doors::of(member)))
+    });
+    let doors: BTreeMap<_, (&Member, Doors)> = doors.collect();
+    let is_closed = |source: &'f Member<'f>, target: &'f ClusterName| {
+        let name = &source.entry.name;
+        let mesh = &source.mesh.name;
+        let (_, own) = doors.get(&(mesh, name))?;
+        let (other, others) = doors.get(&(mesh, target))?;
+        let (near, far) = (clusters.get(name)?, clusters.get(target)?);
+        let is_closed = far.has_none_of(own) && near.has_none_of(others);
+        let is_any = own.is_there || others.is_there;
+        (is_any && is_closed).then_some((*other, own, others))
+    };
     let mut findings = Vec::new();
     for source in members {
         let dialled = Dialled::of(source);
@@ -40,6 +53,12 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
             let Some(around) = clusters.get(target) else {
                 continue;
             };
+            if let Some((other, own, others)) = is_closed(source, target) {
+                if source.entry.name < *target {
+                    findings.push(closed((source, own), (other, others)));
+                }
+                continue;
+            }
             for (found, is_meant) in [
                 (&mut other_family, Surroundings::lacks as fn(&_, _) -> _),
                 (&mut elsewhere, Surroundings::is_elsewhere),
@@ -58,6 +77,33 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
         findings.extend(told(&PRIVATE_ENDPOINT, &dialled, &elsewhere));
     }
     findings
+}
+
+/// Returns the finding about two clusters of which neither can dial the other.
+fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> Finding {
+    let (near, far) = (&one.entry.name, &other.entry.name);
+    let side = |doors: &Doors, cluster: &ClusterName, dialling: &ClusterName| {
+        doors.families.first().map_or_else(
+            || format!("{cluster} has no endpoint"),
+            |it| {
+                format!("{cluster} is dialled at {it} addresses, and no node of {dialling} has one")
+            },
+        )
+    };
+    let message = format!(
+        "{near} and {far} cannot dial each other: {}; {}",
+        side(own, near, far),
+        side(others, far, near)
+    );
+    let places = [one, other].map(|it| Dialled::of(it).first().map(Dialled::place));
+    let [near, far] = places;
+    Finding::on_cluster(&NO_INITIATOR, &one.entry.name, message)
+        .at(near, "dialled here")
+        .at(far, "dialled here")
+        .help(
+            "have one of them dialled at addresses of a family that the other has, such as by \
+             `kilo.squat.ai/clustermesh-endpoint`",
+        )
 }
 
 /// Returns a finding for each set of endpoints that some clusters cannot dial.
@@ -101,60 +147,57 @@ fn told(rule: &'static Rule, dialled: &[Dialled], unreachable: &Unreachable) -> 
     told.collect()
 }
 
+/// Where the nodes of a cluster are dialled in a mesh.
+struct Doors {
+    /// Whether any is.
+    is_there: bool,
+    /// The kinds of address at which they are.
+    families: Families,
+    /// Whether any is dialled by a name.
+    has_name: bool,
+}
+
+impl Doors {
+    fn of(member: &Member) -> Self {
+        let dialled = Dialled::of(member);
+        let addresses = dialled.iter().filter_map(Dialled::address);
+        Self {
+            is_there: !dialled.is_empty(),
+            families: addresses.collect(),
+            has_name: dialled.iter().any(|it| it.address().is_none()),
+        }
+    }
+}
+
 impl Surroundings {
     fn of(member: &Member) -> Self {
-        let own: Vec<Own> = member.cluster.nodes.iter().map(Own::of).collect();
-        let networks = own.iter().flat_map(|it| it.networks.iter().copied());
-        let addresses = own.iter().flat_map(|it| &it.addresses);
+        let nodes = &member.cluster.nodes;
+        let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
+        let around = addresses().map(|it| site(it).unwrap_or_else(|| Cidr::host(it)));
+        let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
         Self {
             networks: networks.map(|network| (network, ())).collect(),
-            families: addresses.map(|address| family(*address)).collect(),
+            families: addresses().collect(),
         }
     }
 
     /// Returns whether no node has an address of the kind, as far as it is known.
     fn lacks(&self, address: IpAddr) -> bool {
-        !self.families.is_empty() && !self.families.contains(&family(address))
+        !self.families.is_empty() && !self.families.has(family(address))
+    }
+
+    /// Returns whether no node has an address of any kind at which others are dialled, as far as it is
+    /// known.
+    fn has_none_of(&self, doors: &Doors) -> bool {
+        !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
     }
 
     /// Returns whether an address is of a private network in which no node is.
     fn is_elsewhere(&self, address: IpAddr) -> bool {
-        self.families.contains(&family(address))
+        self.families.has(family(address))
             && !self.networks.is_empty()
             && site(address).is_some()
             && self.networks.holder(address).is_none()
-    }
-}
-
-/// What a node has of its own.
-struct Own {
-    networks: Vec<Cidr>,
-    addresses: Vec<IpAddr>,
-}
-
-impl Own {
-    fn of(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
-        let reported = node
-            .addresses
-            .iter()
-            .filter_map(|it| it.address.parse().ok());
-        let reported = reported.map(|it: IpAddr| it.to_canonical());
-        let dialled = kilo.endpoint.as_ref().and_then(|it| match it.host {
-            Host::Ip(address) => Some(address),
-            Host::Dns(_) => None,
-        });
-        let addresses: Vec<IpAddr> = reported
-            .chain(kilo.internal_address())
-            .chain(dialled)
-            .collect();
-        let around = addresses.iter().map(|&address| {
-            let site = site(address);
-            site.unwrap_or_else(|| Cidr::host(address))
-        });
-        Self {
-            networks: around.chain(kilo.lan).collect(),
-            addresses,
-        }
     }
 }
 
@@ -192,7 +235,7 @@ mod tests {
         let nodes = endpoints.iter().enumerate().map(|(index, endpoint)| {
             let key = ["A", "C"][index];
             format!(
-                "n{index} pod=10.1.{index}.0/24 wg=10.101.0.{index}/24 key={key} granularity=full clustermesh-endpoint={endpoint}:51820\n"
+                "n{index} pod=10.1.{index}.0/24 wg=10.101.0.{index}/24 key={key} granularity=full external=198.18.1.{index} clustermesh-endpoint={endpoint}:51820\n"
             )
         });
         let nodes: String = nodes.collect();
@@ -247,6 +290,31 @@ mod tests {
           help: have the nodes dialled at IPv4 addresses, such as by `kilo.squat.ai/clustermesh-endpoint`
         ");
         assert_eq!(of(&["[2a00::1]"], "internal=2a00::2"), "");
+    }
+
+    #[test]
+    fn one_of_two_clusters_must_have_what_the_other_is_dialled_at() {
+        let east = "n pod=10.1.0.0/24 wg=10.101.0.1/24 key=A granularity=full external=2a00::1";
+        let of = |west: &str| {
+            let clusters = [
+                ("east", "", east),
+                ("west", "persistentKeepalive: 25", west),
+            ];
+            told(super::super::findings, &clusters)
+        };
+        insta::assert_snapshot!(of(WEST), @"
+        warning[no-initiator] east: east and west cannot dial each other: east is dialled at IPv6 addresses, and no node of west has one; west is dialled at IPv4 addresses, and no node of east has one
+          east.json#/nodes/0/addresses/0/address dialled here
+          west.json#/nodes/0/addresses/0/address dialled here
+          help: have one of them dialled at addresses of a family that the other has, such as by `kilo.squat.ai/clustermesh-endpoint`
+        ");
+        let calling = WEST.replace("external", "persistent-keepalive=25 internal");
+        insta::assert_snapshot!(of(&calling), @"
+        warning[no-initiator] east: east and west cannot dial each other: east is dialled at IPv6 addresses, and no node of west has one; west has no endpoint
+          east.json#/nodes/0/addresses/0/address dialled here
+          help: have one of them dialled at addresses of a family that the other has, such as by `kilo.squat.ai/clustermesh-endpoint`
+        ");
+        assert!(!of(&format!("{WEST} internal=2a00::2")).contains("no-initiator"));
     }
 
     #[test]

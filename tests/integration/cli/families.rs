@@ -128,3 +128,143 @@ fn a_flat_list_that_begins_with_the_other_family_changes_nothing() {
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(folder.read("rendered/east/prod--west.yaml"), rendered);
 }
+
+/// Lets `east` be dialled at IPv6 addresses, which only the nodes of `west` after the first few show.
+fn dialled_at_v6(showing: std::ops::Range<u8>) -> Folder {
+    let folder = Folder::empty();
+    folder.write("mesh.yaml", MESH.replace(NORTH, ""));
+    let east = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let address = format!("2001:db8:1::{it}");
+        node["annotations"]["kilo.squat.ai/clustermesh-endpoint"] =
+            json!(format!("[{address}]:51820"));
+        node
+    });
+    let west = [1, 2].map(|it| {
+        let mut node = node(3, it);
+        if showing.contains(&it) {
+            let address = json!({ "address": format!("2001:db8:3::{it}"), "type": "ExternalIP" });
+            node["addresses"].as_array_mut().unwrap().push(address);
+        }
+        node
+    });
+    folder.keep("east", &east);
+    folder.keep("west", &west);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+#[test]
+fn a_family_that_no_snapshot_shows_is_assumed() {
+    let (code, value) = verified(&dialled_at_v6(1..3));
+    assert_eq!((code, &value["total"]["kept"]), (0, &json!(8)), "{value:#}");
+    let folder = dialled_at_v6(1..2);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 0, "{value:#}");
+    let total = &value["total"];
+    assert_eq!(
+        [&total["promised"], &total["kept"], &total["assumed"]],
+        [&json!(8), &json!(4), &json!(4)]
+    );
+    let assumption = &value["assumptions"][0];
+    assert_eq!(assumption["premise"], "ipv6");
+    assert_eq!(assumption["pairs"], 4);
+    assert_eq!(
+        assumption["nodes"],
+        json!([{ "cluster": "west", "node": "n2" }])
+    );
+    let run = folder.run(&["verify", "--strict"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    insta::assert_snapshot!(run.stdout, @"
+    FROM  TO    pod → pod
+    east  west  2/4 ?2
+    west  east  2/4 ?2
+
+    note[assumed-reach]: west: 4 promised pairs are assumed (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
+      --> rendered/west/prod--east.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     ^^^^^^^^ cannot be dialled without
+    help: if the node has IPv6 addresses, ignore the rule for `west`; else have the other nodes dialled at IPv4 addresses, such as by `kilo.squat.ai/clustermesh-endpoint`
+    4 of 8 promised pairs hold, there and back; 4 more are assumed
+    ");
+    let run = folder.run(&["trace", "west/n2", "east/n1"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("west/n2 must have an IPv6 address"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_is_only_assumed_proves_nothing() {
+    let folder = dialled_at_v6(3..3);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 1, "{value:#}");
+    assert_eq!(value["total"]["assumed"], 8);
+    let findings = value["findings"].to_string();
+    assert!(findings.contains("nothing-proved"), "{findings}");
+}
+
+/// A node that calls by itself needs nobody to dial it, if the others expect it to call.
+#[test]
+fn who_calls_need_not_be_dialled() {
+    let folder = dialled_at_v6(3..3);
+    let entry = "wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}\n      persistentKeepalive: 25"),
+    );
+    let east = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let address = format!("[2001:db8:1::{it}]:51820");
+        node["annotations"]["kilo.squat.ai/clustermesh-endpoint"] = json!(address);
+        node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
+        node
+    });
+    folder.keep("east", &east);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!((code, &value["total"]["kept"]), (0, &json!(8)), "{value:#}");
+}
+
+#[test]
+fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
+    let folder = Folder::mesh();
+    let entry = "wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}\n      additionalCIDRs: [10.30.0.0/24]"),
+    );
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        if it == 2 {
+            node["annotations"]["kilo.squat.ai/internal-ip"] = json!("10.30.0.2/24");
+        }
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 0, "{value:#}");
+    assert_ne!(value["total"]["assumed"], 0, "{value:#}");
+    assert_eq!(value["assumptions"][0]["premise"], "route");
+    let help = value["findings"].to_string();
+    assert!(
+        help.contains("anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]"),
+        "{help}"
+    );
+    let anchored =
+        "additionalCIDRs: [10.30.0.0/24]\n      anchors: [{ ranges: [10.30.0.0/24], nodes: [n2] }]";
+    folder.edit("mesh.yaml", "additionalCIDRs: [10.30.0.0/24]", anchored);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!(
+        (code, &value["total"]["assumed"]),
+        (0, &json!(0)),
+        "{value:#}"
+    );
+}

@@ -160,7 +160,7 @@ impl Verified<'_, '_> {
         let shown: Vec<&Pairing> = if pairings.len() <= SHOWN {
             pairings.clone()
         } else {
-            let fails = |it: &&Pairing| it.tallies.values().any(|it| it.kept < it.promised);
+            let fails = |it: &&Pairing| it.tallies.values().any(Tally::fails);
             pairings.iter().copied().filter(fails).take(SHOWN).collect()
         };
         let used: BTreeSet<(Class, Class)> = pairings
@@ -242,6 +242,10 @@ impl Verified<'_, '_> {
             "{} of {} promised pairs hold, there and back",
             total.kept, total.promised
         );
+        if 0 < total.assumed {
+            let verb = if total.assumed == 1 { "is" } else { "are" };
+            let _ = write!(text, "; {} more {verb} assumed", total.assumed);
+        }
         if 0 < total.reached {
             let _ = write!(text, "; {} others are reached too", total.reached);
         }
@@ -277,8 +281,16 @@ fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
         (0, 0) if pairing.is_linked => "-".to_owned(),
         (0, 0) => "apart".to_owned(),
         (0, reached) => format!("+{reached}"),
-        (promised, 0) => format!("{}/{promised}", tally.kept),
-        (promised, reached) => format!("{}/{promised} +{reached}", tally.kept),
+        (promised, reached) => {
+            let mut text = format!("{}/{promised}", tally.kept);
+            if 0 < tally.assumed {
+                let _ = write!(text, " ?{}", tally.assumed);
+            }
+            if 0 < reached {
+                let _ = write!(text, " +{reached}");
+            }
+            text
+        }
     }
 }
 

@@ -66,35 +66,54 @@ fn nobody_can_dial_the_other() {
     insta::assert_snapshot!(west().trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      east/n1 dials 198.18.0.21:51820
-        if Kilo opens the tunnel anew with every pass, of which there are two a minute: one side is not found where its Peer says, and that Peer has no `persistentKeepalive`
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
-      west/m1 delivers it to the pod 10.2.1.2
-    10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-      through the tunnel that is open
-        if Kilo opens the tunnel anew with every pass, of which there are two a minute: one side is not found where its Peer says, and that Peer has no `persistentKeepalive`
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-      east/n1 delivers it to the pod 10.1.1.2
-    delivered: delivered, there and back
+    flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and without a `persistentKeepalive` in the Peer it restores the endpoint each time
+      west/m--east.yaml#/spec/endpoint not where it calls from
     ");
     let nodes = EAST_NODES.replace("key=A", "key=A persistent-keepalive=25");
-    let loud = west().later("east", &nodes).trace("west/m1", "east/n1");
+    let expected = "  persistentKeepalive: 25\n  publicKey";
+    let expected = west().edit(WEST_OF_EAST, "  publicKey", expected);
+    let loud = expected.later("east", &nodes).trace("west/m1", "east/n1");
     insta::assert_snapshot!(loud, @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
       east/n1 dials 198.18.0.21:51820
-        if Kilo opens the tunnel anew with every pass, of which there are two a minute: one side is not found where its Peer says, and that Peer has no `persistentKeepalive`
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
       through the tunnel that is open
-        if Kilo opens the tunnel anew with every pass, of which there are two a minute: one side is not found where its Peer says, and that Peer has no `persistentKeepalive`
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered, there and back
     ");
+}
+
+#[test]
+fn whoever_dials_must_have_an_address_of_the_family() {
+    let v6 = || lab().edit(WEST_OF_EAST, "198.18.0.11", "2001:db8::11");
+    let nodes = EAST_NODES.replace("key=A", "key=A clustermesh-endpoint=[2001:db8::11]:51820");
+    let assumed = v6().later("east", &nodes).trace("west/m1", "east/n1");
+    insta::assert_snapshot!(assumed, @"
+    10.2.1.2 -> 10.1.1.2
+      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 dials [2001:db8::11]:51820
+        if west/m1 must have an IPv6 address, which its snapshot does not show: without one it cannot dial [2001:db8::11]:51820 of the Peer m--east--n1
+      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 delivers it to the pod 10.1.1.2
+    10.1.1.2 -> 10.2.1.2
+      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      through the tunnel that is open
+        if west/m1 must have an IPv6 address, which its snapshot does not show: without one it cannot dial [2001:db8::11]:51820 of the Peer m--east--n1
+      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 delivers it to the pod 10.2.1.2
+    delivered: delivered, there and back
+    ");
+    // The other side calls, and is expected to.
+    let expected = "  persistentKeepalive: 25\n  publicKey";
+    let expected = v6().edit(WEST_OF_EAST, "  publicKey", expected);
+    let nodes = nodes.replace("key=A", "key=A persistent-keepalive=25");
+    let loud = expected.later("east", &nodes).trace("west/m1", "east/n1");
+    assert!(!loud.contains("must have"), "{loud}");
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::net::Family;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::fabric::At;
+use clustermesh::proof::premise::Premise;
 use clustermesh::proof::trace::Class;
-use clustermesh::proof::verify::{Failure, Pairing, SinglePoint, Tally};
+use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -35,8 +37,8 @@ struct Written<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// Whether everything that is promised or expected holds, and nothing else does. What is hostile is
-    /// not counted.
+    /// Whether everything that is promised or expected holds, and nothing else does. What is assumed
+    /// counts as holding; what is hostile is not counted.
     holds: bool,
     /// The sum of all pairs.
     total: WrittenTally,
@@ -44,6 +46,9 @@ struct Written<'a> {
     pairings: Vec<WrittenPairing>,
     /// What is promised and does not hold, one for each cause, the widest first.
     failures: Vec<WrittenFailure>,
+    /// What is promised and holds only if something is so that no snapshot shows, one for each kind, the
+    /// widest first.
+    assumptions: Vec<WrittenAssumption>,
     /// Nodes without which something is cut until somebody does something.
     single_points: Vec<WrittenPoint>,
     /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
@@ -64,6 +69,9 @@ struct WrittenTally {
     promised: u64,
     /// Those of them that hold there and back.
     kept: u64,
+    /// Those of them that hold only if something is so that no snapshot shows; `kept` does not count
+    /// them.
+    assumed: u64,
     /// Pairs that nobody promised.
     others: u64,
     /// Those of them that hold all the same.
@@ -132,6 +140,33 @@ struct WrittenFailure {
     between: Vec<[String; 2]>,
 }
 
+/// Promises that hold only if something is so that no snapshot shows.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Assumption")]
+struct WrittenAssumption {
+    /// What must be so.
+    premise: WrittenPremise,
+    /// The nodes of which it must be so.
+    nodes: Vec<WrittenNode>,
+    /// How many pairs depend on it.
+    pairs: u64,
+    /// Between which clusters: the one that sends, and the one that receives.
+    between: Vec<[String; 2]>,
+}
+
+/// What must be so.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Premise")]
+#[serde(rename_all = "lowercase")]
+enum WrittenPremise {
+    /// The nodes have IPv4 addresses.
+    Ipv4,
+    /// The nodes have IPv6 addresses.
+    Ipv6,
+    /// The nodes have a route to a range that they carry, although it lies on the LAN of another node.
+    Route,
+}
+
 /// A node without which something is cut.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SinglePoint")]
@@ -169,6 +204,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         total: tally(&verification.total()),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),
         failures: each(&verification.failures, |it| verified.failure(it)),
+        assumptions: each(&verification.assumptions, |it| verified.assumption(it)),
         single_points: each(&verification.single_points, |it| verified.point(it)),
         apart: each(&verification.apart, |it| verified.node(*it)),
         expectations: expected::written(verified)?,
@@ -187,7 +223,7 @@ pub(crate) fn schema() -> Schema {
 
 /// A verification of two clusters of a node each, of which one does not get through.
 fn example() -> Value {
-    let half = json!({ "promised": 1, "kept": 0, "others": 0, "reached": 0 });
+    let half = json!({ "promised": 1, "kept": 0, "assumed": 0, "others": 0, "reached": 0 });
     let classes = |from: &str, to: &str| {
         let mut classes = half.clone();
         classes["from"] = json!("pod");
@@ -198,7 +234,7 @@ fn example() -> Value {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "holds": false,
-        "total": { "promised": 2, "kept": 0, "others": 0, "reached": 0 },
+        "total": { "promised": 2, "kept": 0, "assumed": 0, "others": 0, "reached": 0 },
         "pairings": [classes("east", "west"), classes("west", "east")],
         "failures": [{
             "verdict": "no-route",
@@ -209,6 +245,7 @@ fn example() -> Value {
             "pairs": 1,
             "between": [["west", "east"]],
         }],
+        "assumptions": [],
         "singlePoints": [],
         "apart": [],
         "expectations": [],
@@ -225,6 +262,7 @@ fn tally(tally: &Tally) -> WrittenTally {
     WrittenTally {
         promised: tally.promised,
         kept: tally.kept,
+        assumed: tally.assumed,
         others: tally.others,
         reached: tally.reached,
     }
@@ -279,6 +317,22 @@ impl Verified<'_, '_> {
             to: self.cluster(packet.to.site()),
             destination: packet.destination,
             pairs: failure.pairs,
+            between: between.collect(),
+        }
+    }
+
+    fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
+        let nodes = assumption.nodes.iter();
+        let between = assumption.between.iter();
+        let between = between.map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+        WrittenAssumption {
+            premise: match assumption.premise {
+                Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
+                Premise::Family(_) => WrittenPremise::Ipv6,
+                Premise::Distant(_) => WrittenPremise::Route,
+            },
+            nodes: nodes.map(|it| self.node(*it)).collect(),
+            pairs: assumption.pairs,
             between: between.collect(),
         }
     }

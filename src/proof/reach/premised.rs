@@ -1,0 +1,180 @@
+//! Premised pairs: those between which packets arrive only if something is so that no snapshot shows.
+
+use std::collections::BTreeMap;
+
+use super::Reach;
+use super::parcel::{Parcel, pieces};
+use crate::kilo::own::Leader;
+use crate::net::{Families, Family, family};
+use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::model::Tunnel;
+use crate::proof::packet::{Packet, Session};
+use crate::proof::premise::Premise;
+use crate::wireguard::{Endpoint, Host};
+
+/// Pairs with the same premise.
+#[derive(Clone, Debug)]
+pub struct Premised {
+    /// What must be so.
+    pub premise: Premise,
+    /// Who sends.
+    pub senders: Vec<Parcel>,
+    /// Who receives.
+    pub receivers: Vec<Parcel>,
+}
+
+/// What decides whether a tunnel with a node needs a premise. Between the nodes of two parties it is the
+/// same for all.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Party {
+    Like {
+        /// The kinds of address that the node shows.
+        shown: Families,
+        /// Whether it calls others unasked.
+        calls: bool,
+        /// Where the others dial it.
+        found: Found,
+        /// Whether they expect it to call from elsewhere.
+        is_expected: bool,
+    },
+    /// Like no other: the number of the node.
+    Alone(usize),
+    /// A range that a cluster has as a whole: its place among those that are asked for.
+    Range(usize),
+}
+
+/// Where a node is dialled.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Found {
+    /// Nowhere, or where it is not.
+    Nowhere,
+    /// Behind a name.
+    Name,
+    /// At an address of this kind.
+    At(Family),
+}
+
+impl Reach<'_, '_> {
+    /// Returns whether packets between two clusters may need a premise.
+    pub fn may_be_premised(&self, (from, to): (usize, usize)) -> bool {
+        let site = |number| self.fabric.site(number);
+        site(from).is_some_and(|it| it.has_unseen)
+            || site(to).is_some_and(|it| it.has_unseen || it.has_distant())
+    }
+
+    /// Returns those of some pairs between which packets arrive only under a premise. Packets between
+    /// all of them, and their answers, are known to arrive if all premises hold.
+    pub fn premised(
+        &self,
+        (from, to): (usize, usize),
+        senders: &[Parcel],
+        receivers: &[Parcel],
+    ) -> Vec<Premised> {
+        let fabric = self.fabric;
+        let (Some(home), Some(away)) = (fabric.site(from), fabric.site(to)) else {
+            return Vec::new();
+        };
+        let senders = parties(fabric, away, (from, home), senders);
+        let receivers = parties(fabric, home, (to, away), receivers);
+        let mut premised = Vec::new();
+        for sending in senders.values() {
+            for (party, receiving) in &receivers {
+                let is_range = matches!(party, Party::Range(_));
+                let premise = self.premise((from, to), sending, receiving, is_range);
+                premised.extend(premise.map(|premise| Premised {
+                    premise,
+                    senders: sending.clone(),
+                    receivers: receiving.clone(),
+                }));
+            }
+        }
+        premised
+    }
+
+    /// Returns the premise of packets between two parties.
+    fn premise(
+        &self,
+        (from, to): (usize, usize),
+        senders: &[Parcel],
+        receivers: &[Parcel],
+        is_range: bool,
+    ) -> Option<Premise> {
+        let (sender, receiver) = (senders.first()?, receivers.first()?);
+        let node = sender.owner.node()?;
+        let pieces = if is_range {
+            pieces(
+                self.fabric.site(from)?,
+                self.fabric.site(to)?,
+                receiver.span,
+            )
+        } else {
+            vec![receiver.span]
+        };
+        pieces.into_iter().find_map(|piece| {
+            let trace = self.fabric.exchange(Packet {
+                from: At { site: from, node },
+                source: sender.span.first_address(),
+                to: receiver.owner.goal(to),
+                destination: piece.first_address(),
+                session: Session::New,
+            });
+            self.fabric.premise(&trace)
+        })
+    }
+}
+
+/// Puts together parcels of a cluster between which there is no difference to `viewer`.
+fn parties(
+    fabric: &Fabric,
+    viewer: &Site,
+    (number, home): (usize, &Site),
+    parcels: &[Parcel],
+) -> BTreeMap<Party, Vec<Parcel>> {
+    let mut parties: BTreeMap<Party, Vec<Parcel>> = BTreeMap::new();
+    for (index, parcel) in parcels.iter().enumerate() {
+        let party = match parcel.owner.node() {
+            Some(node) => party(fabric, viewer, (number, home), node),
+            None => Party::Range(index),
+        };
+        parties.entry(party).or_default().push(*parcel);
+    }
+    parties
+}
+
+/// Returns to which party a node belongs for `viewer`.
+fn party(fabric: &Fabric, viewer: &Site, (number, home): (usize, &Site), node: usize) -> Party {
+    let leader = home.segment(node).and_then(|it| home.leader(it));
+    let leader = leader.map_or(node, Leader::node);
+    let like = || {
+        let own = home.node(leader)?;
+        let [peer] = *viewer.model.peers_with(&own.kilo.key?) else {
+            return None;
+        };
+        let is_routed = |endpoint: &Endpoint| {
+            let tunnels = &viewer.model.tunnels;
+            let address = endpoint.address();
+            address.is_some_and(|it| tunnels.holding(it).next().is_some())
+        };
+        let endpoint = viewer.model.endpoint(Tunnel::Peer(peer));
+        // What goes through a tunnel itself, does so on some nodes and not on others.
+        if viewer.has_own_key(peer) || endpoint.into_iter().chain(own.endpoint()).any(is_routed) {
+            return None;
+        }
+        let at = At {
+            site: number,
+            node: leader,
+        };
+        let share = viewer.model.share(peer)?;
+        Some(Party::Like {
+            shown: home.shown(leader),
+            calls: 0 < own.kilo.keepalive,
+            found: match endpoint.map(|it| (&it.host, fabric.answers(it, at))) {
+                Some((Host::Ip(address), true)) => Found::At(family(*address)),
+                Some((Host::Dns(_), _)) => Found::Name,
+                Some((Host::Ip(_), false)) | None => Found::Nowhere,
+            },
+            is_expected: share.translation.keepalive.is_some(),
+        })
+    };
+    like().unwrap_or(Party::Alone(leader))
+}
