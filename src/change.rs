@@ -10,9 +10,11 @@ use crate::plan::{Plan, Target};
 
 mod case;
 mod index;
+mod overriding;
 mod standing;
 
 pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
+pub use overriding::Overriding;
 pub use standing::{Clash, Foreign, Mismatch, Standing, Twins};
 
 use index::{Given, Index};

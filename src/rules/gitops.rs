@@ -1,10 +1,11 @@
 //! Would Flux or Argo CD choke? On what is rendered, and on the tree as it stands.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::plan::{count, within};
 use super::{Finding, Rule, bare, reach};
-use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Standing};
+use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Overriding, Standing};
 use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
@@ -23,6 +24,7 @@ rules! {
     RIVAL_KUSTOMIZATION = "rival-kustomization" Error;
     STRAY_MANIFEST = "stray-manifest" Warning;
     FOREIGN_FILE = "foreign-file" Notice;
+    OVERRIDE_FILE = "override-file" Error;
     EDITED_FILE = "edited-file" Warning;
     UNREADABLE_MANIFEST = "unreadable-manifest" Warning;
     EMPTY_MANIFEST = "empty-manifest" Warning;
@@ -190,6 +192,11 @@ fn blocked_file(standing: &Standing, it: &Foreign) -> Finding {
 fn foreign(standing: &Standing, it: &Foreign) -> Finding {
     let path = standing.source(&it.path);
     let (rule, what, help) = match nature(standing, it) {
+        Nature::Override(overriding) => {
+            let (message, help) = overrides(&path, it.kind, overriding);
+            let finding = on_path(&OVERRIDE_FILE, &it.path, message);
+            return finding.at(whole(standing, &it.path), "").help(help);
+        }
         Nature::Rival => (
             &RIVAL_KUSTOMIZATION,
             "is a second kustomization, and not ours",
@@ -211,15 +218,47 @@ fn foreign(standing: &Standing, it: &Foreign) -> Finding {
     finding.at(whole(standing, &it.path), "").help(help)
 }
 
+/// Returns a finding about a hidden file outside of the rendered tree that changes what is delivered
+/// from it: its path, harmless to print, and what it is, with its article.
+pub fn override_file(path: &str, kind: &str, overriding: Overriding) -> Finding {
+    let (message, help) = overrides(path, kind, overriding);
+    let place = Place::document(&Arc::from(path), 0).bytes(&(0..0));
+    Finding::new(&OVERRIDE_FILE, message).at(place, "").help(help)
+}
+
+/// Returns what a hidden file changes, and what to do about it.
+fn overrides(path: &str, kind: &str, overriding: Overriding) -> (String, &'static str) {
+    let of_argocd = "delete it, and write the override into the Application";
+    let (what, help) = match overriding {
+        Overriding::Source => (
+            "overrides the source of every Argo CD Application with this path".to_owned(),
+            of_argocd,
+        ),
+        Overriding::SourceOf(name) => (
+            format!("overrides the source of the Argo CD Application {}", Quoted(name)),
+            of_argocd,
+        ),
+        Overriding::Ignore => (
+            "makes Flux leave out the files that match it".to_owned(),
+            "delete it, and write its patterns into `spec.ignore` of the Flux source",
+        ),
+    };
+    (format!("{} ({kind}) {what}", Quoted(path)), help)
+}
+
 /// What Flux and Argo CD make of something that is not ours.
-enum Nature {
+enum Nature<'a> {
+    Override(Overriding<'a>),
     Rival,
     Manifest,
     Other,
 }
 
-fn nature(standing: &Standing, it: &Foreign) -> Nature {
+fn nature<'a>(standing: &Standing, it: &'a Foreign) -> Nature<'a> {
     let (folder, name) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
+    if let Some(overriding) = Overriding::of(name).filter(|_| it.kind != "a folder") {
+        return Nature::Override(overriding);
+    }
     if name.starts_with('.') {
         return Nature::Other;
     }

@@ -109,6 +109,7 @@ fn mistakes(evidence: &Evidence, missing: &[MissingSnapshot]) -> anyhow::Result<
         let path = folder.join(format!("{}.json", missing.cluster));
         rules::mesh::missing_snapshot(missing, &input::name(&path))
     }));
+    mistakes.extend(rendered::overrides_above(&evidence.settings));
     let config = &evidence.settings.config;
     mistakes.extend(config.content.warnings.iter().cloned());
     if evidence.is_whole {

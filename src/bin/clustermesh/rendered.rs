@@ -1,13 +1,14 @@
 //! The rendered tree: what it shall be, how it stands, and what lies between the two.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clustermesh::change::{self, Changes, Content, Foreign, OldFile, Standing};
+use clustermesh::change::{self, Changes, Content, Foreign, OldFile, Overriding, Standing};
 use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 use clustermesh::plan::Plan;
+use clustermesh::rules::{Finding, gitops};
 use rayon::prelude::*;
 
 use crate::disk::tree::{self, Files as Tree, Survey, survey};
@@ -66,6 +67,36 @@ pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
     let roots = settings.roots_of(&settings.rendered);
     let survey = survey(&roots, root, &Tree::new())?;
     Ok(standing(&roots, root, &survey))
+}
+
+/// Finds what changes the tree's delivery from the folders above it, up to the repository's root.
+pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
+    let whole = |path: &Path| disk::whole(path).ok();
+    let repository = settings.repository.as_deref().and_then(whole);
+    let paths = repository
+        .zip(whole(&settings.rendered.value))
+        .zip(whole(Path::new(".")));
+    let Some(((repository, tree), here)) = paths else {
+        return Vec::new();
+    };
+    let folders = tree.ancestors().skip(1);
+    let folders = folders.take_while(|folder| folder.starts_with(&repository));
+    let files = folders.filter_map(|folder| {
+        let file_type = disk::type_of(&folder.join(Overriding::IGNORE))?;
+        let path = input::name(&seen_from(&here, folder).join(Overriding::IGNORE));
+        let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
+        (!file_type.is_dir()).then_some(found)
+    });
+    files.collect()
+}
+
+/// Returns a folder as seen from another one.
+fn seen_from(here: &Path, folder: &Path) -> PathBuf {
+    match (folder.strip_prefix(here), here.strip_prefix(folder)) {
+        (Ok(below), _) => below.to_owned(),
+        (_, Ok(above)) => above.components().map(|_| "..").collect(),
+        _ => folder.to_owned(),
+    }
 }
 
 /// Lets people see what findings about a tree point to.

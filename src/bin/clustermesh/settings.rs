@@ -30,6 +30,8 @@ const EXPECTATIONS: &str = "expectations.yaml";
 /// What a run goes by.
 #[derive(Debug)]
 pub(crate) struct Settings {
+    /// The root of the repository, if there is one.
+    pub(crate) repository: Option<PathBuf>,
     /// The config, with what it says about limits and clusters.
     pub(crate) config: ConfigFile,
     /// Files of meshes and folders of them, in order; none if nobody names one and none is there.
@@ -85,6 +87,7 @@ impl Options {
             })
         };
         Ok(Settings {
+            repository: repository(),
             snapshots: folder(
                 &self.snapshots,
                 config.content.snapshots.as_ref(),

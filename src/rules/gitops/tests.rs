@@ -117,6 +117,20 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
         assert_eq!(rule(path, "a file"), notice, "{path}");
     }
     assert_eq!(rule(".git", "a folder"), notice);
+    let error = ("override-file", Severity::Error);
+    for path in [
+        "east/.argocd-source.yaml",
+        "east/.argocd-source-east.yaml",
+        "east/deep/.sourceignore",
+        ".sourceignore",
+    ] {
+        assert_eq!(rule(path, "a file"), error, "{path}");
+        assert_eq!(rule(path, "a symbolic link"), error, "{path}");
+        assert_eq!(rule(path, "a folder"), notice, "{path}");
+    }
+    for path in ["east/.argocd-source.yml", "east/.sourceignore~", ".argocd-sources.yaml"] {
+        assert_eq!(rule(path, "a file"), notice, "{path}");
+    }
     let error = ("rival-kustomization", Severity::Error);
     for path in ["east/kustomization.yml", "east/Kustomization"] {
         assert_eq!(rule(path, "a file"), error, "{path}");

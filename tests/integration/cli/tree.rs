@@ -385,3 +385,74 @@ fn a_peer_that_no_api_server_takes_is_reported() {
     rendered/west/prod--east.yaml:27:9: warning[refused-peer] west: prod--east--n2 is refused by the API server: spec.endpoint.port is not a 32-bit integer
     ");
 }
+
+#[test]
+fn files_that_change_what_is_delivered_are_errors() {
+    for (path, told) in [
+        (
+            "rendered/west/.argocd-source.yaml",
+            "error[override-file] west: `rendered/west/.argocd-source.yaml` (a file) overrides the source of every Argo CD Application with this path",
+        ),
+        (
+            "rendered/west/.argocd-source-mesh-west.yaml",
+            "error[override-file] west: `rendered/west/.argocd-source-mesh-west.yaml` (a file) overrides the source of the Argo CD Application `mesh-west`",
+        ),
+        (
+            "rendered/west/.sourceignore",
+            "error[override-file] west: `rendered/west/.sourceignore` (a file) makes Flux leave out the files that match it",
+        ),
+        (
+            "rendered/.hidden/deep/.sourceignore",
+            "error[override-file] `rendered/.hidden/deep/.sourceignore` (a file) makes Flux leave out the files that match it",
+        ),
+        (
+            ".sourceignore",
+            "error[override-file] `.sourceignore` (a file) makes Flux leave out the files that match it",
+        ),
+    ] {
+        let folder = Folder::rendered();
+        fs::create_dir(folder.path(".git")).unwrap();
+        folder.write(path, "*--east.yaml\n");
+        let (code, text) = validate(&folder);
+        assert_eq!(code, 1, "{text}");
+        assert!(
+            text.contains(&format!("{path}:1:1: {told}\n"))
+                || text.contains(&format!("{path}: {told}\n")),
+            "{text}"
+        );
+        let before = folder.touches(".");
+        for arguments in [
+            &["render"][..],
+            &["render", "--check"],
+            &["render", "--target", "west"],
+        ] {
+            let run = folder.run(arguments);
+            assert_eq!(run.code, 1, "{arguments:?}");
+            assert!(
+                run.stderr.starts_with("error[override-file]: "),
+                "{}",
+                run.stderr
+            );
+            assert!(!run.stdout.contains("Peer"), "{}", run.stdout);
+        }
+        assert_eq!(folder.touches("."), before);
+    }
+}
+
+#[test]
+fn patterns_for_flux_outside_of_the_way_to_the_tree_are_fine() {
+    let folder = Folder::rendered();
+    fs::create_dir(folder.path(".git")).unwrap();
+    folder.write("docs/.sourceignore", "*\n");
+    assert_eq!(validate(&folder), (0, String::new()));
+    let above = Folder::empty();
+    above.write("repository/.git/HEAD", "");
+    above.write("repository/mesh.yaml", folder.read("mesh.yaml"));
+    for cluster in ["east", "north", "west"] {
+        let path = format!("snapshots/{cluster}.json");
+        above.write(&format!("repository/{path}"), folder.read(&path));
+    }
+    above.write(".sourceignore", "*\n");
+    let run = above.run(&["-C", "repository", "validate", "-o", "concise"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+}

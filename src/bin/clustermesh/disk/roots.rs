@@ -117,9 +117,13 @@ impl Folders {
 /// Returns whether a path leads through a folder, or to a file, of git's. Some file systems take
 /// `.GIT` for `.git`.
 fn is_of_git(path: &Path) -> bool {
-    let is_git = |name: &OsStr| name.eq_ignore_ascii_case(".git");
     path.components()
         .any(|part| matches!(part, Component::Normal(name) if is_git(name)))
+}
+
+/// Returns whether a folder of this name is git's.
+pub(super) fn is_git(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
 }
 
 /// Returns where git keeps its own files about a working tree, if that may have another name than
@@ -141,7 +145,7 @@ fn git_folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the canonical path of something that need not be there: of the folders above it that are.
-fn whole(path: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
     let mut rest: Vec<&OsStr> = Vec::new();
     let mut there = path;
     while fs::symlink_metadata(there).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use clustermesh::change::Overriding;
 use clustermesh::yaml;
 
 use super::read::open_regular;
+use super::roots::is_git;
 use super::{Roots, TEMPORARY, holds, kind, shown};
 
 /// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
@@ -157,6 +159,9 @@ impl Walk<'_> {
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;
             } else {
+                if file_type.is_dir() {
+                    self.overrides_in(&entry.path(), &name)?;
+                }
                 let blocks = self.folders.contains(name.as_str());
                 self.not_ours(name, kind(file_type), blocks);
             }
@@ -173,6 +178,9 @@ impl Walk<'_> {
             let wanted = self.wanted.get(&key).map(AsRef::as_ref);
             // A name that is no text can't be ours, whatever the file says.
             if !file_type.is_file() || file.to_str().is_none() {
+                if file_type.is_dir() {
+                    self.overrides_in(&path, &key)?;
+                }
                 self.not_ours(key, kind(file_type), wanted.is_some());
                 continue;
             }
@@ -182,6 +190,24 @@ impl Walk<'_> {
                 Content::Ours if wanted.is_some() => self.survey.changed.push(key),
                 Content::Ours => self.survey.stale.push(key),
                 Content::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks in a folder that is not ours for files that change what is delivered.
+    fn overrides_in(&mut self, folder: &Path, name: &str) -> anyhow::Result<()> {
+        let mut waiting = vec![(folder.to_owned(), name.to_owned())];
+        while let Some((folder, path)) = waiting.pop() {
+            for entry in entries(&folder)? {
+                let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let path = format!("{path}/{name}");
+                if file_type.is_dir() && !is_git(&entry.file_name()) {
+                    waiting.push((entry.path(), path));
+                } else if !file_type.is_dir() && Overriding::of(&name).is_some() {
+                    self.not_ours(path, kind(file_type), false);
+                }
             }
         }
         Ok(())
