@@ -9,11 +9,13 @@ use crate::place::Place;
 use crate::plan::{Plan, Target};
 
 mod case;
+mod direct;
 mod index;
 mod overriding;
 mod standing;
 
 pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
+pub use direct::losses_of;
 pub use overriding::Overriding;
 pub use standing::{Clash, Foreign, Mismatch, Standing, Twins};
 
@@ -92,6 +94,14 @@ pub enum Loss {
         peers: usize,
         /// The first of them.
         place: Place,
+    },
+    /// A source would give a target nothing, and no rendered tree shows whether the target has Peers
+    /// of it.
+    Unrecorded {
+        /// The target.
+        target: String,
+        /// The source.
+        source: String,
     },
 }
 

@@ -81,6 +81,11 @@ impl Standing {
         Arc::from(escaped(&path, SHOWN))
     }
 
+    /// Returns whether a file of ours is there.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.same.contains(path) || self.files.iter().any(|it| it.path == path)
+    }
+
     /// Returns every kustomization that does not name what is beside it.
     pub fn mismatches(&self) -> Vec<Mismatch> {
         let mut beside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -104,6 +104,7 @@ fn told(plan: &Plan, files: &[OldFile]) -> Vec<String> {
 fn losses(plan: &Plan, files: &[OldFile], same: &BTreeSet<String>) -> Vec<String> {
     let losses = changes(plan, files, same, &Limits::default()).losses;
     let losses = losses.into_iter().map(|loss| match loss {
+        Loss::Unrecorded { target, source } => format!("{target} has no record of {source}"),
         Loss::SilentSource { source } => format!("{source} is silent"),
         Loss::EmptyTarget { target } => format!("{target} is empty"),
         Loss::Target { target, peers, .. } => format!("{target} is gone with {peers}"),

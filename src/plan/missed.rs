@@ -72,6 +72,12 @@ impl Missed {
         })
     }
 
+    /// Returns whether people let the target have something, so that only nodes' claims keep it.
+    pub(crate) fn is_by_claims(&self) -> bool {
+        let is_let = !self.ranges.is_empty() || self.shared.iter().any(|(_, is_let)| *is_let);
+        self.is_claimed && 0 < self.nodes && is_let
+    }
+
     /// Returns whether people let the target have a range that it had.
     pub fn lets(&self, range: Cidr) -> bool {
         // A node's address within such a range is its own, and all else is a part of it. In a flat list

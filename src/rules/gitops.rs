@@ -223,7 +223,9 @@ fn foreign(standing: &Standing, it: &Foreign) -> Finding {
 pub fn override_file(path: &str, kind: &str, overriding: Overriding) -> Finding {
     let (message, help) = overrides(path, kind, overriding);
     let place = Place::document(&Arc::from(path), 0).bytes(&(0..0));
-    Finding::new(&OVERRIDE_FILE, message).at(place, "").help(help)
+    Finding::new(&OVERRIDE_FILE, message)
+        .at(place, "")
+        .help(help)
 }
 
 /// Returns what a hidden file changes, and what to do about it.
@@ -235,7 +237,10 @@ fn overrides(path: &str, kind: &str, overriding: Overriding) -> (String, &'stati
             of_argocd,
         ),
         Overriding::SourceOf(name) => (
-            format!("overrides the source of the Argo CD Application {}", Quoted(name)),
+            format!(
+                "overrides the source of the Argo CD Application {}",
+                Quoted(name)
+            ),
             of_argocd,
         ),
         Overriding::Ignore => (

@@ -35,14 +35,63 @@ const NAMED: usize = 3;
 /// How much of a flag is told, in characters.
 const TOLD: usize = 400;
 
+/// How a person allows losses.
+#[derive(Clone, Copy, Debug)]
+pub enum Allowing<'a> {
+    /// With a flag of the command that writes the tree.
+    Write,
+    /// With a flag of the command that prints this target.
+    Print(&'a str),
+    /// With a parameter of the Argo CD plugin.
+    Parameter,
+}
+
+impl Allowing<'_> {
+    /// Returns what it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write | Self::Print(_) => "--allow-empty",
+            Self::Parameter => "the parameter `allow-empty`",
+        }
+    }
+
+    /// Returns what to do to allow losses, given as `TARGET` or `TARGET/SOURCE`.
+    fn help(self, losses: &[String]) -> String {
+        let losses = losses
+            .iter()
+            .map(|it| quoted(&escaped(it, TOLD)).into_owned());
+        let flags = |losses: Vec<String>| {
+            let flags = losses.iter().map(|it| format!(" --allow-empty {it}"));
+            flags.collect::<String>()
+        };
+        let losses: Vec<String> = losses.collect();
+        match self {
+            Self::Write => {
+                let flags = flags(losses);
+                format!("if that is meant, run `clustermesh render{flags}`")
+            }
+            Self::Print(target) => {
+                let (target, flags) = (quoted(target), flags(losses));
+                format!("if that is meant, run `clustermesh render --target {target}{flags}`")
+            }
+            Self::Parameter => {
+                let losses = losses.join(", ");
+                format!(
+                    "if that is meant, set the plugin's parameter `allow-empty` to `[{losses}]`"
+                )
+            }
+        }
+    }
+}
+
 /// Adds what a render would not do unless a flag allows it, the gravest first. All of that has one help:
 /// the command that allows everything that is listed.
-pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet) {
+pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, allowing: Allowing) {
     // Without a mesh every target is lost, and that one finding is enough.
     if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
         return;
     }
-    let help = allowing(losses);
+    let help = allowing.help(&allowed_by(losses));
     let losses: Vec<Finding> = losses
         .iter()
         .map(|it| lost(it, fleet).help(help.as_str()))
@@ -57,8 +106,8 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet) {
     gravest_first(findings);
 }
 
-/// Returns the command that allows losses.
-fn allowing(losses: &[Loss]) -> String {
+/// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.
+fn allowed_by(losses: &[Loss]) -> Vec<String> {
     let mut targets_of: BTreeMap<&str, usize> = BTreeMap::new();
     for loss in losses {
         if let Loss::Source { source, .. } = loss {
@@ -72,17 +121,14 @@ fn allowing(losses: &[Loss]) -> String {
             Loss::Source { target, source, .. } if targets_of.get(source.as_str()) == Some(&1) => {
                 format!("{target}/{source}")
             }
+            Loss::Unrecorded { target, source } => format!("{target}/{source}"),
             Loss::Source { source, .. } | Loss::SilentSource { source } => format!("*/{source}"),
         };
         if !flags.contains(&flag) {
             flags.push(flag);
         }
     }
-    let flags = flags
-        .iter()
-        .map(|flag| format!(" --allow-empty {}", quoted(&escaped(flag, TOLD))));
-    let flags: String = flags.collect();
-    format!("if that is meant, run `clustermesh render{flags}`")
+    flags
 }
 
 fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
@@ -126,6 +172,17 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             };
             let message = format!("{peers} would vanish from {}", bare(target));
             Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
+        }
+        Loss::Unrecorded { target, source } => {
+            let target = bare(target);
+            let message = format!(
+                "gives {target} no Peer, and {target} has no rendered folder to compare with"
+            );
+            let finding = Finding::on_named(&LOST_SOURCE, source, message);
+            match members(fleet, source).next() {
+                Some(member) => finding.at(member.entry.place.key("name"), ""),
+                None => finding,
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use clustermesh::config::ceilings::Counted;
 use clustermesh::fleet::{Candidate, Fleet, Member, MissingSnapshot};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::{self, Finding, Planned, Purpose, Standard, Tree};
 use rayon::prelude::*;
 
@@ -24,9 +25,9 @@ pub(crate) struct Judgement<'a> {
 
 impl Judgement<'_> {
     /// Adds what only a person may want.
-    pub(crate) fn add_losses(&mut self, losses: &[Loss]) {
+    pub(crate) fn add_losses(&mut self, losses: &[Loss], allowing: Allowing) {
         if let Some((fleet, _)) = &self.planned {
-            rules::rendered::add_losses(&mut self.findings, losses, fleet);
+            rules::rendered::add_losses(&mut self.findings, losses, fleet, allowing);
         }
     }
 }

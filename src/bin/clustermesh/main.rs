@@ -29,6 +29,7 @@ mod commands {
     pub(crate) mod verify;
     pub(crate) mod validate;
 }
+mod allowance;
 #[cfg(feature = "snapshot")]
 mod cluster;
 mod clock;
@@ -40,6 +41,7 @@ mod files;
 mod input;
 mod judgement;
 mod output;
+mod printing;
 mod rendered;
 mod secrets;
 mod settings;

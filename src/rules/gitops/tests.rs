@@ -128,7 +128,11 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
         assert_eq!(rule(path, "a symbolic link"), error, "{path}");
         assert_eq!(rule(path, "a folder"), notice, "{path}");
     }
-    for path in ["east/.argocd-source.yml", "east/.sourceignore~", ".argocd-sources.yaml"] {
+    for path in [
+        "east/.argocd-source.yml",
+        "east/.sourceignore~",
+        ".argocd-sources.yaml",
+    ] {
         assert_eq!(rule(path, "a file"), notice, "{path}");
     }
     let error = ("rival-kustomization", Severity::Error);

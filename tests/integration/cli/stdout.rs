@@ -1,5 +1,6 @@
 //! `render --target C`: one cluster's manifests and nothing else.
 
+use std::fs;
 use std::io::{self, PipeWriter};
 use std::process::{Command, Stdio};
 
@@ -72,7 +73,7 @@ fn prints_nothing_if_anything_is_wrong() {
 #[test]
 fn leaves_the_tree_alone() {
     let folder = Folder::rendered();
-    folder.write("rendered/west/prod--east.yaml", "mine");
+    folder.edit("rendered/west/prod--east.yaml", "51820", "51821");
     let before = folder.touches(".");
     assert_eq!(folder.run(&WEST).code, 0);
     assert_eq!(folder.touches("."), before);
@@ -90,7 +91,7 @@ fn prints_no_empty_target_unless_allowed() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     error[empty-target]: west: would have no Peer at all
-    help: if that is meant, run `clustermesh render --allow-empty west`
+    help: if that is meant, run `clustermesh render --target west --allow-empty west`
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
     warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
     warning[silent-cluster]: north: no other cluster can reach it: its only node is left out
@@ -104,6 +105,115 @@ fn prints_no_empty_target_unless_allowed() {
         .map(|it| Value::deserialize(it).unwrap())
         .collect();
     assert!(peers.iter().all(Value::is_null), "{peers:?}");
+}
+
+/// Leaves `east` with a node that no other cluster can dial.
+fn silence_east(folder: &Folder) {
+    let mut node = node(1, 1);
+    node["addresses"] = serde_json::json!([]);
+    node["annotations"]["kilo.squat.ai/endpoint"] = serde_json::json!("");
+    folder.keep("east", &[node]);
+}
+
+/// What a print of `west` says that is not let through.
+fn refusal(folder: &Folder, flags: &[&str]) -> String {
+    let run = folder.run(&[&WEST, flags].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+    run.stderr
+}
+
+/// The Peers of a print of `west`.
+fn printed(folder: &Folder, flags: &[&str]) -> Vec<String> {
+    let run = folder.run(&[&WEST, flags].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let names = run
+        .stdout
+        .lines()
+        .filter_map(|it| it.strip_prefix("  name: "));
+    names.map(str::to_owned).collect()
+}
+
+const OF_NORTH: [&str; 2] = ["prod--north--n1", "prod--north--n2"];
+
+#[test]
+fn compares_with_the_tree_as_writing_does() {
+    let folder = Folder::rendered();
+    silence_east(&folder);
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: all its 2 Peers would vanish from west
+    help: if that is meant, run `clustermesh render --target west --allow-empty west/east`
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    1 error, 2 warnings
+    ");
+    refusal(&folder, &["--allow-empty", "north/east"]);
+    for allowed in ["west/east", "*/east", "west", "*"] {
+        assert_eq!(printed(&folder, &["--allow-empty", allowed]), OF_NORTH);
+    }
+    let run = folder.run(&["render", "--target", "east"]);
+    assert_eq!(run.code, 0, "another target loses nothing: {}", run.stderr);
+    fs::write(folder.path("rendered/west/prod--north.yaml"), "mine").unwrap();
+    assert!(refusal(&folder, &[]).contains("error[blocked-file]: west"));
+}
+
+#[test]
+fn without_a_tree_every_source_must_give_something() {
+    let folder = Folder::mesh();
+    silence_east(&folder);
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: gives west no Peer, and west has no rendered folder to compare with
+     --> mesh.yaml:7:13
+      |
+    7 |     - name: east
+      |             ^^^^
+    help: if that is meant, run `clustermesh render --target west --allow-empty west/east`
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    1 error, 2 warnings
+    ");
+    refusal(&folder, &["--allow-empty", "north/east"]);
+    for allowed in ["west/east", "*/east", "west", "*"] {
+        assert_eq!(printed(&folder, &["--allow-empty", allowed]), OF_NORTH);
+    }
+    // A snapshot without nodes may have had some.
+    folder.keep("east", &[]);
+    assert!(refusal(&folder, &[]).contains("error[lost-source]: east"));
+    // A tree without a folder of the target records nothing about it.
+    folder.write("rendered/README.md", "");
+    assert!(refusal(&folder, &[]).contains("error[lost-source]: east"));
+}
+
+#[test]
+fn without_a_tree_a_partial_loss_is_a_warning() {
+    let folder = Folder::mesh();
+    folder.edit("snapshots/east.json", "10.101.0.2/24", "10.101.0.1/24");
+    let run = folder.run(&WEST);
+    assert_eq!(run.code, 0);
+    assert!(
+        run.stderr.starts_with("warning[WGIPDuplicate]: east/n2"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn without_a_tree_claims_of_nodes_stop_no_other_cluster() {
+    let folder = Folder::mesh();
+    let copied = |number: u8| {
+        let mut node = node(1, number);
+        let key = &super::node(2, number)["annotations"]["kilo.squat.ai/key"];
+        node["annotations"]["kilo.squat.ai/key"] = key.clone();
+        node
+    };
+    folder.keep("east", &[copied(1), copied(2)]);
+    assert_eq!(printed(&folder, &[]), ["prod--east--n1", "prod--east--n2"]);
+}
+
+#[test]
+fn an_allowance_for_a_target_that_is_nowhere_is_a_mistake() {
+    let run = Folder::mesh().run(&[WEST.as_slice(), &["--allow-empty", "wets"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: --allow-empty names a cluster `wets` that is nowhere; there are `east`, `north`, `west`");
 }
 
 /// A pipe whose reader has gone, as behind `| head`.

@@ -1,24 +1,24 @@
 //! `clustermesh render`
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::change::Loss;
-use clustermesh::diagnostic::Quoted;
-use clustermesh::manifest;
-use clustermesh::name::ClusterName;
-use clustermesh::plan::{Plan, Target};
 use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::{Finding, Purpose, Subject};
 
+use crate::allowance::{self, Allowance};
 use crate::disk::swap;
 use crate::disk::tree::Survey;
+use crate::evidence::Evidence;
 use crate::judgement::Judgement;
 use crate::output::Talk;
+use crate::printing::{self, Order};
 use crate::settings::Options;
 use crate::threshold::Strict;
 use crate::{Outcome, evidence, input, judgement};
@@ -28,6 +28,8 @@ use crate::{Outcome, evidence, input, judgement};
 /// Reads the meshes and the snapshots of their clusters and writes `rendered/TARGET/`, one folder
 /// for each cluster: a kustomization, and a file of Peers for each cluster it sees. Writes all or
 /// nothing, only what differs, and removes files of its own that are no longer wanted.
+///
+/// With `--target`, prints the Peers of one cluster if writing them would be allowed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     strict: Strict,
 
     /// Allow a cluster to have no Peers, or none of one source; `*` for every cluster
-    #[arg(long, value_name = "TARGET[/SOURCE]", value_parser = allowance)]
+    #[arg(long, value_name = "TARGET[/SOURCE]")]
     allow_empty: Vec<Allowance>,
 }
 
@@ -65,25 +67,24 @@ pub(crate) fn run(
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let fate = if args.target.is_some() {
-        None
-    } else if args.check {
-        Some(Fate::Kept)
-    } else {
-        Some(Fate::Replaced)
-    };
-    let judgement = judgement::judge(&evidence, Purpose::Render, fate)?;
-    let mut judgement = ManuallyDrop::new(judgement);
-    if is_allowed(args, None, None) {
-        judgement.findings.retain(|it| it.rule.name != "no-mesh");
+    if let Some(target) = &args.target {
+        return print(args, target, &evidence, (talk, result));
     }
+    let fate = if args.check {
+        Fate::Kept
+    } else {
+        Fate::Replaced
+    };
+    let judgement = judgement::judge(&evidence, Purpose::Render, Some(fate))?;
+    let mut judgement = ManuallyDrop::new(judgement);
+    allowance::allow_no_mesh(&args.allow_empty, &mut judgement);
     let losses = losses(args, &judgement)?;
     let threshold = args.strict.threshold();
     let is_wrong = threshold.fails(&judgement.findings);
     // What stands in the tree is what `--check` lists.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
     let is_input_wrong = threshold.fails(judgement.findings.iter().filter(|it| !is_of_tree(it)));
-    judgement.add_losses(&losses);
+    judgement.add_losses(&losses, Allowing::Write);
     talk.findings(&evidence.files.of_people(), &judgement.findings);
     if args.check
         && !is_input_wrong
@@ -96,16 +97,14 @@ pub(crate) fn run(
             outcome
         });
     }
-    let planned = judgement.planned.as_ref().filter(|_| !is_wrong);
-    let Some((fleet, plan)) = planned.filter(|_| losses.is_empty()) else {
+    let planned = judgement.planned.as_ref().zip(judgement.rendered.as_ref());
+    let planned = planned.filter(|_| !is_wrong && losses.is_empty());
+    let Some(((fleet, plan), rendered)) = planned else {
         talk.counts(&judgement.findings);
-        if !args.check && !args.target.is_some() {
+        if !args.check {
             talk.line("nothing was written");
         }
         return Ok(evidence.failure());
-    };
-    let Some(rendered) = &judgement.rendered else {
-        return print(plan, args.target.as_deref(), result);
     };
     let root = &evidence.settings.rendered.value;
     swap::apply(root, &rendered.tree, &rendered.survey)
@@ -118,44 +117,36 @@ pub(crate) fn run(
 
 /// Returns what targets would lose altogether and no flag allows.
 fn losses(args: &Args, judgement: &Judgement) -> anyhow::Result<Vec<Loss>> {
-    let Some((_, plan)) = &judgement.planned else {
+    let planned = judgement.planned.as_ref().zip(judgement.rendered.as_ref());
+    let Some(((_, plan), rendered)) = planned else {
         return Ok(Vec::new());
     };
-    let all = match (&args.target, &judgement.rendered) {
-        (Some(name), _) => {
-            let target = target(plan, name)?;
-            let is_empty = plan.empty().any(|it| it.cluster == target.cluster);
-            let target = target.cluster.to_string();
-            Vec::from_iter(is_empty.then_some(Loss::EmptyTarget { target }))
-        }
-        (None, Some(rendered)) => {
-            check_allowances(args, plan, &rendered.survey)?;
-            rendered.changes.losses.clone()
-        }
-        (None, None) => Vec::new(),
-    };
-    let unasked = all.into_iter().filter(|loss| !is_loss_allowed(args, loss));
-    Ok(unasked.collect())
-}
-
-fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
-    let mut targets = plan.targets.iter();
-    targets
-        .find(|it| it.cluster.as_str() == name)
-        .with_context(|| {
-            let known = plan.targets.iter().map(|it| it.cluster.to_string());
-            format!(
-                "no mesh names a cluster `{}`; there are {}",
-                input::name(Path::new(name)),
-                names(known)
-            )
-        })
+    allowance::check(&args.allow_empty, Allowing::Write.name(), plan, judgement)?;
+    let losses = rendered.changes.losses.clone();
+    Ok(allowance::unallowed(&args.allow_empty, losses))
 }
 
 /// Prints one target's manifests.
-fn print(plan: &Plan, name: Option<&str>, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    let target = target(plan, name.unwrap_or_default())?;
-    result.write_all(manifest::stream(plan, target).as_bytes())?;
+fn print(
+    args: &Args,
+    target: &str,
+    evidence: &Evidence,
+    (talk, result): (&mut Talk, &mut impl Write),
+) -> anyhow::Result<Outcome> {
+    let order = Order {
+        target,
+        allowances: &args.allow_empty,
+        threshold: args.strict.threshold(),
+        allowing: Allowing::Print(target),
+    };
+    let printed = ManuallyDrop::new(printing::print(evidence, &order)?);
+    let findings = &printed.judgement.findings;
+    talk.findings(&evidence.files.of_people(), findings);
+    let Some(manifests) = &printed.manifests else {
+        talk.counts(findings);
+        return Ok(evidence.failure());
+    };
+    result.write_all(manifests.as_bytes())?;
     result.flush()?;
     Ok(Outcome::Clean)
 }
@@ -188,80 +179,4 @@ fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::R
     } else {
         Ok(Outcome::Findings)
     }
-}
-
-/// A flag for a cluster that is nowhere is a slip, and would not do what it was meant for.
-fn check_allowances(args: &Args, plan: &Plan, survey: &Survey) -> anyhow::Result<()> {
-    let planned = plan.targets.iter().map(|target| target.cluster.as_str());
-    let left = survey
-        .stale
-        .iter()
-        .filter_map(|path| path.split('/').next());
-    let known: BTreeSet<&str> = planned.chain(left).collect();
-    let mut targets = args.allow_empty.iter().filter_map(|it| it.target.as_ref());
-    if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
-        let known = names(known.iter().map(|name| input::name(Path::new(name))));
-        bail!("--allow-empty names a cluster `{target}` that is nowhere; there are {known}");
-    }
-    Ok(())
-}
-
-fn is_loss_allowed(args: &Args, loss: &Loss) -> bool {
-    match loss {
-        Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
-            is_allowed(args, Some(target), None)
-        }
-        Loss::Source { target, source, .. } => is_allowed(args, Some(target), Some(source)),
-        Loss::SilentSource { source } => is_allowed(args, None, Some(source)),
-    }
-}
-
-/// What a flag allows: a target to be emptied, or to lose one source.
-#[derive(Clone, Debug)]
-struct Allowance {
-    /// None for every target.
-    target: Option<ClusterName>,
-    /// None for every source.
-    source: Option<String>,
-}
-
-fn allowance(text: &str) -> Result<Allowance, String> {
-    let (target, source) = match text.split_once('/') {
-        Some((target, source)) => (target, Some(source)),
-        None => (text, None),
-    };
-    let target = match target {
-        "*" => None,
-        name => Some(
-            name.parse()
-                .map_err(|error| format!("{} is no cluster name: {error}", Quoted(name)))?,
-        ),
-    };
-    if source.is_some_and(|source| source.is_empty() || source.contains('/')) {
-        return Err("expected TARGET or TARGET/SOURCE".to_owned());
-    }
-    let source = source.map(str::to_owned);
-    Ok(Allowance { target, source })
-}
-
-/// Returns whether a flag allows a target to be emptied, or to lose a source.
-fn is_allowed(args: &Args, target: Option<&str>, source: Option<&str>) -> bool {
-    args.allow_empty.iter().any(|allowed| {
-        let is_target = allowed
-            .target
-            .as_ref()
-            .is_none_or(|it| Some(it.as_str()) == target);
-        let is_source = allowed
-            .source
-            .as_ref()
-            .is_none_or(|it| Some(it.as_str()) == source);
-        is_target && is_source
-    })
-}
-
-fn names(names: impl Iterator<Item = String>) -> String {
-    names
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

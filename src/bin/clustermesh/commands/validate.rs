@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::Allowing;
 
 use crate::output::{Format, Report, Talk};
 use crate::settings::Options;
@@ -49,7 +50,7 @@ pub(crate) fn run(
         .rendered
         .as_ref()
         .map(|it| it.changes.losses.clone());
-    judgement.add_losses(&losses.unwrap_or_default());
+    judgement.add_losses(&losses.unwrap_or_default(), Allowing::Write);
     let findings = &judgement.findings;
     let report = Report::new(&evidence.files, findings);
     let text = report.text(args.output)?;

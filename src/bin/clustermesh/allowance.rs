@@ -1,0 +1,107 @@
+//! Allowances: the losses of Peers that a person allows.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::bail;
+use clustermesh::change::Loss;
+use clustermesh::diagnostic::Quoted;
+use clustermesh::name::ClusterName;
+use clustermesh::plan::Plan;
+
+use crate::input;
+use crate::judgement::Judgement;
+
+/// A target that may be emptied, or lose one source.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance {
+    /// None for every target.
+    target: Option<ClusterName>,
+    /// None for every source.
+    source: Option<String>,
+}
+
+impl FromStr for Allowance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (target, source) = match text.split_once('/') {
+            Some((target, source)) => (target, Some(source)),
+            None => (text, None),
+        };
+        let target = match target {
+            "*" => None,
+            name => Some(
+                name.parse()
+                    .map_err(|error| format!("{} is no cluster name: {error}", Quoted(name)))?,
+            ),
+        };
+        if source.is_some_and(|source| source.is_empty() || source.contains('/')) {
+            return Err("expected TARGET or TARGET/SOURCE".to_owned());
+        }
+        let source = source.map(str::to_owned);
+        Ok(Self { target, source })
+    }
+}
+
+impl Allowance {
+    fn allows(&self, target: Option<&str>, source: Option<&str>) -> bool {
+        let is_target = self.target.as_ref();
+        let is_target = is_target.is_none_or(|it| Some(it.as_str()) == target);
+        let is_source = self.source.as_ref();
+        let is_source = is_source.is_none_or(|it| Some(it.as_str()) == source);
+        is_target && is_source
+    }
+
+    fn allows_loss(&self, loss: &Loss) -> bool {
+        match loss {
+            Loss::EmptyTarget { target } | Loss::Target { target, .. } => {
+                self.allows(Some(target), None)
+            }
+            Loss::Source { target, source, .. } | Loss::Unrecorded { target, source } => {
+                self.allows(Some(target), Some(source))
+            }
+            Loss::SilentSource { source } => self.allows(None, Some(source)),
+        }
+    }
+}
+
+/// Returns the losses that a person has not allowed.
+pub(crate) fn unallowed(allowances: &[Allowance], mut losses: Vec<Loss>) -> Vec<Loss> {
+    losses.retain(|loss| !allowances.iter().any(|it| it.allows_loss(loss)));
+    losses
+}
+
+/// Drops the finding that there is no mesh if a person allows every target to be emptied.
+pub(crate) fn allow_no_mesh(allowances: &[Allowance], judgement: &mut Judgement) {
+    if allowances.iter().any(|it| it.allows(None, None)) {
+        judgement.findings.retain(|it| it.rule.name != "no-mesh");
+    }
+}
+
+/// Fails if an allowance names a target that no mesh and no folder of the tree has, as this is a slip
+/// and would not allow what it was meant for. `name` is what the person wrote it into.
+pub(crate) fn check(
+    allowances: &[Allowance],
+    name: &str,
+    plan: &Plan,
+    judgement: &Judgement,
+) -> anyhow::Result<()> {
+    let planned = plan.targets.iter().map(|target| target.cluster.as_str());
+    let stale = judgement.rendered.iter().flat_map(|it| &it.survey.stale);
+    let left = stale.filter_map(|path| path.split('/').next());
+    let known: BTreeSet<&str> = planned.chain(left).collect();
+    let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
+    if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
+        let known = names(known.iter().map(|name| input::name(Path::new(name))));
+        bail!("{name} names a cluster `{target}` that is nowhere; there are {known}");
+    }
+    Ok(())
+}
+
+/// Lists names for a message.
+pub(crate) fn names(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,89 @@
+//! Printing: the manifests of one target, behind the same guards as the rendered tree.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use clustermesh::change::{Loss, losses_of};
+use clustermesh::manifest;
+use clustermesh::plan::{Plan, Target};
+use clustermesh::rules::Purpose;
+use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::Allowing;
+
+use crate::allowance::{self, Allowance};
+use crate::disk;
+use crate::evidence::Evidence;
+use crate::input;
+use crate::judgement::{self, Judgement};
+use crate::threshold::Threshold;
+
+/// What is to be printed, and what a person allows.
+pub(crate) struct Order<'a> {
+    /// The target.
+    pub(crate) target: &'a str,
+    /// Losses that are allowed.
+    pub(crate) allowances: &'a [Allowance],
+    /// The least severity that fails.
+    pub(crate) threshold: Threshold,
+    /// How more losses can be allowed.
+    pub(crate) allowing: Allowing<'a>,
+}
+
+/// What came of an order.
+pub(crate) struct Printed<'a> {
+    /// What the rules say, losses included.
+    pub(crate) judgement: Judgement<'a>,
+    /// The manifests, unless something is wrong.
+    pub(crate) manifests: Option<String>,
+}
+
+/// Returns the manifests of a target, if nothing is wrong and nothing is lost. The rendered tree is
+/// compared with the plan, if it is there, as if it were about to be written.
+///
+/// # Errors
+/// An unknown target, or what [`judgement::judge`] fails with.
+pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result<Printed<'a>> {
+    let is_tree = disk::is_there(&evidence.settings.rendered.value);
+    let fate = is_tree.then_some(Fate::Replaced);
+    let mut judgement = judgement::judge(evidence, Purpose::Render, fate)?;
+    allowance::allow_no_mesh(order.allowances, &mut judgement);
+    let losses = losses(&judgement, order)?;
+    judgement.add_losses(&losses, order.allowing);
+    let is_wrong = !losses.is_empty() || order.threshold.fails(&judgement.findings);
+    let planned = judgement.planned.as_ref().filter(|_| !is_wrong);
+    let manifests = match planned {
+        Some((_, plan)) => Some(manifest::stream(plan, target(plan, order.target)?)),
+        None => None,
+    };
+    Ok(Printed {
+        judgement,
+        manifests,
+    })
+}
+
+/// Returns what the target would lose and nobody allows.
+fn losses(judgement: &Judgement, order: &Order) -> anyhow::Result<Vec<Loss>> {
+    let Some((fleet, plan)) = &judgement.planned else {
+        return Ok(Vec::new());
+    };
+    let target = target(plan, order.target)?;
+    allowance::check(order.allowances, order.allowing.name(), plan, judgement)?;
+    let tree = judgement.rendered.as_ref();
+    let tree = tree.map(|it| (&it.standing, &it.changes));
+    let losses = losses_of(target, plan, fleet, tree);
+    Ok(allowance::unallowed(order.allowances, losses))
+}
+
+fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
+    let mut targets = plan.targets.iter();
+    targets
+        .find(|it| it.cluster.as_str() == name)
+        .with_context(|| {
+            let known = plan.targets.iter().map(|it| it.cluster.to_string());
+            format!(
+                "no mesh names a cluster `{}`; there are {}",
+                input::name(Path::new(name)),
+                allowance::names(known)
+            )
+        })
+}
