@@ -30,8 +30,11 @@ const HUB: Layout = Layout::Hub {
 
 /// Renders a fleet and verifies it; returns the packets followed for each ordered pair of clusters too.
 fn verified(shape: Shape) -> (Verification, u64) {
+    verified_from(shape, snapshots_of(shape, |_, _| {}))
+}
+
+fn verified_from(shape: Shape, snapshots: Snapshots) -> (Verification, u64) {
     let meshes = meshes(&shape.mesh().to_string());
-    let snapshots = snapshots_of(shape);
     let tree = support::tree(&meshes, &snapshots);
     let texts: Vec<(Arc<str>, Arc<str>)> = tree
         .iter()
@@ -60,11 +63,15 @@ fn verified(shape: Shape) -> (Verification, u64) {
     (verification, fabric.followed() / pairs)
 }
 
-fn snapshots_of(shape: Shape) -> Snapshots {
+/// The snapshots of a fleet, with a change to each node by its place in its cluster.
+fn snapshots_of(shape: Shape, change: impl Fn(usize, &mut Node)) -> Snapshots {
     let all = shape.snapshots();
     let nodes = all.iter().map(|(name, snapshot)| {
         let text = snapshot.to_string();
-        let read = Snapshot::read(&name.parse().unwrap(), &text).unwrap();
+        let mut read = Snapshot::read(&name.parse().unwrap(), &text).unwrap();
+        for (place, node) in read.nodes.iter_mut().enumerate() {
+            change(place, node);
+        }
         (name.as_str(), read.nodes)
     });
     snapshots(nodes.collect())
@@ -136,4 +143,32 @@ fn lans_by_location_take_few_packets() {
 fn spokes_that_are_not_linked_take_few_packets() {
     is_fast_beside_its_twin(shape(HUB, Lan::SharedBy(9)));
     is_fast(Shape::new(HUB));
+}
+
+/// A third of the nodes are dialled at IPv6 addresses, and half of them show one.
+#[test]
+fn families_that_some_nodes_do_not_show_take_few_packets() {
+    for layout in [FULL, HUB] {
+        let shape = Shape::new(layout);
+        let snapshots = snapshots_of(shape, |place, node| {
+            if place % 2 == 0 {
+                let address = format!("2001:db8::{place}");
+                node.addresses.push(Address {
+                    address,
+                    kind: AddressKind::ExternalIP,
+                });
+            }
+            if place % 3 == 0 {
+                let endpoint = format!("[2001:db8:1::{place}]:51820");
+                let key = "kilo.squat.ai/clustermesh-endpoint".to_owned();
+                node.annotations.insert(key, endpoint);
+            }
+        });
+        let (verification, followed) = verified_from(shape, snapshots);
+        let total = verification.total();
+        assert!(verification.holds(), "{shape}: {total:?}");
+        assert!(0 < total.kept && 0 < total.assumed, "{shape}: {total:?}");
+        assert_eq!(total.kept + total.assumed, total.promised, "{shape}");
+        assert!(followed <= LIMIT, "{shape}: {followed} packets a pair");
+    }
 }
