@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -99,6 +100,26 @@ func Remove(t testing.TB, path ...string) {
 	if err := os.RemoveAll(file); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// LoseNodes removes all nodes from the snapshot of a cluster.
+func LoseNodes(t testing.TB, repository, cluster string) {
+	t.Helper()
+	file := filepath.Join(repository, "snapshots", cluster+".json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot Object
+	if err := json.Unmarshal(text, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	snapshot["nodes"] = []any{}
+	text, err = json.Marshal(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Write(t, string(text), file)
 }
 
 // Program is the path of clustermesh: $CLUSTERMESH, or the debug build of the project.
