@@ -5,7 +5,7 @@ pub mod rule;
 pub mod applied;
 pub mod prefixes;
 pub mod peers;
-mod location_ranges;
+pub mod location_ranges;
 pub mod model;
 pub mod route;
 pub mod flaw;

@@ -2,10 +2,44 @@
 
 use super::prefixes::{Prefixes, Span};
 use crate::kilo::own::{Own, OwnSegment};
-use crate::kilo::peer::translation::AllowedIp;
 use crate::net::Cidr;
 
+/// A location range that Kilo drops because a later segment has one that overlaps it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Outranked {
+    /// The segment whose range is dropped.
+    pub segment: usize,
+    /// The range.
+    pub range: Cidr,
+    /// The last segment with a range that overlaps it.
+    pub by: usize,
+    /// That segment's range.
+    pub stronger: Cidr,
+}
+
 impl Own {
+    /// Returns the location ranges that Kilo drops because of those of other segments, in the order of
+    /// segments. What else drops them takes the Peers; see [`Own::filter_location_ranges`].
+    pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
+        let later = Later::new(&self.segments);
+        let segments = self.segments.iter().enumerate();
+        let ranges = segments.flat_map(|(segment, it)| {
+            let ranges = it.location_ranges.iter();
+            ranges.map(move |range| (segment, range.interface.network))
+        });
+        ranges
+            .filter_map(|(segment, range)| {
+                let (by, stronger) = later.meeting(range, segment)?;
+                Some(Outranked {
+                    segment,
+                    range,
+                    by,
+                    stronger,
+                })
+            })
+            .collect()
+    }
+
     /// Drops what Kilo drops of the location ranges (`filterAllowedLocationIPs`, `kilo.md` §4.3).
     ///
     /// Segments are looked at in their order, each against what is left of those before it. What is
@@ -35,7 +69,8 @@ impl Own {
                         .iter()
                         .any(|it| it.is_none_or(|number| number <= index))
                 });
-                !is_allowed && !later.meets(range, index) && !peers.meets(span)
+                let is_outranked = later.meeting(range.interface.network, index).is_some();
+                !is_allowed && !is_outranked && !peers.meets(span)
             });
         }
     }
@@ -44,7 +79,8 @@ impl Own {
 /// All location ranges, and for each the last segment with one that it meets.
 struct Later {
     ranges: Prefixes<usize>,
-    last: Vec<usize>,
+    /// That segment, and the slot of its range.
+    last: Vec<(usize, usize)>,
 }
 
 impl Later {
@@ -55,9 +91,10 @@ impl Later {
             claims.extend(ranges.map(|it| (it.interface.network, index)));
         }
         let ranges = Prefixes::new(&claims);
-        let own: Vec<usize> = ranges
+        let own: Vec<(usize, usize)> = ranges
             .iter()
-            .map(|(_, claims)| claims.iter().copied().max().unwrap_or_default())
+            .enumerate()
+            .map(|(slot, (_, claims))| (claims.iter().copied().max().unwrap_or_default(), slot))
             .collect();
         // From what is inside to what is around it, and back: each step only once.
         let mut last = own.clone();
@@ -76,17 +113,19 @@ impl Later {
         Self { ranges, last }
     }
 
-    fn meets(&self, range: &AllowedIp, index: usize) -> bool {
-        let slot = self.ranges.exactly(range.interface.network);
-        let last = slot.and_then(|slot| self.last.get(slot));
-        last.is_some_and(|&last| index < last)
+    /// Returns the last segment behind this one that has a range which `range` meets, and that range.
+    fn meeting(&self, range: Cidr, segment: usize) -> Option<(usize, Cidr)> {
+        let slot = self.ranges.exactly(range)?;
+        let &(last, at) = self.last.get(slot)?;
+        let (stronger, _) = self.ranges.get(at)?;
+        (segment < last).then_some((last, stronger))
     }
 }
 
-fn raise(numbers: &mut [usize], slot: Option<usize>, to: usize) {
-    let floor = numbers.get(to).copied().unwrap_or_default();
-    if let Some(number) = slot.and_then(|slot| numbers.get_mut(slot)) {
-        *number = floor.max(*number);
+fn raise(last: &mut [(usize, usize)], slot: Option<usize>, to: usize) {
+    let floor = last.get(to).copied().unwrap_or_default();
+    if let Some(last) = slot.and_then(|slot| last.get_mut(slot)) {
+        *last = floor.max(*last);
     }
 }
 

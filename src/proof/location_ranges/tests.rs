@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::granularity::Granularity;
+use crate::kilo::peer::translation::AllowedIp;
 use crate::testing::numbered;
 
 /// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
@@ -60,6 +61,23 @@ proptest! {
         let mut own = numbered(&lines, Granularity::Full);
         let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
         let expected = filtered(&own, &peers);
+        let outranked = own.outranked_location_ranges();
+        let without_peers = filtered(&own, &[]);
+        for it in &outranked {
+            prop_assert!(it.segment < it.by && it.range.overlaps(it.stronger));
+            let kept = &without_peers[it.segment];
+            prop_assert!(kept.iter().all(|kept| kept.interface.network != it.range));
+            let of_stronger = &own.segments[it.by].location_ranges;
+            prop_assert!(of_stronger.iter().any(|other| other.interface.network == it.stronger));
+        }
+        for (index, segment) in own.segments.iter().enumerate() {
+            for range in segment.location_ranges.iter().map(|it| it.interface.network) {
+                let mut later = own.segments[index + 1..].iter().flat_map(|it| &it.location_ranges);
+                let is_met = later.any(|it| it.interface.network.overlaps(range));
+                let found = outranked.iter().any(|it| it.segment == index && it.range == range);
+                prop_assert_eq!(found, is_met);
+            }
+        }
         own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
         let found: Vec<Vec<AllowedIp>> = own.segments.into_iter().map(|it| it.location_ranges).collect();
         prop_assert_eq!(found, expected);

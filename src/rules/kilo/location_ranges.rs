@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{
-    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotated,
+    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotate,
+    annotated,
 };
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover};
+use crate::proof::location_ranges::Outranked;
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, Rule, listed};
 use crate::snapshot::Node;
@@ -20,11 +22,16 @@ struct Offer<'a> {
     node: &'a Node,
     /// Which of the segments it is in.
     segment: usize,
+    /// Which of the segments that Kilo counts.
+    own: Option<usize>,
     /// What Kilo reads, in order, each once.
     ranges: BTreeSet<Cidr>,
     /// What it passes over.
     ignored: Vec<&'a str>,
 }
+
+/// How many ranges a command names.
+const NAMED_RANGES: usize = 16;
 
 /// Something of a node's own.
 #[derive(Clone, Copy)]
@@ -56,8 +63,10 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
         .flat_map(|it| it.entry.networks.all());
     let declared: Vec<Cidr> = declared.map(|range| range.cidr).collect();
     let mut findings = Vec::new();
+    let outranked = site.cluster().own.outranked_location_ranges();
     for offer in &offers {
         findings.extend(ignored(site, offer));
+        findings.extend(self::outranked(site, &offers, offer, &outranked));
         findings.extend(contested_within(site, offer, &claims));
         findings.extend(contested_across(site, offer, &foreign));
         findings.extend(undeclared(site, offer, &declared, &foreign));
@@ -83,6 +92,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
             Some(Offer {
                 node,
                 segment: *segments.get(&index)?,
+                own: site.cluster().own.nodes.get(index)?.segment,
                 ranges,
                 ignored,
             })
@@ -199,6 +209,62 @@ fn contested_within(site: &Site, offer: &Offer, claims: &Claims) -> Option<Findi
     Some(on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message))
 }
 
+/// Reports ranges that Kilo drops because nodes of a later segment offer overlapping ones.
+fn outranked(
+    site: &Site,
+    offers: &[Offer],
+    offer: &Offer,
+    outranked: &[Outranked],
+) -> Option<Finding> {
+    let own = &site.cluster().own;
+    let mine = outranked.iter();
+    let mut mine =
+        mine.filter(|it| Some(it.segment) == offer.own && offer.ranges.contains(&it.range));
+    let first = mine.next()?;
+    let mut others = offers.iter();
+    let other =
+        others.find(|it| it.own == Some(first.by) && it.ranges.contains(&first.stronger))?;
+    let key = |segment: usize| own.segments.get(segment).map_or("", |it| it.key.as_str());
+    let message = format!(
+        "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
+        first.range,
+        first.stronger,
+        Quoted(&other.node.name),
+        Quoted(key(first.by)),
+        Quoted(key(first.segment)),
+        and_more(mine.count())
+    );
+    let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
+    finding.labels.push(Label {
+        place: site.annotation(other.node, annotation::ALLOWED_LOCATION_IPS),
+        text: "Kilo keeps this range".to_owned(),
+    });
+    let is_wider = first.stronger.contains(first.range) && first.stronger != first.range;
+    let changed = if is_wider { other } else { offer };
+    finding.help = Some(disjoint(offers, changed));
+    Some(finding)
+}
+
+/// Returns the command that takes the ranges of other segments out of what a node offers.
+fn disjoint(offers: &[Offer], changed: &Offer) -> String {
+    let others = offers.iter().filter(|it| it.own != changed.own);
+    let others: Vec<&Cidr> = others.flat_map(|it| &it.ranges).collect();
+    let mut left: Vec<String> = Vec::new();
+    for range in &changed.ranges {
+        let rest = range.without(others.iter().copied());
+        left.extend(rest.iter().map(ToString::to_string));
+        if NAMED_RANGES < left.len() {
+            let name = Quoted(&changed.node.name);
+            return format!("take what other segments offer out of the ranges of {name}");
+        }
+    }
+    let key = annotation::ALLOWED_LOCATION_IPS;
+    if left.is_empty() {
+        return annotate(changed.node, &format!("{key}-"));
+    }
+    annotate(changed.node, &format!("{key}={}", left.join(",")))
+}
+
 fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Finding> {
     let mut contested = offer.ranges.iter().filter_map(|range| {
         let (cidr, &(owner, declared)) = foreign.meeting(*range)?;
@@ -297,6 +363,49 @@ mod tests {
         insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 shares addresses with internal address 192.168.2.1/32 of `b`, which is not in this location");
         insta::assert_snapshot!(contested("10.1.2.128/25,10.101.0.2/32"), @"warning[contested-location-range] east/a: location range 10.1.2.128/25 shares addresses with pod CIDR 10.1.2.0/24 of `b`, which is not in this location (and 1 more)");
         assert_eq!(contested("192.168.1.0/24,10.1.1.0/24"), "");
+    }
+
+    /// Returns what is found where both of two nodes, each a location of its own, offer ranges.
+    fn of_both(a: &str, b: &str) -> String {
+        let node = |name: &str, number: u8, key: &str, ranges: &str| {
+            format!(
+                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity=location internal-ip=192.168.{number}.1/24 location={name} allowed-location-ips={ranges}\n"
+            )
+        };
+        let nodes = node("a", 1, "A", a) + &node("b", 2, "B", b);
+        told(
+            super::super::findings,
+            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
+        )
+    }
+
+    #[test]
+    fn of_overlapping_ranges_the_later_segment_keeps_its_own() {
+        insta::assert_snapshot!(of_both("172.31.0.0/22", "172.31.1.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.0.0/22: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23
+        ");
+        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.0.0/22,172.31.9.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.0.0/22 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24
+        ");
+        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.1.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-
+        ");
+        assert!(of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: kubectl annotate"));
+        let many = of_both("172.0.0.0/8", "172.31.255.255/32");
+        assert!(
+            many.contains("help: take what other segments offer"),
+            "{many}"
+        );
+        assert_eq!(of_both("172.31.0.0/24", "172.31.1.0/24"), "");
     }
 
     #[test]
