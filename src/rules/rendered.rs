@@ -208,7 +208,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[File]) -> Vec<Finding> {
     let files: Vec<OldFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = change::moves(plan, target.as_str(), &files);
-    moves.iter().map(moved).collect()
+    moves.iter().map(|it| moved(it, None)).collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
@@ -242,7 +242,8 @@ pub(super) fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));
     findings.extend(changes.renamed.iter().map(renamed));
-    findings.extend(changes.moved.iter().map(moved));
+    let moves = changes.moved.iter();
+    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet))));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
 }
@@ -306,22 +307,58 @@ fn renamed(case: &Case<Renamed>) -> Finding {
     )
 }
 
-fn moved(case: &Case<Moved>) -> Finding {
+/// Reports a range that gets another Peer, given where the mesh names the node that gets it.
+///
+/// Where it does, people have asked for the move. What else moves a range may be a node that comes,
+/// goes, or claims another address. The tree does not record why a Peer carries a range, so an edit
+/// that only removes the old node's name looks the same.
+fn moved(case: &Case<Moved>, named: Option<Place>) -> Finding {
     let Moved {
         source,
         range,
         from,
         to,
     } = &case.what;
+    let is_asked = named.is_some();
     let message = format!(
-        "{range} would move from {} to {to} {}",
+        "{range} would move from {} to {to} {}{}",
         bare(from),
-        within(&case.targets)
+        within(&case.targets),
+        if is_asked {
+            ", which `anchors` names"
+        } else {
+            ", which the mesh does not ask for"
+        }
     );
-    let finding = Finding::on_named(&MOVED_ANCHOR, source, message);
-    finding
+    let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
         .at(case.place.clone(), "it carries the range now")
-        .help("connections to that range break once; they stay where the first node by name stays")
+        .at(named, "it is named here");
+    if is_asked {
+        finding.severity = Severity::Notice;
+        return finding
+            .help("apply it when broken connections hurt least: those to this range break once");
+    }
+    finding.help("pin the range to nodes with `anchors`, or expect connections to it to break once")
+}
+
+/// Returns where the mesh names the node that a range moves to, as one of those that are to carry it;
+/// nothing if it names the node that carried it before that one.
+fn named(moved: &Moved, fleet: &Fleet) -> Option<Place> {
+    members(fleet, &moved.source).find_map(|member| {
+        let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
+        let is = |name: &str, peer: &str| peer_name(mesh.as_str(), cluster.as_str(), name) == peer;
+        let anchors = member.entry.anchors.iter();
+        let mut meant = anchors.filter(|anchor| {
+            let ranges = anchor.ranges.as_ref();
+            // One that is spread moves in parts.
+            ranges.is_none_or(|it| it.iter().any(|range| range.contains(moved.range)))
+        });
+        meant.find_map(|anchor| {
+            let mut nodes = anchor.nodes.iter();
+            let first = nodes.find(|it| is(&it.name, &moved.to) || is(&it.name, &moved.from))?;
+            is(&first.name, &moved.to).then(|| first.place.clone())
+        })
+    })
 }
 
 fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {

@@ -105,7 +105,19 @@ fn an_anchor_that_moves_is_told() {
     let mut first = node(1, 3);
     first["name"] = json!("a");
     folder.keep("east", &[first, node(1, 1), node(1, 2)]);
-    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west)");
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west), which the mesh does not ask for");
+    // Now people ask for it, at first only if another node fails.
+    let anchors = |nodes: &str| format!("10.201.0.0/16\n      anchors: [{{ nodes: {nodes} }}]\n");
+    folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
+    folder.keep("east", &[node(1, 2)]);
+    let (_, text) = validate(&folder);
+    assert!(
+        text.contains("n1 to prod--east--n2 (in north, west), which the mesh does not"),
+        "{text}"
+    );
+    folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
+    folder.keep("east", &[node(1, 1), node(1, 2)]);
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (in north, west), which `anchors` names");
 }
 
 #[test]
