@@ -7,6 +7,7 @@ use crate::place::Place;
 
 mod declared;
 mod flat;
+mod selector;
 mod subnet;
 
 rules! {
@@ -28,6 +29,7 @@ rules! {
     LOST_LAN = "lost-lan" Warning;
     UNACCEPTED_RANGE = "unaccepted-range" Notice;
     RANGELESS_PEER = "rangeless-peer" Warning;
+    UNDONE_SELECTOR = "undone-selector" Warning;
 }
 
 /// Returns what there is to tell about the ranges of clusters and nodes.
@@ -43,6 +45,9 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         })
         .collect();
     findings.extend(subnet::findings(fleet));
+    // A selector may differ between meshes.
+    let members = fleet.members().iter();
+    findings.extend(super::once(members.flat_map(selector::findings).collect()));
     findings
 }
 

@@ -169,3 +169,45 @@ fn no_node_decides_what_the_subnet_is() {
         assert!(!told.contains("[overlapping-subnet]"), "{told}");
     }
 }
+
+#[test]
+fn a_selector_that_a_declared_range_undoes_is_reported() {
+    let with = |ranges: &str| {
+        let a = format!(
+            "name: a, podCIDRs: [10.1.0.0/17], wireguardCIDR: 10.201.0.0/24, {ranges}, \
+             nodeSelector: {{ matchLabels: {{ pick: 'yes' }} }}"
+        );
+        let nodes = "\
+a0 pod=10.1.0.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 label=yes granularity=full
+a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=192.168.0.2/24 granularity=full";
+        let found = told(&[&a, B], nodes, OTHER);
+        let mut blocks = found
+            .split_inclusive('\n')
+            .skip_while(|it| !it.contains("undone-selector"));
+        let head = blocks.next().unwrap_or_default().to_owned();
+        head + &blocks
+            .take_while(|it| it.starts_with(' '))
+            .collect::<String>()
+    };
+    insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.0/17]"), @"
+    warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
+      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+    ");
+    insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.128/25]"), @"
+    warning[undone-selector] a: 10.1.128.128/25 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
+      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+    ");
+    insta::assert_snapshot!(with("additionalCIDRs: [192.168.0.0/24]"), @"
+    notice[undone-selector] a: 192.168.0.0/24 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (192.168.0.2/32)
+      mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
+      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+    ");
+    insta::assert_snapshot!(with("serviceCIDR: 10.1.128.0/24"), @"
+    warning[undone-selector] a: 10.1.128.0/24 in `serviceCIDR` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+      mesh.yaml#/spec/clusters/0/serviceCIDR declared here
+      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+    ");
+    assert_eq!(with("additionalCIDRs: [10.1.129.0/24]"), "");
+}
