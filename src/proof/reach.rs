@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -19,12 +20,15 @@ use super::trace::{Class, Trace};
 use crate::net::Family;
 use home::Home;
 use scene::Scene;
-use view::{Kin, Seen, Sight, View};
+use view::{Kin, Seen, View};
 
+pub(super) use fate::{Endings, Fate};
 pub use parcel::{Parcel, parcels};
 pub(super) use parcel::{of_nodes, pieces};
 pub use premised::Premised;
+pub(super) use view::Sight;
 
+mod fate;
 mod ground;
 mod home;
 mod known;
@@ -71,9 +75,6 @@ pub struct Proven<'r>(BTreeSet<[Looks<'r>; 2]>);
 
 /// What a way hangs on, as far as one side is concerned.
 type Looks<'r> = (Class, &'r [View]);
-
-/// Some of a cluster's parcels: its number, and which of them.
-pub type Chosen<'p> = (usize, &'p dyn Fn(&Parcel) -> bool);
 
 impl Verdict<'_> {
     /// Returns how many pairs of an owner each it holds for.
@@ -123,17 +124,30 @@ impl<'f, 'a> Reach<'f, 'a> {
         to: usize,
         proven: &mut Proven<'r>,
     ) -> Vec<Verdict<'r>> {
-        let everything = |_: &Parcel| true;
-        self.verdicts((from, &everything), (to, &everything), proven)
-    }
-
-    /// Returns what holds for packets from some of one cluster's owners to some of another's, each with
-    /// its traces.
-    pub fn among(&self, senders: Chosen, receivers: Chosen) -> Vec<Verdict<'_>> {
-        let ends = (senders.0, receivers.0);
-        let mut verdicts = self.verdicts(senders, receivers, &mut Proven::default());
-        for verdict in verdicts.iter_mut().filter(|it| it.is_kept) {
-            verdict.traces = self.follow(ends, verdict);
+        let mut verdicts = Vec::new();
+        for source in self.kin(from, to) {
+            if !matches!(source.class, Class::Pod | Class::Node) {
+                continue;
+            }
+            for target in self.kin(to, from) {
+                if source.family() != target.family() {
+                    continue;
+                }
+                if target.is_kept() {
+                    verdicts.extend(self.kept((from, source), target));
+                    continue;
+                }
+                let pair = ((from, source), (to, target));
+                if source.is_uniform() && target.is_uniform() {
+                    verdicts.extend(self.verdict(pair, (&source.parcels, &target.parcels), proven));
+                    continue;
+                }
+                for one in source.parcels.chunks(1) {
+                    for other in target.parcels.chunks(1) {
+                        verdicts.extend(self.verdict(pair, (one, other), proven));
+                    }
+                }
+            }
         }
         verdicts
     }
@@ -154,63 +168,24 @@ impl<'f, 'a> Reach<'f, 'a> {
         traces.unwrap_or_default()
     }
 
-    fn verdicts<'r>(
-        &'r self,
-        (from, sends): Chosen,
-        (to, receives): Chosen,
-        proven: &mut Proven<'r>,
-    ) -> Vec<Verdict<'r>> {
-        let mut verdicts = Vec::new();
-        for source in self.kin(from, to) {
-            let senders = chosen(&source.parcels, sends);
-            if senders.is_empty() || !matches!(source.class, Class::Pod | Class::Node) {
-                continue;
-            }
-            for target in self.kin(to, from) {
-                let wanted = chosen(&target.parcels, receives);
-                if wanted.is_empty() || source.family() != target.family() {
-                    continue;
-                }
-                if target.is_kept() {
-                    verdicts.extend(self.kept((from, source, &senders), (target, wanted)));
-                    continue;
-                }
-                let pair = ((from, source), (to, target));
-                if source.is_uniform() && target.is_uniform() {
-                    verdicts.extend(self.verdict(pair, (senders.clone(), wanted), proven));
-                    continue;
-                }
-                for &one in &*senders {
-                    for &other in &*wanted {
-                        let both = (vec![one].into(), vec![other].into());
-                        verdicts.extend(self.verdict(pair, both, proven));
-                    }
-                }
-            }
-        }
-        verdicts
-    }
-
     /// Returns what holds for packets to addresses for which none leaves the cluster of the senders.
     fn kept<'r>(
         &'r self,
-        (from, source, senders): (usize, &Kin, &Cow<'r, [Parcel]>),
-        (target, receivers): (&Kin, Cow<'r, [Parcel]>),
-    ) -> Vec<Verdict<'r>> {
-        let Some(seen) = self.seen.get(from) else {
-            return Vec::new();
-        };
-        seen.split(target, senders.clone())
-            .into_iter()
-            .map(|senders| Verdict {
-                from: source.class,
-                to: target.class,
-                senders,
-                receivers: receivers.clone(),
-                traces: Vec::new(),
-                is_kept: true,
-            })
-            .collect()
+        (from, source): (usize, &'r Kin),
+        target: &'r Kin,
+    ) -> impl Iterator<Item = Verdict<'r>> {
+        let groups = self
+            .seen
+            .get(from)
+            .map(|it| it.split(target, &source.parcels));
+        groups.into_iter().flatten().map(|senders| Verdict {
+            from: source.class,
+            to: target.class,
+            senders,
+            receivers: Cow::Borrowed(&target.parcels),
+            traces: Vec::new(),
+            is_kept: true,
+        })
     }
 
     /// Returns what is alike in `home` to those in `viewer`.
@@ -218,14 +193,15 @@ impl<'f, 'a> Reach<'f, 'a> {
         self.sight(home, viewer).map_or(&[], |it| &it.kin)
     }
 
-    fn sight(&self, home: usize, viewer: usize) -> Option<&Sight> {
-        Some(self.seen.get(viewer)?.others.get(home)?)
+    /// Returns how one cluster is seen from another one.
+    pub(super) fn sight(&self, home: usize, viewer: usize) -> Option<&Arc<Sight>> {
+        self.seen.get(viewer)?.others.get(home)
     }
 
     fn verdict<'r>(
         &'r self,
         ((from, sender), (to, receiver)): ((usize, &'r Kin), (usize, &'r Kin)),
-        (senders, receivers): (Cow<'r, [Parcel]>, Cow<'r, [Parcel]>),
+        (senders, receivers): (&'r [Parcel], &'r [Parcel]),
         proven: &mut Proven<'r>,
     ) -> Option<Verdict<'r>> {
         let (home, viewer) = (self.fabric.site(from)?, self.fabric.site(to)?);
@@ -254,8 +230,8 @@ impl<'f, 'a> Reach<'f, 'a> {
         Some(Verdict {
             from: sender.class,
             to: receiver.class,
-            senders,
-            receivers,
+            senders: Cow::Borrowed(senders),
+            receivers: Cow::Borrowed(receivers),
             traces,
             is_kept: false,
         })
@@ -286,13 +262,4 @@ impl<'f, 'a> Reach<'f, 'a> {
         }
         Some(traces)
     }
-}
-
-/// Returns those of some parcels that are meant.
-fn chosen<'p>(parcels: &'p [Parcel], is_meant: &dyn Fn(&Parcel) -> bool) -> Cow<'p, [Parcel]> {
-    if parcels.iter().all(is_meant) {
-        return Cow::Borrowed(parcels);
-    }
-    let parcels = parcels.iter().copied();
-    parcels.filter(is_meant).collect()
 }

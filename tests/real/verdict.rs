@@ -11,7 +11,7 @@ use clustermesh::proof::applied::File;
 use clustermesh::proof::fabric::{Fabric, Site};
 use clustermesh::proof::packet::Ending;
 use clustermesh::proof::prefixes::Span;
-use clustermesh::proof::reach::{Parcel, Reach};
+use clustermesh::proof::reach::{Parcel, Proven, Reach};
 use clustermesh::proof::trace::{End, Trace};
 use clustermesh::proof::verify::{Asked, verify};
 
@@ -157,10 +157,14 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let (from, to) = (end(&pair.from), end(&pair.to));
     let trace = fabric.trace(from, to).unwrap();
     let holds = |parcel: &Parcel, end: &End| parcel.span.holds(Span::of(Cidr::host(end.address)));
-    let classes = reach.among(
-        (from.site, &|it| holds(it, &from)),
-        (to.site, &|it| holds(it, &to)),
-    );
+    let ends = (from.site, to.site);
+    let mut classes = reach.between(from.site, to.site, &mut Proven::default());
+    classes.retain(|it| {
+        it.senders.iter().any(|it| holds(it, &from)) && it.receivers.iter().any(|it| holds(it, &to))
+    });
+    for kept in classes.iter_mut().filter(|it| it.is_kept) {
+        kept.traces = reach.follow(ends, kept);
+    }
     let mut found = classes.iter().flat_map(|it| &it.traces);
     // A range out of which nothing is declared is no class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {

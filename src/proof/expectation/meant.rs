@@ -2,29 +2,17 @@
 
 use super::Side;
 use crate::expectations::{Expectation, Selection};
-use crate::net::Family;
 use crate::proof::fabric::Site;
 use crate::proof::prefixes::Span;
 use crate::proof::reach::{Parcel, of_nodes, parcels};
 use crate::proof::trace::Class;
 
-/// Which addresses of a parcel are meant.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Part {
-    /// None of them.
-    None,
-    /// All of them.
-    Whole,
-    /// These, which lie in it and apart.
-    Spans(Vec<Span>),
-}
-
 /// What there is in a cluster.
 pub(super) struct Stock {
     /// What is sent to and from.
-    pub(super) ready: Vec<Parcel>,
+    ready: Vec<Parcel>,
     /// What would be, if Kilo counted its node.
-    pub(super) unready: Vec<Parcel>,
+    unready: Vec<Parcel>,
 }
 
 impl Stock {
@@ -36,10 +24,21 @@ impl Stock {
     }
 }
 
+/// Addresses of a parcel that are meant.
+#[derive(Clone, Copy)]
+pub(super) struct Pick {
+    /// The number of the parcel in its cluster.
+    pub(super) number: usize,
+    /// The addresses, and whose they are.
+    pub(super) parcel: Parcel,
+    /// Whether that is all of the parcel.
+    pub(super) is_whole: bool,
+}
+
 /// What one side of an expectation means.
 pub(super) struct Meant<'m> {
     selection: &'m Selection,
-    /// The ranges, of two that meet the wider only.
+    /// The ranges in their order, of two that meet the wider only.
     spans: Vec<Span>,
     is_sender: bool,
 }
@@ -57,80 +56,130 @@ impl<'m> Meant<'m> {
         }
     }
 
-    /// Returns which addresses of a parcel of a cluster are meant.
-    pub(super) fn part(&self, site: &Site, parcel: &Parcel) -> Part {
+    /// Returns what is meant of a cluster.
+    pub(super) fn of(&self, site: &Site, stock: &Stock) -> Chosen {
+        let cluster = self.selection.cluster.as_ref();
+        if cluster.is_some_and(|it| it != site.cluster) {
+            return Chosen::default();
+        }
+        let unready = self.picks(site, &stock.unready).into_iter();
+        Chosen {
+            ready: self.picks(site, &stock.ready),
+            unready: unready.map(|it| it.parcel).collect(),
+        }
+    }
+
+    fn picks(&self, site: &Site, parcels: &[Parcel]) -> Vec<Pick> {
+        let mut picks = Vec::new();
+        // What a node has is side by side.
+        let mut known = None;
+        for (number, &parcel) in parcels.iter().enumerate() {
+            if !self.is_class(&parcel) {
+                continue;
+            }
+            let node = parcel.owner.node();
+            let is_selected = match known {
+                Some((before, is_selected)) if before == node => is_selected,
+                _ => self.is_selected(site, node),
+            };
+            known = Some((node, is_selected));
+            if !is_selected {
+                continue;
+            }
+            let pick = |span| Pick {
+                number,
+                parcel: Parcel { span, ..parcel },
+                is_whole: span == parcel.span,
+            };
+            if self.spans.is_empty() {
+                picks.push(pick(parcel.span));
+            } else {
+                picks.extend(self.meeting(parcel.span).map(pick));
+            }
+        }
+        picks
+    }
+
+    fn is_class(&self, parcel: &Parcel) -> bool {
         let class = parcel.owner.class();
         let is_class = match self.selection.class {
             Some(wanted) => class == Some(wanted.into()),
             None => class.is_some(),
         };
-        let is_able = !self.is_sender || matches!(class, Some(Class::Pod | Class::Node));
-        if !is_class || !is_able || !self.is_cluster(site) || !self.is_node(site, parcel) {
-            return Part::None;
-        }
-        if self.spans.is_empty() || self.spans.iter().any(|it| it.holds(parcel.span)) {
-            return Part::Whole;
-        }
-        let common = self.spans.iter().filter_map(|it| it.common(parcel.span));
-        let common: Vec<Span> = common.collect();
-        if common.is_empty() {
-            return Part::None;
-        }
-        Part::Spans(common)
+        is_class && (!self.is_sender || matches!(class, Some(Class::Pod | Class::Node)))
     }
 
-    fn is_cluster(&self, site: &Site) -> bool {
-        let cluster = self.selection.cluster.as_ref();
-        cluster.is_none_or(|it| it == site.cluster)
-    }
-
-    fn is_node(&self, site: &Site, parcel: &Parcel) -> bool {
+    fn is_selected(&self, site: &Site, node: Option<usize>) -> bool {
         let Some(selector) = &self.selection.nodes else {
             return true;
         };
-        let node = parcel.owner.node();
         let node = node.and_then(|it| site.snapshot.nodes.get(it));
         node.is_some_and(|it| selector.matches(&it.labels))
     }
 
-    /// Returns what is meant of some parcels of a cluster.
-    pub(super) fn of(&self, site: &Site, parcels: &[Parcel]) -> Vec<Parcel> {
-        let mut meant = Vec::new();
-        for &parcel in parcels {
-            match self.part(site, &parcel) {
-                Part::None => {}
-                Part::Whole => meant.push(parcel),
-                Part::Spans(spans) => {
-                    meant.extend(spans.into_iter().map(|span| Parcel { span, ..parcel }));
-                }
-            }
-        }
-        meant
+    /// Returns what some addresses have in common with the ranges.
+    fn meeting(&self, span: Span) -> impl Iterator<Item = Span> {
+        let before = |it: &Span| (it.family, it.last) < (span.family, span.first);
+        let first = self.spans.partition_point(before);
+        let rest = self.spans.iter().skip(first);
+        rest.map_while(move |it| it.common(span))
     }
 }
 
 /// What of a cluster is meant by a side.
+#[derive(Default)]
 pub(super) struct Chosen {
-    pub(super) ready: Vec<Parcel>,
+    /// Of nodes that Kilo counts, and of the cluster as a whole.
+    pub(super) ready: Vec<Pick>,
+    /// Of other nodes.
     pub(super) unready: Vec<Parcel>,
 }
 
 impl Chosen {
+    pub(super) fn ready(&self) -> impl Iterator<Item = Parcel> {
+        self.ready.iter().map(|it| it.parcel)
+    }
+
+    pub(super) fn unready(&self) -> impl Iterator<Item = Parcel> {
+        self.unready.iter().copied()
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = Parcel> {
-        self.ready.iter().chain(&self.unready).copied()
+        self.ready().chain(self.unready())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.all().next().is_none()
-    }
-
-    /// Returns how many of its parcels can be in one packet with `parcel`.
-    pub(super) fn fitting(&self, parcel: Parcel) -> u64 {
-        count(&self.ready, parcel.span.family) + count(&self.unready, parcel.span.family)
+        self.ready.is_empty() && self.unready.is_empty()
     }
 }
 
-pub(super) fn count(parcels: &[Parcel], family: Family) -> u64 {
-    let fitting = parcels.iter().filter(|it| it.span.family == family);
-    u64::try_from(fitting.count()).unwrap_or(u64::MAX)
+/// The addresses that are meant in all clusters: in their order, each span up to the last address of all
+/// before it, too.
+pub(super) struct Taken(Vec<Span>);
+
+impl Taken {
+    /// Returns what is chosen, if there are ranges to look for in it.
+    pub(super) fn new(selection: &Selection, chosen: &[Chosen]) -> Self {
+        if selection.addresses.is_empty() {
+            return Self(Vec::new());
+        }
+        let all = chosen.iter().flat_map(Chosen::all);
+        let mut spans: Vec<Span> = all.map(|it| it.span).collect();
+        spans.sort_unstable();
+        let mut before: Option<Span> = None;
+        for span in &mut spans {
+            let same = before.filter(|it| it.family == span.family);
+            span.last = same.map_or(span.last, |it| it.last.max(span.last));
+            before = Some(*span);
+        }
+        Self(spans)
+    }
+
+    /// Returns whether any of some addresses are meant.
+    pub(super) fn meets(&self, span: Span) -> bool {
+        let begins = |it: &Span| (it.family, it.first) <= (span.family, span.last);
+        let begun = self.0.partition_point(begins).checked_sub(1);
+        let last = begun.and_then(|it| self.0.get(it));
+        last.is_some_and(|it| it.common(span).is_some())
+    }
 }

@@ -197,3 +197,20 @@ fn what_is_about_nothing_fails() {
         help: what is about nothing always holds; see that it is not a typo
     ");
 }
+
+#[test]
+fn many_expectations_follow_no_more_packets_than_one() {
+    let followed = |count: usize| {
+        let spec = "- { from: { cluster: east }, to: { cluster: west }, expect: Reach }\n";
+        let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+        let text = format!("{head}{}", spec.repeat(count));
+        let source = Source::parse("expectations.yaml", text).unwrap();
+        let expectations = expectations::read(&source).unwrap();
+        line().show(|fabric, _| {
+            let reach = Reach::new(fabric);
+            assert!(check(&reach, &expectations).iter().all(Check::holds));
+            fabric.followed().to_string()
+        })
+    };
+    assert_eq!(followed(100), followed(1));
+}

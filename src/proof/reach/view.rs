@@ -30,9 +30,11 @@ pub(super) struct Seen {
 
 /// How one cluster sees another one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sight {
+pub(in crate::proof) struct Sight {
     /// What is alike in it.
     pub(super) kin: Vec<Kin>,
+    /// The place in `kin` of each of its parcels, in their order.
+    kin_of: Vec<u32>,
     /// Whether no packet leaves for any of it.
     pub(super) is_kept: bool,
 }
@@ -119,14 +121,12 @@ impl Seen {
                 return Arc::default();
             }
             scene.alike(number, &standpoint, || {
-                let mut kin = Vec::new();
+                let mut sight = Sight::default();
                 for plot in &facts.plots {
-                    eye.sort((number, home), plot, &mut kin);
+                    eye.sort((number, home), plot, &mut sight);
                 }
-                Sight {
-                    is_kept: kin.iter().all(Kin::is_kept),
-                    kin,
-                }
+                sight.is_kept = sight.kin.iter().all(Kin::is_kept);
+                sight
             })
         });
         Self {
@@ -137,20 +137,16 @@ impl Seen {
 
     /// Returns some senders of the cluster that looks, put together where packets to addresses that are
     /// kept end alike.
-    pub(super) fn split<'p>(
-        &self,
-        kin: &Kin,
-        senders: Cow<'p, [Parcel]>,
-    ) -> Vec<Cow<'p, [Parcel]>> {
+    pub(super) fn split<'p>(&self, kin: &Kin, senders: &'p [Parcel]) -> Vec<Cow<'p, [Parcel]>> {
         let split = kin.views.iter().find_map(|view| match view.select {
             Select::Split(number) => self.splits.get(number),
             _ => None,
         });
         let Some(split) = split else {
-            return vec![senders];
+            return vec![Cow::Borrowed(senders)];
         };
         let mut groups: BTreeMap<Option<&str>, Vec<Parcel>> = BTreeMap::new();
-        for &sender in &*senders {
+        for &sender in senders {
             let ending = sender.owner.node().and_then(|it| *split.get(it)?);
             groups.entry(ending).or_default().push(sender);
         }
@@ -159,6 +155,16 @@ impl Seen {
 }
 
 impl Sight {
+    /// Returns how many kinds of parcels are told apart.
+    pub(in crate::proof) fn kinds(&self) -> usize {
+        self.kin.len()
+    }
+
+    /// Returns the place among what is alike of the parcel of that number.
+    pub(in crate::proof) fn kin_of(&self, parcel: usize) -> Option<usize> {
+        usize::try_from(*self.kin_of.get(parcel)?).ok()
+    }
+
     /// Returns whether nothing in it is known by a number of the cluster that looks, so that others may
     /// see the same.
     pub(super) fn is_portable(&self) -> bool {
@@ -234,7 +240,7 @@ struct Eye<'e, 'a> {
 
 impl Eye<'_, '_> {
     /// Puts a parcel to those that are seen like it.
-    fn sort(&mut self, (number, home): (usize, &Site), plot: &Plot, kin: &mut Vec<Kin>) {
+    fn sort(&mut self, (number, home): (usize, &Site), plot: &Plot, sight: &mut Sight) {
         let span = plot.parcel.span;
         let looks = Looks::of(self.site, span);
         let is_whole = span.first == span.last || plot.is_whole && looks.is_whole();
@@ -251,15 +257,18 @@ impl Eye<'_, '_> {
             several = views;
             &several[..]
         };
-        let mut alike = kin.iter_mut();
-        match alike.find(|it| it.class == plot.class && it.views == views) {
+        let mut alike = sight.kin.iter();
+        let alike = alike.position(|it| it.class == plot.class && it.views == views);
+        let place = alike.unwrap_or(sight.kin.len());
+        match sight.kin.get_mut(place) {
             Some(alike) => alike.parcels.push(plot.parcel),
-            None => kin.push(Kin {
+            None => sight.kin.push(Kin {
                 class: plot.class,
                 views: views.to_vec(),
                 parcels: vec![plot.parcel],
             }),
         }
+        sight.kin_of.push(u32::try_from(place).unwrap_or(u32::MAX));
     }
 
     /// Returns what the cluster knows of each of its Peers.

@@ -1,0 +1,253 @@
+//! Judging an expectation: how many pairs it is about, how many break it, and with which packet.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::group::{Group, Lot};
+use super::meant::{Chosen, Meant, Stock};
+use super::{Check, Side};
+use crate::expectations::{Expectation, Expected};
+use crate::net::Family;
+use crate::proof::fabric::{At, Fabric};
+use crate::proof::packet::{Packet, Session};
+use crate::proof::reach::{Endings, Fate, Parcel, Reach, Sight, pieces};
+use crate::proof::trace::Trace;
+
+/// What all expectations are compared with.
+pub(super) struct Judge<'j, 'f, 'a> {
+    reach: &'j Reach<'f, 'a>,
+    /// By number of the cluster.
+    stocks: Vec<Stock>,
+    /// By numbers of both clusters: filled in when an expectation is about them.
+    fates: Vec<OnceLock<Vec<Fate>>>,
+}
+
+/// What is chosen of a cluster, grouped for each that sees it in its own way.
+struct Grouped<'c> {
+    chosen: &'c Chosen,
+    /// By where the sight is in memory: many clusters share one.
+    groups: BTreeMap<usize, Vec<Group>>,
+}
+
+impl<'c> Grouped<'c> {
+    fn all(chosen: &'c [Chosen]) -> Vec<Self> {
+        let grouped = chosen.iter().map(|chosen| Self {
+            chosen,
+            groups: BTreeMap::new(),
+        });
+        grouped.collect()
+    }
+
+    fn seen_as(&mut self, sight: &Arc<Sight>) -> &[Group] {
+        let key = Arc::as_ptr(sight).addr();
+        let groups = self.groups.entry(key);
+        groups.or_insert_with(|| Group::all(self.chosen, sight))
+    }
+}
+
+impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
+    pub(super) fn new(reach: &'j Reach<'f, 'a>) -> Self {
+        let sites = &reach.fabric.sites;
+        let pairs = sites.len() * sites.len();
+        Self {
+            reach,
+            stocks: sites.iter().map(|it| Stock::of(it)).collect(),
+            fates: (0..pairs).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    pub(super) fn check<'e>(&self, expectation: &'e Expectation) -> Check<'e> {
+        let senders = self.choose(&Meant::by(expectation, Side::From));
+        let receivers = self.choose(&Meant::by(expectation, Side::To));
+        let mut check = Check {
+            expectation,
+            pairs: 0,
+            broken: 0,
+            counterexample: None,
+            voids: Vec::new(),
+        };
+        let (mut sent, mut taken) = (Grouped::all(&senders), Grouped::all(&receivers));
+        for (from, sent) in sent.iter_mut().enumerate() {
+            for (to, taken) in taken.iter_mut().enumerate() {
+                if from != to && !sent.chosen.is_empty() && !taken.chosen.is_empty() {
+                    self.judge(&mut check, (from, sent), (to, taken));
+                }
+            }
+        }
+        check.look_for_voids(self.reach.fabric, &senders, &receivers);
+        check
+    }
+
+    fn choose(&self, meant: &Meant) -> Vec<Chosen> {
+        let sites = self.reach.fabric.sites.iter().zip(&self.stocks);
+        sites.map(|(site, stock)| meant.of(site, stock)).collect()
+    }
+
+    fn judge(
+        &self,
+        check: &mut Check,
+        (from, sent): (usize, &mut Grouped),
+        (to, taken): (usize, &mut Grouped),
+    ) {
+        let fabric = self.reach.fabric;
+        check.judge_unready(fabric, (from, sent.chosen), (to, taken.chosen));
+        let sights = self.reach.sight(from, to).zip(self.reach.sight(to, from));
+        let Some((seen, sees)) = sights else {
+            return;
+        };
+        let senders = sent.seen_as(seen);
+        let receivers = taken.seen_as(sees);
+        let fates = self.fates(from, to);
+        for sender in senders {
+            for receiver in receivers {
+                if sender.lot.least.span.family == receiver.lot.least.span.family {
+                    let fate = fates.get(sender.kin * sees.kinds() + receiver.kin);
+                    let fate = fate.copied().unwrap_or(Fate::Apart);
+                    check.judge(fabric, fate, (from, sender), (to, receiver));
+                }
+            }
+        }
+    }
+
+    fn fates(&self, from: usize, to: usize) -> &[Fate] {
+        let fates = self.fates.get(from * self.stocks.len() + to);
+        fates.map_or(&[], |it| it.get_or_init(|| self.reach.fates(from, to)))
+    }
+}
+
+impl Check<'_> {
+    fn is_broken_by(&self, endings: Endings) -> bool {
+        match self.expectation.expected {
+            Expected::Reach => endings.are_lost,
+            // What may arrive is not kept out.
+            Expected::Deny => endings.may_arrive,
+        }
+    }
+
+    fn judge(
+        &mut self,
+        fabric: &Fabric,
+        fate: Fate,
+        (from, senders): (usize, &Group),
+        (to, receivers): (usize, &Group),
+    ) {
+        let are_meant = senders.is_whole() && receivers.is_whole();
+        if let Fate::Alike { endings, is_whole } = fate
+            && (is_whole || are_meant)
+        {
+            self.tally(fabric, endings, (from, senders.lot), (to, receivers.lot));
+            return;
+        }
+        let are_alike = fate != Fate::Apart;
+        let receivers = receivers.lots(are_alike);
+        for sender in senders.lots(are_alike) {
+            for receiver in &receivers {
+                let traces = traces(fabric, (from, sender.first), (to, receiver.first));
+                let endings = Endings::of(&traces.collect::<Vec<_>>());
+                self.tally(fabric, endings, (from, sender), (to, *receiver));
+            }
+        }
+    }
+
+    /// Counts pairs that fare alike.
+    fn tally(
+        &mut self,
+        fabric: &Fabric,
+        endings: Endings,
+        (from, senders): (usize, Lot),
+        (to, receivers): (usize, Lot),
+    ) {
+        let pairs = senders.count.saturating_mul(receivers.count);
+        self.pairs += pairs;
+        if !self.is_broken_by(endings) {
+            return;
+        }
+        self.broken += pairs;
+        let least = packet((from, senders.least), (to, receivers.least));
+        let Some(least) = least.filter(|it| self.is_smaller(it)) else {
+            return;
+        };
+        let least = fabric.exchange(least);
+        let is_breaking = |it: &Trace| self.is_broken_by(Endings::of([it]));
+        let shown = Some(least).filter(is_breaking).or_else(|| {
+            traces(fabric, (from, senders.first), (to, receivers.first)).find(is_breaking)
+        });
+        if let Some(shown) = shown.filter(|it| self.is_smaller(&it.packet)) {
+            self.counterexample = Some(shown);
+        }
+    }
+
+    /// Counts the pairs with nodes that Kilo does not count: they reach nothing, and nothing reaches
+    /// them.
+    fn judge_unready(
+        &mut self,
+        fabric: &Fabric,
+        (from, senders): (usize, &Chosen),
+        (to, receivers): (usize, &Chosen),
+    ) {
+        if senders.unready.is_empty() && receivers.unready.is_empty() {
+            return;
+        }
+        for family in [Family::V4, Family::V6] {
+            let lot = |parcels: &mut dyn Iterator<Item = Parcel>| {
+                Lot::of(parcels.filter(|it| it.span.family == family))
+            };
+            let apart = [
+                (lot(&mut senders.ready()), lot(&mut receivers.unready())),
+                (lot(&mut senders.unready()), lot(&mut receivers.all())),
+            ];
+            for (senders, receivers) in apart.into_iter().filter_map(|(one, other)| one.zip(other))
+            {
+                self.tally(fabric, Endings::LOST, (from, senders), (to, receivers));
+            }
+        }
+    }
+
+    /// Returns whether a packet is smaller than what is known to break it.
+    fn is_smaller(&self, packet: &Packet) -> bool {
+        let size = |it: &Packet| (it.source, it.destination);
+        let known = self.counterexample.as_ref();
+        known.is_none_or(|known| size(packet) < size(&known.packet))
+    }
+}
+
+/// Follows a packet from each piece of a parcel to each piece of another one.
+fn traces(
+    fabric: &Fabric,
+    (from, sender): (usize, Parcel),
+    (to, receiver): (usize, Parcel),
+) -> impl Iterator<Item = Trace> {
+    let sites = fabric.site(from).zip(fabric.site(to));
+    let cut = sites.map(|(home, away)| {
+        let sources = pieces(away, home, sender.span);
+        (sources, pieces(home, away, receiver.span))
+    });
+    let (sources, destinations) = cut.unwrap_or_default();
+    let packets = sources.into_iter().flat_map(move |source| {
+        let destinations = destinations.clone().into_iter();
+        destinations.filter_map(move |destination| {
+            let sender = Parcel {
+                span: source,
+                ..sender
+            };
+            let receiver = Parcel {
+                span: destination,
+                ..receiver
+            };
+            packet((from, sender), (to, receiver))
+        })
+    });
+    packets.map(|it| fabric.exchange(it))
+}
+
+/// Returns the smallest packet from one parcel to another.
+fn packet((from, sender): (usize, Parcel), (to, receiver): (usize, Parcel)) -> Option<Packet> {
+    let node = sender.owner.node()?;
+    Some(Packet {
+        from: At { site: from, node },
+        source: sender.span.first_address(),
+        to: receiver.owner.goal(to),
+        destination: receiver.span.first_address(),
+        session: Session::New,
+    })
+}

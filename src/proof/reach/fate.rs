@@ -1,0 +1,95 @@
+//! Fates: what becomes of packets between addresses that are seen alike, found once for all of them.
+
+use super::view::Kin;
+use super::{Proven, Reach, Verdict};
+use crate::proof::packet::Ending;
+use crate::proof::trace::Trace;
+
+/// What becomes of packets between addresses that are seen alike.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::proof) enum Fate {
+    /// The same for all senders and receivers.
+    Alike {
+        /// How the packets end.
+        endings: Endings,
+        /// Whether all packets between two of them end alike too, whichever of their addresses they have.
+        is_whole: bool,
+    },
+    /// Each sender and each receiver has to be looked at.
+    Apart,
+}
+
+/// How some packets end.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(in crate::proof) struct Endings {
+    /// Whether some do not arrive, or have no answer.
+    pub(in crate::proof) are_lost: bool,
+    /// Whether some arrive, or may.
+    pub(in crate::proof) may_arrive: bool,
+}
+
+impl Endings {
+    /// No packet arrives, for certain.
+    pub(in crate::proof) const LOST: Self = Self {
+        are_lost: true,
+        may_arrive: false,
+    };
+
+    /// Returns how packets that were followed end.
+    pub(in crate::proof) fn of<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
+        let mut endings = Self::default();
+        for trace in traces {
+            let there = &trace.there.ending;
+            endings.are_lost |= !trace.is_delivered();
+            endings.may_arrive |= matches!(there, Ending::Delivered | Ending::Ambiguous { .. });
+        }
+        endings
+    }
+}
+
+impl Reach<'_, '_> {
+    /// Returns what becomes of packets from everything that is alike in one cluster to everything that
+    /// is alike in another, in the order of senders and, for each, of receivers.
+    pub(in crate::proof) fn fates(&self, from: usize, to: usize) -> Vec<Fate> {
+        let sources = self.kin(from, to).iter();
+        let fate = |source, target| self.fate((from, source), (to, target));
+        sources
+            .flat_map(|source| self.kin(to, from).iter().map(move |it| fate(source, it)))
+            .collect()
+    }
+
+    fn fate(&self, (from, source): (usize, &Kin), (to, target): (usize, &Kin)) -> Fate {
+        if target.is_kept() {
+            return self.fate_of_kept((from, source), (to, target));
+        }
+        let is_pair = source.family() == target.family() && source.is_uniform();
+        if !is_pair || !target.is_uniform() {
+            return Fate::Apart;
+        }
+        let mut proven = Proven::default();
+        let pair = ((from, source), (to, target));
+        let verdict = self.verdict(pair, (&source.parcels, &target.parcels), &mut proven);
+        verdict.map_or(Fate::Apart, |Verdict { traces, .. }| Fate::Alike {
+            endings: Endings::of(&traces),
+            is_whole: source.is_whole() && target.is_whole(),
+        })
+    }
+    /// Returns what becomes of packets that do not leave their cluster. None of them arrives, but it may
+    /// be uncertain how they end.
+    fn fate_of_kept(&self, (from, source): (usize, &Kin), (to, target): (usize, &Kin)) -> Fate {
+        let mut endings = self.kept((from, source), target).map(|verdict| {
+            let traces = self.follow((from, to), &verdict);
+            Endings::of(&traces)
+        });
+        let Some(first) = endings.next() else {
+            return Fate::Apart;
+        };
+        if endings.any(|it| it != first) {
+            return Fate::Apart;
+        }
+        Fate::Alike {
+            endings: first,
+            is_whole: target.is_whole() || !first.may_arrive,
+        }
+    }
+}
