@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
-use clustermesh::diagnostic::{Finding, Severity, escaped};
+use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::plan::Plan;
 
 use crate::Outcome;
@@ -152,18 +152,17 @@ impl Talk {
 
     /// Says why there is nothing to work with.
     pub(crate) fn unreadable(&mut self, unreadable: Unreadable) -> Outcome {
-        let mistakes = match unreadable.mistakes() {
-            Ok(mistakes) => mistakes,
+        match unreadable.mistakes() {
+            Ok(mistakes) => {
+                self.findings(&mistakes.files, &mistakes.findings);
+                self.counts(&mistakes.findings);
+                mistakes.outcome
+            }
             Err(error) => {
                 self.error(&error);
-                return Outcome::Unreadable;
+                Outcome::Unreadable
             }
-        };
-        self.findings(&mistakes.files, &mistakes.findings);
-        let errors = mistakes.findings.iter();
-        let errors = errors.filter(|it| it.severity == Severity::Error).count();
-        self.line(&plural(errors, "error"));
-        mistakes.outcome
+        }
     }
 
     /// Says why there is nothing to work with in the form that was asked for, where the mistakes have
@@ -178,12 +177,30 @@ impl Talk {
             return Ok(self.unreadable(unreadable));
         }
         let mistakes = unreadable.mistakes()?;
-        let report = Report::new(&mistakes.files, &mistakes.findings);
+        self.findings_as(&mistakes.files, &mistakes.findings, format, result)?;
+        Ok(mistakes.outcome)
+    }
+
+    /// Reports findings, where there is nothing else, in the form that was asked for: as the result,
+    /// unless that is for a person.
+    pub(crate) fn findings_as(
+        &mut self,
+        files: &Files,
+        findings: &[Finding],
+        format: Format,
+        result: &mut impl std::io::Write,
+    ) -> anyhow::Result<()> {
+        if format == Format::Human {
+            self.findings(files, findings);
+            self.counts(findings);
+            return Ok(());
+        }
+        let report = Report::new(files, findings);
         crate::print(result, &report.text(format)?)?;
         if format == Format::Github {
             self.summarize(&report);
         }
-        Ok(mistakes.outcome)
+        Ok(())
     }
 
     /// Tells findings, of many that are alike the first few and a count.

@@ -701,5 +701,27 @@ fn a_mistake_in_the_config_is_told_in_every_format() {
             run("concise");
             run("markdown");
         }
+        let trace: &[&str] = &["trace", "east/n1", "west/n1"];
+        for command in [trace, &["capacity"], &["config"]] {
+            let run = folder.run(&[command, &["--output", "json"]].concat());
+            assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{command:?}");
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!(report["kind"], "Report");
+            assert_eq!(report["summary"]["errors"], 1);
+        }
     }
+}
+
+#[test]
+fn a_mistake_in_the_mesh_leaves_a_report_instead_of_costs() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.103",
+        "wireguardCDIR: 10.103",
+    );
+    let run = folder.run(&["capacity", "--output", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["findings"][0]["rule"], "unknown-field");
 }

@@ -14,7 +14,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::fabric::Dumps;
 use crate::judgement::Judgement;
-use crate::output::Talk;
+use crate::output::{self, Talk};
 use crate::settings::Options;
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, clock, evidence, judgement};
@@ -75,6 +75,16 @@ enum Format {
     Json,
 }
 
+impl From<Format> for output::Format {
+    /// Returns the form of findings.
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Human => Self::Human,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
 pub(crate) fn run(
     args: &Args,
     options: &Options,
@@ -83,7 +93,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let mut evidence = match evidence::gather(options) {
         Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
     // Without a mesh no cluster is known, and it is the mesh that is to be told.
     let dumps = if evidence.is_unparsable {
@@ -99,8 +109,8 @@ pub(crate) fn run(
     } = &judgement
     else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
-        talk.findings(&evidence.files, &judgement.findings);
-        talk.counts(&judgement.findings);
+        let format = args.output.into();
+        talk.findings_as(&evidence.files, &judgement.findings, format, result)?;
         return Ok(evidence.failure());
     };
     check_targets(args, plan)?;

@@ -13,7 +13,7 @@ use clustermesh::place::Place;
 
 use crate::Outcome;
 use crate::input::{self, Unreadable};
-use crate::output::Talk;
+use crate::output::{self, Talk};
 use crate::settings::{Access, Options, Origin, Setting, Settings};
 
 mod shown;
@@ -46,6 +46,16 @@ enum Format {
     Json,
 }
 
+impl From<Format> for output::Format {
+    /// Returns the form of findings.
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Human,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
 pub(crate) fn run(
     args: &Args,
     options: &Options,
@@ -54,7 +64,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let settings = match options.settle() {
         Ok(settings) => settings,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
     let config = &settings.config.content;
     let named = config.clusters.keys().chain(config.accepted.keys());

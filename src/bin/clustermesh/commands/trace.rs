@@ -89,7 +89,7 @@ pub(crate) fn run(
         grave,
     } = match fabric::gather(options) {
         Ok(gathered) => gathered,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
     let applied = fabric::read(&mut evidence, &args.dumps)?;
     talk.findings(&evidence.files, &grave);

@@ -12,7 +12,7 @@ use clustermesh::proof::trace::{End, Trace};
 use clustermesh::proof::words;
 use clustermesh::rules::Finding;
 
-use super::{Report, human};
+use super::{Format, Report, human};
 use crate::files::Files;
 
 mod json;
@@ -33,6 +33,16 @@ pub(crate) enum TraceFormat {
     Json,
     /// A sequence diagram, as GitHub shows it
     Mermaid,
+}
+
+impl From<TraceFormat> for Format {
+    /// Returns the form of findings, which no diagram shows.
+    fn from(format: TraceFormat) -> Self {
+        match format {
+            TraceFormat::Human | TraceFormat::Mermaid => Self::Human,
+            TraceFormat::Json => Self::Json,
+        }
+    }
 }
 
 /// A trace, and what it points into.
