@@ -6,9 +6,9 @@ use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::place::Place;
 use crate::roster::Speaker;
-use crate::rules::Finding;
 use crate::rules::endpoints::{ROAMING_NODE, site};
 use crate::rules::roster::on_node;
+use crate::rules::{Finding, NAMED, listed};
 use crate::snapshot::Node;
 use crate::wireguard::Host;
 
@@ -18,31 +18,66 @@ use crate::wireguard::Host;
 /// `persistentKeepalive` holds for a whole entry, but NAT concerns single segments: one that others
 /// can dial at a public address needs no keepalives of its own.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
+    if member.entry.keepalive.is_none() {
+        return undeclared(member).into_iter().collect();
+    }
     let speakers = member.roster.speakers.iter();
     let found = speakers.filter_map(|speaker| {
-        let name = speaker.leader.as_str();
-        let node = member.node(name)?;
-        let key = annotation::PERSISTENT_KEEPALIVE;
-        let sends = annotated(node, key).and_then(keepalive).unwrap_or_default();
-        match (member.entry.keepalive, sends) {
-            (Some(_), 0) => silent(member, speaker, node),
-            (None, 1..) => {
-                let message = format!(
-                    "its Kilo sends keepalives every {sends} seconds, as from behind NAT, but its \
-                     cluster declares none"
-                );
-                let place = speaker.place.key("annotations").key(key);
-                let mut finding = on_node(&UNDECLARED_KEEPALIVE, member, name, message, &place);
-                finding.labels.push(Label {
-                    place: member.entry.place.key("name"),
-                    text: "has no `persistentKeepalive`".to_owned(),
-                });
-                Some(finding)
-            }
-            _ => None,
-        }
+        let node = member.node(speaker.leader.as_str())?;
+        (!sends(node)).then(|| silent(member, speaker, node))?
     });
     found.collect()
+}
+
+/// Returns whether a node's Kilo sends keepalives.
+fn sends(node: &Node) -> bool {
+    let written = annotated(node, annotation::PERSISTENT_KEEPALIVE);
+    written.and_then(keepalive).is_some_and(|it| 0 < it)
+}
+
+/// Returns the finding about nodes that send keepalives although their entry declares none. On most
+/// nodes of a cluster the annotation is no sign of NAT: it shortens the pause after a change of Peers.
+fn undeclared(member: &Member) -> Option<Finding> {
+    let all = &member.file.snapshot.nodes;
+    if all.len() < 2 * all.iter().filter(|it| sends(it)).count() {
+        return None;
+    }
+    let speakers = member.roster.speakers.iter();
+    let sending: Vec<&Speaker> = speakers
+        .filter(|it| member.node(it.leader.as_str()).is_some_and(sends))
+        .collect();
+    let names = listed(
+        sending
+            .iter()
+            .map(|it| Quoted(it.leader.as_str()).to_string()),
+    );
+    let (send, it) = match sending.len() {
+        0 => return None,
+        1 => ("sends", "1 node"),
+        number => ("send", &*format!("{number} nodes")),
+    };
+    let cluster = &member.entry.name;
+    let message = format!(
+        "{it} {send} keepalives, as from behind NAT, but the cluster declares no \
+         `persistentKeepalive`: {names}"
+    );
+    let finding = Finding::on_cluster(&UNDECLARED_KEEPALIVE, cluster, message)
+        .at(
+            member.entry.place.key("name"),
+            "has no `persistentKeepalive`",
+        )
+        .help(format!(
+            "if they are behind NAT, add `persistentKeepalive: 25` to `{cluster}` in the mesh"
+        ));
+    let key = annotation::PERSISTENT_KEEPALIVE;
+    let places = sending
+        .iter()
+        .map(|it| it.place.key("annotations").key(key));
+    Some(
+        places
+            .take(NAMED)
+            .fold(finding, |it, place| it.at(place, "")),
+    )
 }
 
 /// Returns the finding about a node behind NAT that sends no keepalives.
@@ -143,11 +178,17 @@ mod tests {
 
     #[test]
     fn who_sends_may_be_behind_nat() {
-        insta::assert_snapshot!(of("", "external=198.18.0.1 persistent-keepalive=25"), @"
-        notice[undeclared-keepalive] east/n: its Kilo sends keepalives every 25 seconds, as from behind NAT, but its cluster declares none
-          east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
+        let other =
+            "\no pod=10.1.2.0/24 wg=10.101.0.2/24 key=B granularity=full external=198.18.0.2";
+        let one = format!("external=198.18.0.1 persistent-keepalive=25{other}");
+        insta::assert_snapshot!(of("", &one), @"
+        notice[undeclared-keepalive] east: 1 node sends keepalives, as from behind NAT, but the cluster declares no `persistentKeepalive`: `n`
           mesh.yaml#/spec/clusters/0/name has no `persistentKeepalive`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
+          help: if they are behind NAT, add `persistentKeepalive: 25` to `east` in the mesh
         ");
+        let both = format!("{one} persistent-keepalive=25");
+        assert_eq!(of("", &both), "");
     }
 
     #[test]
