@@ -37,6 +37,17 @@ fn a_key_in_two_meshes_is_told() {
 }
 
 #[test]
+fn a_silent_cluster_in_two_meshes_is_reported_once() {
+    let d = "name: d, podCIDRs: [10.4.0.0/16], wireguardCIDR: 10.204.0.0/24";
+    let meshes = [mesh_of("m", &[A, B]), mesh_of("k", &[B, C, d])].join("---\n");
+    let node_d = "d pod=10.4.1.0/24 wg=10.204.0.1/24 key=D external=198.18.113.4";
+    let silent = NODE_B.replace("key=B", "");
+    let clusters = [("a", NODE_A), ("b", &silent), ("c", NODE_C), ("d", node_d)];
+    let told = findings(&meshes, &clusters);
+    assert_eq!(told.matches("[silent-cluster]").count(), 1, "{told}");
+}
+
+#[test]
 fn a_key_that_the_plan_settles_is_told_there_only() {
     let spokes = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=B"));
     assert!(spokes.contains("[key-in-two-clusters]"), "{spokes}");
