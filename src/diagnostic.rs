@@ -42,6 +42,17 @@ pub struct Finding {
     pub help: Option<String>,
     /// The finding that it follows from. Where both are shown, the cause stands for both.
     pub cause: Option<Cause>,
+    /// What it has in common with findings about other nodes, unless that is the whole message.
+    pub alike: Option<Alike>,
+}
+
+/// What findings about several nodes have in common.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Alike {
+    /// What is the matter, without what only one node has.
+    pub what: String,
+    /// What only this node has; nothing if the finding is about all of them.
+    pub value: Option<String>,
 }
 
 /// The finding that another one follows from, by what it is about.
@@ -95,6 +106,7 @@ impl Finding {
             labels: Vec::new(),
             help: None,
             cause: None,
+            alike: None,
         }
     }
 
@@ -159,6 +171,32 @@ impl Finding {
     pub fn with_cause(mut self, cause: impl Into<Option<Cause>>) -> Self {
         self.cause = cause.into();
         self
+    }
+
+    /// Sets what it has in common with findings about other nodes, and the value of this node.
+    #[must_use]
+    pub(crate) fn with_alike(mut self, what: impl Into<String>, value: Option<String>) -> Self {
+        let what = what.into();
+        self.alike = Some(Alike { what, value });
+        self
+    }
+
+    /// Returns what is the matter, without what only this node has.
+    pub(crate) fn what(&self) -> &str {
+        self.alike.as_ref().map_or(&self.message, |it| &it.what)
+    }
+
+    /// Returns what only this node has.
+    pub(crate) fn value(&self) -> Option<&str> {
+        self.alike.as_ref()?.value.as_deref()
+    }
+
+    /// Returns what stays the same while nodes come and go: all of the message, unless it counts them.
+    pub fn lasting(&self) -> &str {
+        match (&self.alike, &self.node) {
+            (Some(alike), None) => &alike.what,
+            _ => &self.message,
+        }
     }
 
     /// Returns it as the cause of others.

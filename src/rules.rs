@@ -13,6 +13,7 @@ pub mod capacity;
 pub mod clusters;
 mod endpoints;
 mod excused;
+mod fold;
 pub mod gitops;
 mod identity;
 mod judge;

@@ -1,5 +1,6 @@
 //! Judgement: everything that the rules find in what was read and planned.
 
+use super::fold::folded;
 use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered};
 use crate::change::{Changes, Standing};
 use crate::config::{Config, Date};
@@ -70,7 +71,7 @@ pub fn judge(evidence: &Evidence, standard: Standard) -> Vec<Finding> {
         doubts.extend(levels.unused(&found, today));
     }
     found.extend(doubts);
-    levels.apply(found, today, purpose)
+    folded(levels.apply(found, today, purpose))
 }
 
 fn facts(evidence: &Evidence) -> Vec<Finding> {

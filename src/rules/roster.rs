@@ -27,6 +27,7 @@ use crate::roster::{
     Unready,
 };
 use crate::snapshot::{Node, Snapshot};
+use crate::wireguard::EndpointError;
 
 /// Returns what there is to tell about one cluster in one mesh.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
@@ -176,6 +177,9 @@ fn left_out(member: &Member, node: &LeftOut) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
+    if let Some((what, value)) = in_common(&node.reason) {
+        finding = finding.with_alike(format!("left out: {what}"), Some(value));
+    }
     finding.help = match node.reason {
         Reason::NoEndpoint(_) => endpoint_help(member, node),
         Reason::NoWireguardIp => wireguard_ip_help(member, node),
@@ -340,6 +344,60 @@ pub(super) fn words(reason: &Reason) -> String {
     }
 }
 
+/// Splits a reason that names a value of the node into what many nodes may have in common, and that value.
+fn in_common(reason: &Reason) -> Option<(String, String)> {
+    let (what, value) = match reason {
+        Reason::PodCidrInvalid { text, .. } => ("pod CIDR is invalid", text),
+        Reason::PodCidrOutOfRange { cidr } => {
+            let what = "pod CIDR is in no declared range".to_owned();
+            return Some((what, cidr.to_string()));
+        }
+        Reason::WireguardIpInvalid { text, .. } => ("WireGuard address is invalid", text),
+        Reason::WireguardIpOutOfRange { address } => {
+            let what = "WireGuard address is in no declared range".to_owned();
+            return Some((what, address.to_string()));
+        }
+        Reason::PublicKeyInvalid { text, .. } => ("public key is unusable", text),
+        Reason::EndpointInvalid {
+            origin,
+            text,
+            error,
+        } => {
+            let what = format!("{}: {}", place_of(*origin), kind_of(error));
+            return Some((what, Quoted(text).to_string()));
+        }
+        _ => return None,
+    };
+    Some((what.to_owned(), Quoted(value).to_string()))
+}
+
+/// Says what is wrong with an endpoint, without the value.
+fn kind_of(error: &EndpointProblem) -> String {
+    let EndpointProblem::Endpoint(endpoint) = error else {
+        return problem(error);
+    };
+    match endpoint {
+        EndpointError::Port(_) => "the port is not a number from 1 to 65535".to_owned(),
+        EndpointError::Dns(_) => "neither an IP address nor a lowercase DNS name".to_owned(),
+        EndpointError::Unreachable { what, .. } => {
+            format!("{what}, which no other cluster can dial")
+        }
+        EndpointError::Form
+        | EndpointError::NoPort
+        | EndpointError::NoHost
+        | EndpointError::Placeholder => problem(error),
+    }
+}
+
+/// Says where an endpoint is written.
+fn place_of(origin: Origin) -> String {
+    match origin {
+        Origin::Annotation(key) => format!("endpoint of annotation {key}"),
+        Origin::ExternalIP => "external address".to_owned(),
+        Origin::InternalIP => "internal address".to_owned(),
+    }
+}
+
 fn unready(why: Unready) -> &'static str {
     match why {
         Unready::Stale => "its Kilo agent stopped checking in",
@@ -405,7 +463,11 @@ fn lost(member: &Member, lost: &LostRange) -> Finding {
         ),
     };
     let message = format!("{range} left out: {why}");
-    on_node(rule, member, &lost.node, message, &lost.place)
+    let finding = on_node(rule, member, &lost.node, message, &lost.place);
+    finding.with_alike(
+        format!("a range is left out: {why}"),
+        Some(range.to_owned()),
+    )
 }
 
 fn contradiction(member: &Member, found: &Contradiction) -> Finding {

@@ -138,10 +138,7 @@ fn tells_three_of_many_alike_and_a_count() {
     folder.keep("north", &[node(2, 1), without(node(2, 2), SILENT)]);
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    warning[NodeNoWireguardIP]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    warning[NodeNoWireguardIP]: east/n3: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    warning[NodeNoWireguardIP]: east: 4 more like these
+    warning[NodeNoWireguardIP]: east: 7 nodes left out: annotation kilo.squat.ai/wireguard-ip is missing or empty (`n2`, `n3`, `n4` and 4 more)
     warning[NodeNoWireguardIP]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
     east: 3 Peers of 2 clusters
     north: 3 Peers of 2 clusters

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clustermesh::diagnostic::is_deceptive;
 use serde_json::{Value, json};
 
@@ -507,17 +509,7 @@ fn files_are_called_as_the_repository_calls_them() {
 
 #[test]
 fn a_comment_is_never_too_long() {
-    let folder = Folder::mesh();
-    let nodes: Vec<Value> = (0..400)
-        .map(|number| {
-            let mut node = node(1, 1);
-            node["name"] = json!(format!("n{number:03}"));
-            node["annotations"]["kilo.squat.ai/key"] = json!("`".repeat(100));
-            node
-        })
-        .chain([node(1, 2)])
-        .collect();
-    folder.keep("east", &nodes);
+    let folder = crowd();
     let comment = told(&folder, "markdown");
     assert!(
         (50_000..=60_000).contains(&comment.len()),
@@ -526,8 +518,12 @@ fn a_comment_is_never_too_long() {
     );
     let told: Vec<&str> = comment.lines().collect();
     let items = told.iter().filter(|it| it.starts_with("- `")).count();
-    let more = told[told.len() - 3].strip_prefix("- … and ").unwrap();
-    let more: usize = more.strip_suffix(" more").unwrap().parse().unwrap();
+    let more = told.iter().filter_map(|it| {
+        let more = it.strip_prefix("- … and ")?.strip_suffix(" more")?;
+        more.parse::<usize>().ok()
+    });
+    let more: usize = more.sum();
+    assert!(200 < items && 0 < more, "{items} and {more}");
     assert_eq!(items + more, count(&folder));
     assert_eq!(told[told.len() - 1], "</details>");
 }
@@ -581,37 +577,40 @@ fn no_format_is_coloured() {
     }
 }
 
-/// A cluster with many nodes that are left out, beside one with a single such node.
-fn crowd(key: &str) -> Folder {
+/// A cluster with many nodes that are left out, each two of them for a reason of their own, beside one
+/// with only two such nodes.
+fn crowd() -> Folder {
     let folder = Folder::mesh();
     let nodes = |cluster: u8, numbers: u16| -> Vec<Value> {
         let bad = (0..numbers).map(|number| {
             let mut node = node(cluster, 9);
-            node["name"] = json!(format!("bad{number:03}"));
-            node["annotations"]["kilo.squat.ai/key"] = json!(key);
+            node["name"] = json!(format!("bad{number:03}-{}", "x".repeat(55)));
+            let mut key = [cluster + 100; 32];
+            key[..2].copy_from_slice(&(number / 2).to_be_bytes());
+            node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode(key));
             node
         });
         bad.chain([node(cluster, 1)]).collect()
     };
-    folder.keep("east", &nodes(1, 490));
-    folder.keep("west", &nodes(3, 1));
+    folder.keep("east", &nodes(1, 800));
+    folder.keep("west", &nodes(3, 2));
     folder
 }
 
 #[test]
 fn no_cluster_hides_the_others_where_not_all_fit() {
-    let folder = crowd(&"x".repeat(120));
+    let folder = crowd();
     let commands = told(&folder, "github");
     let warnings = commands.lines().filter(|it| it.starts_with("::warning "));
     // Of each severity, a job shows the first ten.
     let shown: Vec<&str> = warnings.take(10).collect();
     assert!(
-        shown.iter().any(|it| it.contains("west/bad000")),
+        shown.iter().any(|it| it.contains("west/bad001")),
         "{shown:#?}"
     );
     let comment = told(&folder, "markdown");
     assert!(comment.contains("- … and "), "{comment}");
-    assert!(comment.contains("west/bad000"), "{comment}");
+    assert!(comment.contains("west/bad001"), "{comment}");
 }
 
 /// A declared range that no node of a cluster is in: every node is left out for that, and so the
@@ -710,6 +709,43 @@ fn a_mistake_in_the_config_is_told_in_every_format() {
             assert_eq!(report["summary"]["errors"], 1);
         }
     }
+}
+
+#[test]
+fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
+    let folder = Folder::mesh();
+    let nodes: Vec<Value> = (1..=70)
+        .map(|number| {
+            let mut node = node(1, number);
+            if number != 1 {
+                let address = format!("198.18.113.{number}");
+                node["annotations"]["kilo.squat.ai/force-endpoint"] = json!(address);
+            }
+            node
+        })
+        .collect();
+    folder.keep("east", &nodes);
+    assert_eq!(count(&folder), 1);
+    let report: Value = serde_json::from_str(&told(&folder, "json")).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["places"].as_array().unwrap().len(), 69);
+    assert_eq!(finding["places"][68]["label"], "n70");
+    let command = told(&folder, "github");
+    assert_eq!(command.lines().count(), 1, "{command}");
+    let message = "title=invalid-endpoint::east: 69 nodes left out: endpoint of annotation \
+                   kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820` \
+                   (`n2`: `198.18.113.2`, `n3`: `198.18.113.3`, `n4`: `198.18.113.4` and 66 more)";
+    assert!(command.contains(message), "{command}");
+    assert_eq!(results(&folder).len(), 1);
+    for format in ["concise", "markdown", "gitlab"] {
+        assert_eq!(
+            told(&folder, format).matches("69 nodes left out").count(),
+            1
+        );
+    }
+    let before = fingerprints(&folder);
+    folder.keep("east", &nodes[..60]);
+    assert_eq!(fingerprints(&folder), before);
 }
 
 #[test]

@@ -382,7 +382,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
     let (code, told) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: 2 of 2 nodes have their pod CIDR outside the declared ranges");
+    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: 2 of 2 nodes have their pod CIDR outside the declared ranges; and 1 other finding that follows from it");
 }
 
 /// A level for every rule that can have it.

@@ -9,6 +9,9 @@ use clustermesh::diagnostic::{Label, Severity, is_command, is_deceptive};
 
 use crate::files::Files;
 
+/// How many places of a finding are shown.
+const SHOWN: usize = 4;
+
 pub(super) fn level(severity: Severity) -> Level<'static> {
     match severity {
         Severity::Error => Level::ERROR,
@@ -25,7 +28,7 @@ pub(super) struct Excerpt<'a> {
     label: &'a str,
 }
 
-/// Looks up the labels whose file is at hand.
+/// Looks up the first labels whose file is at hand.
 pub(super) fn excerpts<'a>(files: &'a Files, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     labels
         .iter()
@@ -38,6 +41,7 @@ pub(super) fn excerpts<'a>(files: &'a Files, labels: &'a [Label]) -> Vec<Excerpt
                 label: text,
             })
         })
+        .take(SHOWN)
         .collect()
 }
 

@@ -26,7 +26,7 @@ impl Fingerprints {
             &site.path,
             &finding.subject().unwrap_or_default(),
             &pointer.unwrap_or_default(),
-            &unplaced(&finding.message),
+            &unplaced(finding.lasting()),
         ];
         let mut fingerprint = digest(&parts);
         let count = self.seen.entry(fingerprint.clone()).or_default();
@@ -39,7 +39,7 @@ impl Fingerprints {
 /// Returns where in a file a finding is. A node is known by its name: what number it has changes
 /// with every other node.
 fn pointer(finding: &Finding, pointer: &Pointer) -> String {
-    if finding.node.is_none() {
+    if finding.node.is_none() && finding.alike.is_none() {
         return pointer.to_string();
     }
     let is_number = |step: &str| step.bytes().all(|it| it.is_ascii_digit());

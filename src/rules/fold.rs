@@ -1,0 +1,144 @@
+//! Folding: many nodes of a cluster with one problem and one remedy are one finding.
+
+use std::collections::BTreeMap;
+
+use super::kilo::command_name;
+use super::{Finding, NAMED, bare, listed};
+use crate::diagnostic::{Alike, Cause, Label, Quoted, Severity};
+
+/// How many nodes with the same problem have a finding each.
+const APART: usize = 4;
+
+/// How many nodes a command names.
+const IN_COMMAND: usize = 20;
+
+/// What findings have in common that are folded: the rule, how grave they are, the cluster, the problem
+/// and the remedy.
+type Kind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
+
+/// Puts findings together that are about nodes of one cluster and differ only in the node and its value.
+/// Every node keeps its place. What follows from another finding is listed with that one instead.
+pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut alike: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for (index, finding) in findings.iter().enumerate() {
+        if let Some(kind) = kind(finding) {
+            alike.entry(kind).or_default().push(index);
+        }
+    }
+    let many = alike.into_values().filter(|it| APART < it.len());
+    let first_of: BTreeMap<usize, usize> = many
+        .flat_map(|all| {
+            let first = all.first().copied().unwrap_or_default();
+            all.into_iter().map(move |it| (it, first))
+        })
+        .collect();
+    let mut slots: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
+    for (index, finding) in findings.into_iter().enumerate() {
+        let slot = first_of.get(&index).copied().unwrap_or(index);
+        slots.entry(slot).or_default().push(finding);
+    }
+    let mut causes: BTreeMap<Cause, Cause> = BTreeMap::new();
+    let mut folded: Vec<Finding> = Vec::new();
+    for slot in slots.into_values() {
+        let Some(finding) = together(&slot) else {
+            folded.extend(slot);
+            continue;
+        };
+        causes.extend(slot.iter().map(|it| (it.as_cause(), finding.as_cause())));
+        folded.push(finding);
+    }
+    for finding in &mut folded {
+        let cause = finding.cause.as_ref().and_then(|it| causes.get(it));
+        if let Some(cause) = cause {
+            finding.cause = Some(cause.clone());
+        }
+    }
+    folded
+}
+
+fn kind(finding: &Finding) -> Option<Kind<'_>> {
+    let cluster = finding.cluster.as_deref()?;
+    let node = finding.node.as_deref()?;
+    let help = finding.help.as_ref();
+    let help = help.map(|it| it.replace(&in_command(command_name(node)), &in_command("NODE")));
+    let kind = (
+        finding.rule.name,
+        finding.severity,
+        cluster,
+        finding.what(),
+        help,
+    );
+    finding.cause.is_none().then_some(kind)
+}
+
+/// Returns nodes as commands have them.
+fn in_command(nodes: &str) -> String {
+    format!(" node {nodes} ")
+}
+
+/// Returns one finding for several of one kind.
+fn together(findings: &[Finding]) -> Option<Finding> {
+    let first = findings.first().filter(|_| APART < findings.len())?;
+    let nodes = || findings.iter().filter_map(|it| it.node.as_deref());
+    let names: Vec<String> = findings.iter().filter_map(named).collect();
+    let what = first.what();
+    let colon = if what.starts_with("left out") {
+        ""
+    } else {
+        ":"
+    };
+    let count = findings.len();
+    let message = format!(
+        "{count} nodes{colon} {what} ({})",
+        listed(names.into_iter())
+    );
+    let commanded: Vec<&str> = nodes().map(command_name).collect();
+    let commanded = match commanded.len() {
+        0..=IN_COMMAND => commanded.join(" "),
+        _ => "NODE".to_owned(),
+    };
+    let help = kind(first).and_then(|(.., help)| help);
+    Some(Finding {
+        node: None,
+        message,
+        labels: labels(findings),
+        help: help.map(|it| it.replace(&in_command("NODE"), &in_command(&commanded))),
+        alike: Some(Alike {
+            what: what.to_owned(),
+            value: None,
+        }),
+        ..first.clone()
+    })
+}
+
+/// Names a node and its value.
+fn named(finding: &Finding) -> Option<String> {
+    let node = Quoted(finding.node.as_deref()?).to_string();
+    Some(match finding.value() {
+        Some(value) => format!("{node}: {value}"),
+        None => node,
+    })
+}
+
+/// Returns the place of each node, those of the nodes that are named first, and behind these the places
+/// that all have in common.
+fn labels(findings: &[Finding]) -> Vec<Label> {
+    let is_common = |label: &&Label| findings.iter().all(|it| it.labels.contains(label));
+    let of_first = findings.first().into_iter().flat_map(|it| &it.labels);
+    let common: Vec<&Label> = of_first.filter(is_common).collect();
+    let own = findings.iter().filter_map(|finding| {
+        let mut labels = finding.labels.iter();
+        let label = labels.find(|it| !common.contains(it))?;
+        Some(Label {
+            place: label.place.clone(),
+            text: finding.node.as_deref().map(bare).unwrap_or_default(),
+        })
+    });
+    let mut labels: Vec<Label> = own.collect();
+    let at = NAMED.min(labels.len());
+    labels.splice(at..at, common.into_iter().cloned());
+    labels
+}
+
+#[cfg(test)]
+mod tests;
