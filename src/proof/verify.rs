@@ -13,7 +13,8 @@ use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
 use super::trace::{Class, Trace};
 use crate::net::{Cidr, Family};
-use judge::{Cause, Judge};
+use cause::Cause;
+use judge::Judge;
 use links::Links;
 use promise::Promises;
 
@@ -23,6 +24,7 @@ pub(super) use links::are_linked;
 
 mod alone;
 mod beyond;
+mod cause;
 mod excused;
 mod judge;
 mod links;
@@ -92,6 +94,8 @@ pub struct Failure {
     pub between: BTreeSet<(usize, usize)>,
     /// Whether what nodes claim causes it, and not what people wrote.
     pub is_claimed: bool,
+    /// The failure that it follows from, by its place in [`Verification::failures`].
+    pub follows: Option<usize>,
     /// In which classes.
     pub classes: BTreeSet<(Class, Class)>,
     /// Whose addresses are not reached.
@@ -321,10 +325,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         verification.single_points = points.into_values().collect();
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
-        verification.failures = failures.into_values().collect();
-        verification
-            .failures
-            .sort_by_key(|failure| Reverse(failure.pairs));
+        verification.failures = in_order(failures);
         for (site, promises) in self.promises.iter().enumerate() {
             if !promises.uncarried.is_empty() {
                 verification
@@ -338,6 +339,26 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         }
         verification
     }
+}
+
+/// Returns failures, the largest first, each with the one that it follows from.
+fn in_order(failures: BTreeMap<Cause, Failure>) -> Vec<Failure> {
+    let mut failures: Vec<(Cause, Failure)> = failures.into_iter().collect();
+    failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
+    let follows: Vec<Option<usize>> = failures
+        .iter()
+        .map(|(cause, failure)| {
+            let mut others = failures.iter();
+            others.position(|(other_cause, other)| {
+                let mut between = failure.between.iter();
+                cause.may_follow_from(other_cause)
+                    && between.all(|&(from, to)| other.between.contains(&(to, from)))
+            })
+        })
+        .collect();
+    let failures = failures.into_iter().zip(follows);
+    let failures = failures.map(|((_, failure), follows)| Failure { follows, ..failure });
+    failures.collect()
 }
 
 /// Returns the tallies of two clusters with nothing between them: nothing is promised, and no packet

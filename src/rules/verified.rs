@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Cause, Severity};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
-use crate::proof::model::Tunnel;
-use crate::proof::packet::Unseen;
+use crate::proof::model::{Claim, Tunnel};
+use crate::proof::packet::{Ending, Unseen};
 use crate::proof::peers::{Peer, Prize};
 use crate::proof::premise::{Distant, Premise};
 use crate::proof::rule::{
@@ -22,13 +22,15 @@ use crate::wireguard::Endpoint;
 
 /// Returns what there is to tell: what fails, what leaks, and who is there that nobody knows.
 pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
-    let failures = verification.failures.iter();
-    let failures = failures.filter_map(|it| failed(fabric, it));
+    let failures = failures(fabric, verification);
     let assumptions = verification.assumptions.iter();
     let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().filter_map(|it| leak(fabric, it));
     let outsiders = verification.outsiders.iter();
-    let outsiders = outsiders.filter_map(|it| outsider(fabric, *it));
+    let outsiders = outsiders.filter_map(|it| {
+        let finding = outsider(fabric, *it)?;
+        Some(finding.with_cause(unknown_key(fabric, verification, *it)))
+    });
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification.uncarried.iter();
     let uncarried = uncarried.filter_map(|(site, pods)| unreached(fabric, *site, pods));
@@ -37,6 +39,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let nothing = (total.kept == 0 && is_claimed).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures
+        .into_iter()
         .chain(assumptions)
         .chain(leaks)
         .chain(outsiders)
@@ -119,6 +122,46 @@ fn unapplied(site: &Site) -> Option<Finding> {
 
 fn cluster<'a>(fabric: &Fabric<'a>, site: usize) -> Option<&'a ClusterName> {
     Some(fabric.site(site)?.cluster)
+}
+
+/// Returns what fails, and what each follows from.
+fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+    let failures = &verification.failures;
+    let findings: Vec<Option<Finding>> = failures.iter().map(|it| failed(fabric, it)).collect();
+    let follows = failures.iter().map(|failure| {
+        let cause = findings.get(failure.follows?)?.as_ref()?;
+        Some(cause.as_cause())
+    });
+    let findings = findings.iter().zip(follows);
+    findings
+        .filter_map(|(finding, cause)| Some(finding.clone()?.with_cause(cause)))
+        .collect()
+}
+
+/// Returns the failure that the unknown key of a Peer causes, if there is one.
+fn unknown_key(
+    fabric: &Fabric,
+    verification: &Verification,
+    Outsider { site, peer }: Outsider,
+) -> Option<Cause> {
+    let name = |site: usize, peer: usize| {
+        let peer = fabric.site(site)?.model.peers.get(peer)?;
+        Some(&peer.applied.name)
+    };
+    let mut failures = verification.failures.iter();
+    let failure = failures.find(|failure| match failure.trace.ending() {
+        Ending::UnknownKey {
+            at,
+            claim:
+                Claim {
+                    tunnel: Tunnel::Peer(other),
+                    ..
+                },
+            ..
+        } => name(at.site, *other) == name(site, peer),
+        _ => false,
+    })?;
+    Some(failed(fabric, failure)?.as_cause())
 }
 
 /// Tells a broken promise by the smallest packet that shows it, and says how much more fails alike.

@@ -3,21 +3,18 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
+use super::cause::Cause;
 use super::excused;
 use super::promise::Promises;
 use super::{Alike, Assumption, Failure, Leak, Part, Tally};
 use crate::mesh::Range;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Site};
-use crate::proof::model::Tunnel;
 use crate::proof::packet::{Ending, Goal, Packet, Session, Unseen};
 use crate::proof::prefixes::Span;
 use crate::proof::premise::{Distant, Premise};
 use crate::proof::reach::{Parcel, Reach, Verdict};
 use crate::proof::trace::{Class, Trace};
-
-/// What fails together: whether nodes' claims cause it, the verdict, where it is decided, and by what.
-pub(super) type Cause = (bool, &'static str, usize, usize, Option<(Tunnel, Cidr)>);
 
 /// Counts what holds between two clusters.
 pub(super) struct Judge<'j, 'f, 'a> {
@@ -235,12 +232,12 @@ impl Judge<'_, '_, '_> {
         failures: &mut BTreeMap<Cause, Failure>,
     ) {
         let trace = self.smallest(failing, senders, receivers);
-        let (verdict_of, at, to, by) = cause(&trace);
-        let cause = (is_claimed, verdict_of, at, to, by);
+        let cause = Cause::of(self.reach.fabric, &trace, is_claimed);
         let owners = receivers.iter().map(|it| (self.to, it.owner));
         let failure = Failure {
             trace,
             is_claimed,
+            follows: None,
             pairs: count(senders.iter()).saturating_mul(count(receivers.iter())),
             between: BTreeSet::from([(self.from, self.to)]),
             classes: BTreeSet::from([(verdict.from, verdict.to)]),
@@ -313,36 +310,4 @@ fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool
 
 fn count<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> u64 {
     u64::try_from(parcels.count()).unwrap_or(u64::MAX)
-}
-
-/// Returns what a failure has in common with others.
-fn cause(trace: &Trace) -> (&'static str, usize, usize, Option<(Tunnel, Cidr)>) {
-    let (from, to) = (trace.packet.from.site, trace.packet.to.site());
-    let verdict = trace.verdict();
-    match trace.ending() {
-        Ending::StolenBy {
-            at, claim, range, ..
-        }
-        | Ending::UnknownKey { at, claim, range } => {
-            (verdict, at.site, to, Some((claim.tunnel, *range)))
-        }
-        Ending::Loops {
-            at, peer, range, ..
-        } => (verdict, at.site, to, Some((Tunnel::Peer(*peer), *range))),
-        Ending::SourceRejected {
-            by,
-            owner: Some((claim, range)),
-            ..
-        } => (verdict, by.site, from, Some((claim.tunnel, *range))),
-        Ending::SourceRejected { by, .. } | Ending::NotAccepted { by, .. } => {
-            (verdict, by.site, from, None)
-        }
-        Ending::Delivered
-        | Ending::LocalShadow { .. }
-        | Ending::NoRoute { .. }
-        | Ending::NoInitiator { .. }
-        | Ending::Flapping { .. }
-        | Ending::Ambiguous { .. }
-        | Ending::NotReady { .. } => (verdict, from, to, None),
-    }
 }

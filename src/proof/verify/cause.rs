@@ -1,0 +1,104 @@
+//! Causes: what failures have in common.
+
+use crate::net::Cidr;
+use crate::proof::fabric::Fabric;
+use crate::proof::model::Tunnel;
+use crate::proof::packet::Ending;
+use crate::proof::rule;
+use crate::proof::trace::Trace;
+
+/// What fails together: whether nodes' claims cause it, the verdict, and what decides it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Cause {
+    pub(super) is_claimed: bool,
+    pub(super) verdict: &'static str,
+    by: By,
+}
+
+/// What decides that a packet fails; clusters by their numbers.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum By {
+    /// A cluster has no Peer at all.
+    Peerless(usize),
+    /// Other clusters lack Peers of this one.
+    Missing(usize),
+    /// A Peer of this name has a key that no node has, wherever it stands.
+    Named(String),
+    /// A cluster has a range in a tunnel that keeps it from another cluster.
+    Range(usize, usize, Tunnel, Cidr),
+    /// Nothing more is known to be common than the clusters.
+    Pair(usize, usize),
+}
+
+impl Cause {
+    /// Returns the cause of a failure.
+    pub(super) fn of(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
+        Self {
+            is_claimed,
+            verdict: trace.verdict(),
+            by: By::of(fabric, trace),
+        }
+    }
+
+    /// Returns whether one verdict may follow from another: packets that a cluster does not accept are
+    /// from one to which it has no way, and what rejects a source also takes the way to it.
+    pub(super) fn may_follow_from(&self, other: &Self) -> bool {
+        let is = |verdict: &str, other_verdicts: &[&str]| {
+            self.verdict == verdict && other_verdicts.contains(&other.verdict)
+        };
+        is(rule::SOURCE_REJECTED.name, &[rule::STOLEN_BY.name]) && self.by == other.by
+            || is(
+                rule::NOT_ACCEPTED.name,
+                &[rule::NO_ROUTE.name, rule::UNKNOWN_KEY.name],
+            )
+    }
+}
+
+impl By {
+    fn of(fabric: &Fabric, trace: &Trace) -> Self {
+        let (from, to) = (trace.packet.from.site, trace.packet.to.site());
+        let other = |near: usize| if near == from { to } else { from };
+        let is_peerless = |near: usize| {
+            let site = fabric.site(near);
+            site.is_some_and(|site| site.model.peers.is_empty())
+        };
+        match trace.ending() {
+            Ending::NoRoute { at: near } | Ending::NotAccepted { by: near, .. } => {
+                if is_peerless(near.site) {
+                    Self::Peerless(near.site)
+                } else {
+                    Self::Missing(other(near.site))
+                }
+            }
+            Ending::UnknownKey { at, claim, range } => {
+                let site = fabric.site(at.site);
+                let peer = site.and_then(|site| match claim.tunnel {
+                    Tunnel::Peer(peer) => site.model.peers.get(peer),
+                    Tunnel::Segment(_) => None,
+                });
+                match peer {
+                    Some(peer) => Self::Named(peer.applied.name.clone()),
+                    None => Self::Range(at.site, to, claim.tunnel, *range),
+                }
+            }
+            Ending::StolenBy {
+                at, claim, range, ..
+            } => Self::Range(at.site, to, claim.tunnel, *range),
+            Ending::Loops {
+                at, peer, range, ..
+            } => Self::Range(at.site, to, Tunnel::Peer(*peer), *range),
+            Ending::SourceRejected {
+                by,
+                owner: Some((claim, range)),
+                ..
+            } => Self::Range(by.site, from, claim.tunnel, *range),
+            Ending::SourceRejected { by, .. } => Self::Pair(by.site, from),
+            Ending::Delivered
+            | Ending::LocalShadow { .. }
+            | Ending::NoInitiator { .. }
+            | Ending::Flapping { .. }
+            | Ending::Ambiguous { .. }
+            | Ending::NotReady { .. } => Self::Pair(from, to),
+        }
+    }
+}
