@@ -83,16 +83,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
        |
        = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
 
-    error[source-rejected]: east: 10.1.1.255 → 10.3.1.0 (east → west): west/n1 drops it: there, the source 10.1.1.255 belongs by 10.1.1.255/32 to the Peer prod--east--n2, and not to east/n1; 2 promised pairs fail like this (east → west; to pods of west/n1, pods of west/n2)
-      --> rendered/west/prod--east.yaml:31:5
-       |
-    12 |   - "10.1.1.0/24"
-       |     ------------- the Peer of the sender
-    ...
-    31 |   - "10.1.1.255/32"
-       |     ^^^^^^^^^^^^^^^ has the source
-    help: render, and let the cluster apply it; `clustermesh validate` says what is left out
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 sends 10.1.1.255 by 10.1.1.255/32 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1)
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 sends 10.1.1.255 by 10.1.1.255/32 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.255/32"

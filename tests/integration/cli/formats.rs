@@ -714,10 +714,10 @@ fn a_mistake_in_the_config_is_told_in_every_format() {
 #[test]
 fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
     let folder = Folder::mesh();
-    let nodes: Vec<Value> = (1..=70)
+    let nodes: Vec<Value> = (101..=170)
         .map(|number| {
             let mut node = node(1, number);
-            if number != 1 {
+            if number != 101 {
                 let address = format!("198.18.113.{number}");
                 node["annotations"]["kilo.squat.ai/force-endpoint"] = json!(address);
             }
@@ -729,12 +729,12 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
     let report: Value = serde_json::from_str(&told(&folder, "json")).unwrap();
     let finding = &report["findings"][0];
     assert_eq!(finding["places"].as_array().unwrap().len(), 69);
-    assert_eq!(finding["places"][68]["label"], "n70");
+    assert_eq!(finding["places"][68]["label"], "n170");
     let command = told(&folder, "github");
     assert_eq!(command.lines().count(), 1, "{command}");
     let message = "title=invalid-endpoint::east: 69 nodes left out: endpoint of annotation \
                    kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820` \
-                   (`n2`: `198.18.113.2`, `n3`: `198.18.113.3`, `n4`: `198.18.113.4` and 66 more)";
+                   (`n102`: `198.18.113.102`, `n103`: `198.18.113.103`, `n104`: `198.18.113.104` and 66 more)";
     assert!(command.contains(message), "{command}");
     assert_eq!(results(&folder).len(), 1);
     for format in ["concise", "markdown", "gitlab"] {

@@ -46,16 +46,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   east   2/4
     west   north  4/4
 
-    error[source-rejected]: east: 10.1.1.0 → 10.3.1.0 (east → west): west/n1 drops it: there, the source 10.1.1.0 belongs by 10.1.1.0/25 to the Peer prod--east--n2, and not to east/n1; 2 promised pairs fail like this (east → west; to pods of west/n1, pods of west/n2)
-      --> rendered/west/prod--east.yaml:31:5
-       |
-    12 |   - "10.1.1.0/24"
-       |     ------------- the Peer of the sender
-    ...
-    31 |   - "10.1.1.0/25"
-       |     ^^^^^^^^^^^^^ has the source
-    help: render, and let the cluster apply it; `clustermesh validate` says what is left out
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 sends 10.1.1.0 by 10.1.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1)
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 sends 10.1.1.0 by 10.1.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
@@ -379,4 +370,56 @@ fn counts_on_nothing_where_the_own_routes_of_a_cluster_fail() {
      |
      = help: run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, such as `--subnet fd00:10:4::/112` for IPv6
     ");
+}
+
+/// What `verify` lists of a rendered mesh in which something is changed in the files of `east`.
+fn listed(change: impl Fn(&Folder, &str)) -> Vec<String> {
+    let folder = Folder::rendered();
+    for target in ["north", "west"] {
+        change(&folder, &format!("rendered/{target}/prod--east.yaml"));
+    }
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    run.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_cluster_whose_peers_are_missing_everywhere_is_one_finding() {
+    let listed = listed(|folder, path| fs::remove_file(folder.path(path)).unwrap());
+    assert_eq!(listed.len(), 1, "{listed:#?}");
+    assert!(
+        listed[0].starts_with("error[no-route] north: "),
+        "{listed:#?}"
+    );
+    let all = "(north → east, west → east; to pods of east/n1, pods of east/n2); and 1 other finding \
+               that follows from it";
+    assert!(listed[0].ends_with(all), "{listed:#?}");
+}
+
+#[test]
+fn a_key_that_is_wrong_everywhere_is_one_finding() {
+    let key = STANDARD.encode([11; 32]);
+    let listed = listed(|folder, path| folder.edit(path, &key, &STANDARD.encode([99; 32])));
+    assert_eq!(listed.len(), 1, "{listed:#?}");
+    assert!(
+        listed[0].contains("error[unknown-key] north: "),
+        "{listed:#?}"
+    );
+    assert!(
+        listed[0].ends_with("; and 3 other findings that follow from it"),
+        "{listed:#?}"
+    );
+}
+
+#[test]
+fn a_cluster_without_peers_is_one_finding() {
+    let folder = Folder::rendered();
+    fs::remove_dir_all(folder.path("rendered/east")).unwrap();
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+    assert!(
+        run.stdout.contains("east has no Peers at all"),
+        "{}",
+        run.stdout
+    );
 }
