@@ -280,7 +280,7 @@ fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
     ...
     92 |   publicKey: "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws="
        |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the same key
-    help: delete all but one, then at once annotate the one that stays: `kubectl annotate peers --overwrite NAME touched=1`
+    help: delete all but one, then immediately annotate the one that stays: `kubectl annotate peers --overwrite NAME touched=1`
     20 of 24 promised pairs hold, there and back
     "#);
 }
