@@ -1,29 +1,62 @@
-//! Templates: text around data, where every string is written as [`yaml::scalar`] writes it.
+//! Templates: text around data. A string keeps its meaning in every place that a template may put it.
+
+use std::io;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, context};
 use thiserror::Error as ThisError;
 
-use crate::yaml;
+mod format;
+mod whole;
 
-/// A template that does not go with what it was given; a bug of ours.
+pub use format::Format;
+
+/// A template of ours that does not fit its values, which is a mistake of this program.
 #[derive(Debug, ThisError)]
 #[error("cannot fill in the template `{name}`")]
 pub struct TemplateError {
     /// The template.
     pub name: &'static str,
     /// What is wrong, and in which line of it.
-    pub source: Error,
+    pub source: Problem,
 }
 
-/// Each template's name and text.
-const TEMPLATES: [(&str, &str); 1] = [(
-    KUSTOMIZATION,
-    include_str!("../templates/kustomization.yaml"),
-)];
+/// What is wrong with a template, or with its result.
+#[derive(Debug, ThisError)]
+pub enum Problem {
+    /// The template cannot be parsed, or its values do not fit.
+    #[error("{}", of_engine(.0))]
+    Template(#[from] Error),
+    /// A string is only a part of a value, so that quotes would end up inside of the value.
+    #[error("line {line} of the result: a value is written next to other text")]
+    Part {
+        /// The line of the result, counted from one.
+        line: usize,
+    },
+    /// The result is not in its format.
+    #[error("the result is not valid {format}: {reason}")]
+    Malformed {
+        /// The format.
+        format: Format,
+        /// Why, with the line of the result.
+        reason: String,
+    },
+    /// The result is too large.
+    #[error("the result has more than {SIZE_LIMIT} bytes")]
+    TooLarge,
+}
 
-const KUSTOMIZATION: &str = "kustomization.yaml";
+/// The largest result, in bytes.
+pub const SIZE_LIMIT: usize = 16 << 20;
+
+/// How many instructions a template of a user may take.
+const FUEL: u64 = 5_000_000;
+
+/// The template of a kustomization: its name and its text.
+const KUSTOMIZATION: (&str, &str) = (
+    "kustomization.yaml",
+    include_str!("../templates/kustomization.yaml"),
+);
 
 /// Returns the `kustomization.yaml` that applies `files`, in their order.
 ///
@@ -31,116 +64,111 @@ const KUSTOMIZATION: &str = "kustomization.yaml";
 /// A template that does not fit, which the tests rule out.
 pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
     let files: Vec<Value> = files.iter().copied().map(Value::from).collect();
-    render(KUSTOMIZATION, &context! { files => files })
-}
-
-fn render(name: &'static str, values: &Value) -> Result<String, TemplateError> {
-    environment()
-        .and_then(|environment| environment.get_template(name)?.render(values))
+    let (name, text) = KUSTOMIZATION;
+    Engine::new(|_| None)
+        .and_then(|engine| engine.fill((name, text), Format::Yaml, context! { files => files }))
         .map_err(|source| TemplateError { name, source })
 }
 
-/// Returns the templates, ready to render YAML: strings quoted where needed, numbers and booleans
-/// as they are, anything else an error. An unknown variable is one too.
+/// Fills in templates.
 ///
-/// # Errors
-/// A template that does not parse, which the tests rule out.
-pub fn environment() -> Result<Environment<'static>, Error> {
-    let mut environment = Environment::new();
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .keep_trailing_newline(true)
-            .lstrip_blocks(true)
-            .trim_blocks(true)
-            .build()?,
-    );
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_formatter(write);
-    for (name, text) in TEMPLATES {
-        environment.add_template(name, text)?;
+/// Every variable must be defined. In YAML and JSON a string is written with the quotes that it needs,
+/// so it has to be a value of its own: a template that works for one name works for all. `plain` writes
+/// a string as it is, if it has nothing but letters, digits and `._:/@+-`.
+#[derive(Debug)]
+pub struct Engine {
+    environment: Environment<'static>,
+}
+
+impl Engine {
+    /// Returns an engine whose templates include others, whose text `load` returns by name.
+    ///
+    /// # Errors
+    /// A syntax that the engine refuses, which the tests rule out.
+    pub fn new(
+        load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, Problem> {
+        let mut environment = Environment::new();
+        environment.set_syntax(
+            SyntaxConfig::builder()
+                .keep_trailing_newline(true)
+                .lstrip_blocks(true)
+                .trim_blocks(true)
+                .build()?,
+        );
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        // Errors name what is undefined.
+        environment.set_debug(true);
+        environment.set_loader(move |name| Ok(load(name)));
+        environment.add_filter("plain", format::plain);
+        Ok(Self { environment })
     }
-    Ok(environment)
-}
 
-fn write(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
-    match (value.kind(), value.as_str()) {
-        (ValueKind::String, Some(text)) => out.write_str(&yaml::scalar(text))?,
-        // The value's own text is Python's, with a capital letter.
-        (ValueKind::Bool, _) => write!(out, "{}", value.is_true())?,
-        (ValueKind::Number, _) if is_finite(value) => write!(out, "{value}")?,
-        (kind, _) => return Err(unprintable(kind)),
+    /// Fills in a template, given its name and its text.
+    ///
+    /// # Errors
+    /// What is wrong with the template or its result.
+    pub fn fill(
+        &self,
+        (name, text): (&str, &str),
+        format: Format,
+        values: Value,
+    ) -> Result<String, Problem> {
+        let mut environment = self.environment.clone();
+        environment.set_formatter(move |out: &mut Output, _: &mut State, value: &Value| {
+            format::write(format, out, value)
+        });
+        let text = whole::template(text);
+        let template = environment.template_from_named_str(name, &text)?;
+        let mut result = Bounded::default();
+        let rendered = template.render_captured_to(values, &mut result);
+        if result.is_full {
+            return Err(Problem::TooLarge);
+        }
+        rendered?;
+        let marked = String::from_utf8_lossy(&result.bytes);
+        let text = whole::result(&marked, format).map_err(|line| Problem::Part { line })?;
+        format.check(&text).map_err(|reason| Problem::Malformed { format, reason })?;
+        Ok(text)
     }
-    Ok(())
 }
 
-/// Infinities and NaN have no text that all YAML readers share.
-fn is_finite(value: &Value) -> bool {
-    value.is_integer() || f64::try_from(value.clone()).is_ok_and(f64::is_finite)
+/// What is written, up to a limit.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
 }
 
-fn unprintable(kind: ValueKind) -> Error {
-    let detail =
-        format!("cannot write this {kind} as YAML, only strings, finite numbers and booleans");
-    Error::new(ErrorKind::InvalidOperation, detail)
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if SIZE_LIMIT < self.bytes.len() + bytes.len() {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns what the engine says, without the name of the template, which a caller knows.
+fn of_engine(error: &Error) -> String {
+    let what = match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => "it takes too many steps".to_owned(),
+        (ErrorKind::UndefinedError, Some(detail)) => detail.to_owned(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
+    };
+    match error.line() {
+        Some(line) => format!("line {line}: {what}"),
+        None => what,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn filled(text: &str, value: impl Into<Value>) -> Result<String, String> {
-        let values = context! { value => value.into() };
-        let environment = environment().unwrap();
-        let rendered = environment.render_named_str("test.yaml", text, values);
-        rendered.map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_kustomization_lists_files_as_kustomize_would() {
-        let files = ["prod--east.yaml", "no", "1.yaml"];
-        insta::assert_snapshot!(kustomization(&files).unwrap(), @r#"
-        # Generated by clustermesh; do not edit.
-        apiVersion: kustomize.config.k8s.io/v1beta1
-        kind: Kustomization
-        resources:
-        - prod--east.yaml
-        - "no"
-        - "1.yaml"
-        "#);
-        insta::assert_snapshot!(kustomization(&[]).unwrap(), @r"
-        # Generated by clustermesh; do not edit.
-        apiVersion: kustomize.config.k8s.io/v1beta1
-        kind: Kustomization
-        resources: []
-        ");
-        assert!(kustomization(&[]).unwrap().ends_with("[]\n"));
-    }
-
-    #[test]
-    fn every_template_is_marked_as_ours() {
-        for (name, text) in TEMPLATES {
-            assert_eq!(text.lines().next(), Some(yaml::HEADER), "{name}");
-        }
-    }
-
-    #[test]
-    fn values_keep_their_type() {
-        assert_eq!(filled("a: {{ value }}\n", "yes").unwrap(), "a: \"yes\"\n");
-        assert_eq!(filled("a: {{ value }}", 51820).unwrap(), "a: 51820");
-        assert_eq!(filled("a: {{ value }}", true).unwrap(), "a: true");
-        assert_eq!(filled("a: {{ value }}", 1.5).unwrap(), "a: 1.5");
-        let safe = filled("a: {{ value | safe }}", "no: no").unwrap();
-        assert_eq!(safe, "a: \"no: no\"");
-    }
-
-    #[test]
-    fn refuses_what_has_no_one_text() {
-        let refusal = |value: Value| filled("a: {{ value }}", value).unwrap_err();
-        insta::assert_snapshot!(refusal(Value::from(())), @"invalid operation: cannot write this none as YAML, only strings, finite numbers and booleans (in test.yaml:1)");
-        insta::assert_snapshot!(refusal(Value::from(vec![1])), @"invalid operation: cannot write this sequence as YAML, only strings, finite numbers and booleans (in test.yaml:1)");
-        insta::assert_snapshot!(refusal(context! { a => 1 }), @"invalid operation: cannot write this map as YAML, only strings, finite numbers and booleans (in test.yaml:1)");
-        insta::assert_snapshot!(refusal(Value::from(f64::NAN)), @"invalid operation: cannot write this number as YAML, only strings, finite numbers and booleans (in test.yaml:1)");
-        insta::assert_snapshot!(filled("\na: {{ other }}", 1).unwrap_err(), @"undefined value: `other` is undefined (in test.yaml:2)");
-        insta::assert_snapshot!(filled("a: {{ value if false }}", 1).unwrap_err(), @"invalid operation: cannot write this undefined as YAML, only strings, finite numbers and booleans (in test.yaml:1)");
-    }
-}
+mod tests;

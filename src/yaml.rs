@@ -19,11 +19,17 @@ const TYPED: [&str; 12] = [
 /// key.
 pub fn scalar(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
-        return Cow::Borrowed(text);
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(quoted(text))
     }
+}
+
+/// Returns `text` between double quotes.
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     push_quoted(&mut quoted, text);
-    Cow::Owned(quoted)
+    quoted
 }
 
 /// Appends what [`scalar`] returns.

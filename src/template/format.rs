@@ -1,0 +1,162 @@
+//! Formats: how a value is written in YAML, in JSON and in plain text.
+
+use std::fmt;
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, ErrorKind, Output, Value};
+use serde::Deserialize as _;
+
+use super::whole;
+use crate::diagnostic::is_deceptive;
+use crate::yaml;
+
+/// The format of a result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Format {
+    /// Strings are quoted where YAML needs it.
+    Yaml,
+    /// Strings are quoted.
+    Json,
+    /// Strings are written as they are.
+    Text,
+}
+
+impl Format {
+    /// Returns the format of a file, by the extension in its path.
+    pub fn of(path: &str) -> Self {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        match extension.to_ascii_lowercase().as_str() {
+            "yaml" | "yml" => Self::Yaml,
+            "json" => Self::Json,
+            _ => Self::Text,
+        }
+    }
+
+    /// Fails, saying why, if a text is not in this format.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Yaml => serde_yaml::Deserializer::from_str(text)
+                .try_for_each(|document| serde_yaml::Value::deserialize(document).map(drop))
+                .map_err(|error| located(error.location().map(|it| it.line()))),
+            Self::Json => serde_json::from_str::<serde::de::IgnoredAny>(text)
+                .map(drop)
+                .map_err(|error| located(Some(error.line()))),
+            Self::Text => Ok(()),
+        }
+    }
+}
+
+/// The parser's own words may quote the text.
+fn located(line: Option<usize>) -> String {
+    match line {
+        Some(line) => format!("it cannot be parsed from line {line} on"),
+        None => "it cannot be parsed".to_owned(),
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Yaml => "YAML",
+            Self::Json => "JSON",
+            Self::Text => "text",
+        })
+    }
+}
+
+/// Returns a string that is written as it is; an error if it has characters that could mean anything
+/// to the text around it.
+pub(super) fn plain(text: &str) -> Result<Value, Error> {
+    if is_plain(text) {
+        return Ok(Value::from_safe_string(text.to_owned()));
+    }
+    let detail = "`plain` only writes strings of letters, digits and `._:/@+-`";
+    Err(Error::new(ErrorKind::InvalidOperation, detail))
+}
+
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/@+-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_plain)
+}
+
+/// Writes a value in a format: strings, booleans and finite numbers, in YAML and JSON also lists and
+/// maps of them.
+pub(super) fn write(format: Format, out: &mut Output, value: &Value) -> Result<(), Error> {
+    match (value.kind(), value.as_str()) {
+        (ValueKind::String, Some(text)) if value.is_safe() && is_plain(text) => out.write_str(text)?,
+        (ValueKind::String, Some(text)) => match format {
+            Format::Text => out.write_str(harmless(text)?)?,
+            Format::Yaml => out.write_str(&whole::marked(&yaml::scalar(text)))?,
+            Format::Json => out.write_str(&whole::marked(&json(text)))?,
+        },
+        // The value's own text is Python's, with a capital letter.
+        (ValueKind::Bool, _) => write!(out, "{}", value.is_true())?,
+        (ValueKind::Number, _) if is_finite(value) => write!(out, "{value}")?,
+        (ValueKind::Seq | ValueKind::Iterable | ValueKind::Map, _) if format != Format::Text => {
+            out.write_str(&whole::marked(&flow(format, value)?))?;
+        }
+        (kind, _) => return Err(unprintable(kind, format)),
+    }
+    Ok(())
+}
+
+/// Returns a list or map on one line, as JSON writes it and YAML reads it.
+fn flow(format: Format, value: &Value) -> Result<String, Error> {
+    Ok(match (value.kind(), value.as_str()) {
+        (ValueKind::String, Some(text)) if format == Format::Yaml => yaml::quoted(text),
+        (ValueKind::String, Some(text)) => json(text),
+        (ValueKind::Bool, _) => value.is_true().to_string(),
+        (ValueKind::Number, _) if is_finite(value) => value.to_string(),
+        (ValueKind::None, _) => "null".to_owned(),
+        (ValueKind::Seq | ValueKind::Iterable, _) => {
+            let items = value.try_iter()?.map(|item| flow(format, &item));
+            format!("[{}]", items.collect::<Result<Vec<_>, _>>()?.join(", "))
+        }
+        (ValueKind::Map, _) => {
+            let entries = value.try_iter()?.map(|key| {
+                let item = flow(format, &value.get_item(&key)?)?;
+                Ok(format!("{}: {item}", flow(format, &key)?))
+            });
+            format!("{{{}}}", entries.collect::<Result<Vec<_>, Error>>()?.join(", "))
+        }
+        (kind, _) => return Err(unprintable(kind, format)),
+    })
+}
+
+/// Returns a JSON string in which nothing is invisible.
+fn json(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let quoted = serde_json::Value::from(text).to_string();
+    let mut harmless = String::with_capacity(quoted.len());
+    for character in quoted.chars() {
+        if is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing into memory cannot fail.
+                let _ = write!(harmless, "\\u{unit:04x}");
+            }
+        } else {
+            harmless.push(character);
+        }
+    }
+    harmless
+}
+
+fn harmless(text: &str) -> Result<&str, Error> {
+    if text.chars().any(|it| it.is_control() || is_deceptive(it)) {
+        let detail = "the string has control characters or invisible ones, which plain text cannot have";
+        return Err(Error::new(ErrorKind::InvalidOperation, detail));
+    }
+    Ok(text)
+}
+
+/// Infinities and NaN have no text that all readers share.
+fn is_finite(value: &Value) -> bool {
+    value.is_integer() || f64::try_from(value.clone()).is_ok_and(f64::is_finite)
+}
+
+fn unprintable(kind: ValueKind, format: Format) -> Error {
+    let detail = format!("a value of type {kind} cannot be written as {format}");
+    Error::new(ErrorKind::InvalidOperation, detail)
+}
