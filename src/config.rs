@@ -19,15 +19,18 @@ pub mod capacity;
 pub mod ceilings;
 mod date;
 mod exception;
+mod output;
 
 pub use capacity::Capacity;
 pub use ceilings::Ceilings;
 pub use date::{Date, DateError};
 pub use exception::{Ignore, Level, RuleLevel};
+pub use output::{Output, Per};
 
 use capacity::WrittenCapacity;
 use ceilings::WrittenCeilings;
 use exception::{WrittenIgnore, WrittenLevel};
+use output::WrittenOutput;
 
 /// What a config file says, each path relative to its folder. Whatever it does not say, the shell
 /// decides.
@@ -41,6 +44,8 @@ pub struct Config {
     pub rendered: Option<String>,
     /// The file of the expectations.
     pub expectations: Option<String>,
+    /// The files that are filled in from templates.
+    pub outputs: Vec<Output>,
     /// How clusters are reached, where it says.
     pub clusters: BTreeMap<ClusterName, Access>,
     /// What clusters take from others, where it says: only what lies in one of these.
@@ -137,6 +142,9 @@ struct Written {
     /// beside this file, if it is there.
     #[schemars(length(min = 1), example = &"clusters/expectations.yaml")]
     expectations: Option<String>,
+    /// Files that `clustermesh render` fills in from templates and keeps up to date, such as an Argo CD
+    /// `Application` for each cluster.
+    outputs: Option<Vec<WrittenOutput>>,
     /// How `clustermesh snapshot` reaches clusters, by their names in the mesh, and what they take
     /// from others. One that is not here is reached with the context of its name.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
@@ -294,6 +302,8 @@ impl Written {
                 Err(found) => problems.extend(found),
             }
         }
+        let outputs = self.outputs.unwrap_or_default().into_iter().enumerate();
+        let outputs = outputs.map(|(index, it)| it.read(place.key("outputs").index(index)));
         let ceilings = self.limits.as_ref().and_then(|it| it.ceilings.as_ref());
         let ceilings = ceilings.map_or_else(Ceilings::default, WrittenCeilings::ceilings);
         let limits = self.limits.map(|it| it.limits(&place.key("limits")));
@@ -309,6 +319,7 @@ impl Written {
             snapshots: self.snapshots,
             rendered: self.rendered,
             expectations: self.expectations,
+            outputs: outputs.collect(),
             clusters,
             accepted,
             limits: limits.unwrap_or_default(),
@@ -398,6 +409,11 @@ fn example() -> Value {
         "snapshots": "clusters/snapshots",
         "rendered": "clusters/rendered",
         "expectations": "clusters/expectations.yaml",
+        "outputs": [{
+            "template": "templates/application.yaml",
+            "path": "apps/{{ target.name }}.yaml",
+            "per": "Target",
+        }],
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
             "west": { "inCluster": true, "acceptedNetworks": ["10.0.0.0/8"] },

@@ -29,6 +29,7 @@ pub mod template;
 pub mod manifest;
 pub mod change;
 pub mod proof;
+pub mod outputs;
 pub mod rules;
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
         let mut files = Vec::new();
         for &block in &target.blocks {
             if let (Some(block), Some(text)) = (plan.blocks.get(block), texts.get(block)) {
-                let file = format!("{}.yaml", block.name);
+                let file = file(block);
                 tree.insert(format!("{}/{file}", target.cluster), Arc::clone(text));
                 files.push(file);
             }
@@ -73,6 +73,11 @@ pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
         tree.insert(path, Arc::from(kustomization));
     }
     Ok(tree)
+}
+
+/// Returns the name of a block's file in the folder of a target.
+pub fn file(block: &Block) -> String {
+    format!("{}.yaml", block.name)
 }
 
 /// Returns the Peers of one target as a single stream of documents.

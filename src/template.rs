@@ -129,7 +129,9 @@ impl Engine {
         rendered?;
         let marked = String::from_utf8_lossy(&result.bytes);
         let text = whole::result(&marked, format).map_err(|line| Problem::Part { line })?;
-        format.check(&text).map_err(|reason| Problem::Malformed { format, reason })?;
+        format
+            .check(&text)
+            .map_err(|reason| Problem::Malformed { format, reason })?;
         Ok(text)
     }
 }

@@ -56,5 +56,7 @@ rules! {
     UNSUPPORTED_TAG = "unsupported-tag" Error;
     UNUSED_SNAPSHOT = "unused-snapshot" Notice;
     WRONG_LENGTH = "wrong-length" Error;
+    WRONG_OUTPUT = "wrong-output" Error;
+    WRONG_TEMPLATE = "wrong-template" Error;
     WRONG_TYPE = "wrong-type" Error;
 }

@@ -37,7 +37,7 @@ pub fn is_about(rule: &Rule) -> bool {
 /// order.
 ///
 /// What Kilo drops of ranges that more than one claims is not looked for: a plan has no such.
-pub(super) fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
+pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
     let bundles: Vec<Bundle> = plan.blocks.iter().map(bundle).collect();
     let load = |target: &Target| {
         let bundles = target.blocks.iter().filter_map(|&it| bundles.get(it));

@@ -84,7 +84,9 @@ fn is_plain(text: &str) -> bool {
 /// maps of them.
 pub(super) fn write(format: Format, out: &mut Output, value: &Value) -> Result<(), Error> {
     match (value.kind(), value.as_str()) {
-        (ValueKind::String, Some(text)) if value.is_safe() && is_plain(text) => out.write_str(text)?,
+        (ValueKind::String, Some(text)) if value.is_safe() && is_plain(text) => {
+            out.write_str(text)?;
+        }
         (ValueKind::String, Some(text)) => match format {
             Format::Text => out.write_str(harmless(text)?)?,
             Format::Yaml => out.write_str(&whole::marked(&yaml::scalar(text)))?,
@@ -118,7 +120,10 @@ fn flow(format: Format, value: &Value) -> Result<String, Error> {
                 let item = flow(format, &value.get_item(&key)?)?;
                 Ok(format!("{}: {item}", flow(format, &key)?))
             });
-            format!("{{{}}}", entries.collect::<Result<Vec<_>, Error>>()?.join(", "))
+            format!(
+                "{{{}}}",
+                entries.collect::<Result<Vec<_>, Error>>()?.join(", ")
+            )
         }
         (kind, _) => return Err(unprintable(kind, format)),
     })
@@ -145,7 +150,8 @@ fn json(text: &str) -> String {
 
 fn harmless(text: &str) -> Result<&str, Error> {
     if text.chars().any(|it| it.is_control() || is_deceptive(it)) {
-        let detail = "the string has control characters or invisible ones, which plain text cannot have";
+        let detail =
+            "the string has control characters or invisible ones, which plain text cannot have";
         return Err(Error::new(ErrorKind::InvalidOperation, detail));
     }
     Ok(text)

@@ -81,7 +81,10 @@ fn a_string_is_a_whole_value() {
         "a: x-{{ value | plain }}",
         "a: |\n  say {{ value | plain }}",
     ];
-    for (text, value) in whole.iter().flat_map(|it| [(it, "west"), (it, "no"), (it, "1")]) {
+    for (text, value) in whole
+        .iter()
+        .flat_map(|it| [(it, "west"), (it, "no"), (it, "1")])
+    {
         assert!(filled(text, value).is_ok(), "{text}: {value}");
     }
     let parts = [
@@ -95,9 +98,15 @@ fn a_string_is_a_whole_value() {
         "a: {{ value }}{{ value }}",
         "a: |\n  say {{ value }}",
     ];
-    for (text, value) in parts.iter().flat_map(|it| [(it, "west"), (it, "no"), (it, "1")]) {
+    for (text, value) in parts
+        .iter()
+        .flat_map(|it| [(it, "west"), (it, "no"), (it, "1")])
+    {
         let refused = filled(text, value).unwrap_err();
-        assert!(refused.ends_with("a value is written next to other text"), "{text}: {refused}");
+        assert!(
+            refused.ends_with("a value is written next to other text"),
+            "{text}: {refused}"
+        );
     }
 }
 

@@ -42,7 +42,8 @@ fn has_whole_values(line: &str, format: Format) -> bool {
     for part in parts {
         // A value has no line break, so that its end is on its line.
         let (_, after) = part.split_once(END).unwrap_or((part, ""));
-        if !is_comment(&before, format) && !(may_precede(&before, format) && may_follow(after)) {
+        let is_whole = may_precede(&before, format) && may_follow(after);
+        if !(is_whole || is_comment(&before, format)) {
             return false;
         }
         // What the value says is not syntax.

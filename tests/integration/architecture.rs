@@ -55,7 +55,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Views
     ("yaml", "diagnostic"),
-    ("template", "yaml"),
+    ("template", "diagnostic yaml"),
     (
         "manifest",
         "name net wireguard diagnostic document kilo plan yaml template",
@@ -68,6 +68,12 @@ const MODULES: &[(&str, &str)] = &[
     (
         "proof",
         "name net wireguard granularity place diagnostic document mesh snapshot expectations config kilo",
+    ),
+    // What users make of it
+    (
+        "outputs",
+        "name net wireguard place diagnostic schema mesh config fleet plan yaml template manifest \
+         proof",
     ),
     // Judgement
     (

@@ -44,6 +44,7 @@ mod mistakes;
 mod mutants;
 #[cfg(target_os = "linux")]
 mod owners;
+mod outputs;
 mod printers;
 mod render;
 mod schema;

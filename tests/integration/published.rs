@@ -23,7 +23,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 10] = [
+const FILES: [(&[&str], &str); 11] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (
@@ -38,6 +38,10 @@ const FILES: [(&[&str], &str); 10] = [
     ),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
+    (
+        &["template-context"],
+        "kilo-clustermesh.io/templatecontext_v1.json",
+    ),
     (&["trace"], "kilo-clustermesh.io/trace_v1.json"),
     (
         &["verification"],
@@ -208,7 +212,14 @@ fn every_example_and_default_is_right() {
         }
         let example = &schema["examples"][0];
         let kind = example["kind"].as_str().unwrap();
-        let is_output = ["Report", "Trace", "Verification", "Capacity"].contains(&kind);
+        let is_output = [
+            "Report",
+            "Trace",
+            "Verification",
+            "Capacity",
+            "TemplateContext",
+        ]
+        .contains(&kind);
         assert!(is_output || is_taken(kind, example), "{file}");
     }
     assert!(40 < held, "{held}");

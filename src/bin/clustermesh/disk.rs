@@ -5,13 +5,14 @@
 
 use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clustermesh::diagnostic;
 use tempfile::{Builder, NamedTempFile};
 
+pub(crate) mod beside;
 mod lock;
 mod read;
 mod roots;
@@ -70,11 +71,25 @@ pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     append().with_context(|| format!("cannot write {}", shown(path)))
 }
 
+/// Fails if nothing may be written at a path, of which nothing has to be there.
+pub(crate) fn check_output(roots: &Roots, path: &Path) -> anyhow::Result<()> {
+    roots.check_output(folder_of(path))
+}
+
+/// Returns the canonical path of something that need not be there; the path as it is where that
+/// cannot be found.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    roots::whole(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Clears away what killed runs have left in a folder: temporary files that nobody holds.
 pub(crate) fn sweep(roots: &Roots, folder: &Path) {
-    if roots.check_output(folder).is_err() {
-        return;
+    if roots.check_output(folder).is_ok() {
+        sweep_all(folder);
     }
+}
+
+fn sweep_all(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };

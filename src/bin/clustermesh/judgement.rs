@@ -10,6 +10,7 @@ use clustermesh::rules::{self, Finding, Planned, Purpose, Standard, Tree};
 use rayon::prelude::*;
 
 use crate::evidence::Evidence;
+use crate::outputs;
 use crate::rendered::{self, Rendered};
 use crate::{clock, input};
 
@@ -55,11 +56,18 @@ pub(crate) fn judge(
     let is_whole = evidence.is_whole && missing.is_empty() && exceeded.is_none();
     let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
     let texts = plan.as_ref().map(rendered::texts).unwrap_or_default();
-    let rendered = plan
+    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+    let mut rendered = plan
         .as_ref()
         .filter(|_| fate.is_some())
         .map(|plan| rendered::compare(plan, &texts, settings))
         .transpose()?;
+    if let (Some(plan), Some(rendered)) = (&plan, &mut rendered) {
+        match outputs::compare((&fleet, plan), &bytes, settings) {
+            Ok(outputs) => rendered.outputs = outputs,
+            Err(wrong) => mistakes.extend(wrong),
+        }
+    }
     let alone = (plan.is_none() && fate.is_some())
         .then(|| rendered::alone(settings))
         .transpose()?;
@@ -67,7 +75,6 @@ pub(crate) fn judge(
     if let Some(standing) = standing {
         rendered::show(standing, &evidence.files, settings);
     }
-    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     let findings = rules::judge(
         &rules::Evidence {
             mistakes: &mistakes,

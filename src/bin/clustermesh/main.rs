@@ -25,6 +25,7 @@ mod commands {
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
+    pub(crate) mod template;
     pub(crate) mod trace;
     pub(crate) mod verify;
     pub(crate) mod validate;
@@ -41,6 +42,7 @@ mod files;
 mod input;
 mod judgement;
 mod output;
+mod outputs;
 mod printing;
 mod rendered;
 mod secrets;
@@ -76,6 +78,7 @@ Exit codes:
 enum Command {
     Snapshot(commands::snapshot::Args),
     Render(commands::render::Args),
+    Template(commands::template::Args),
     Validate(commands::validate::Args),
     Trace(commands::trace::Args),
     Verify(commands::verify::Args),
@@ -118,6 +121,9 @@ fn main() -> ExitCode {
             commands::snapshot::run(args, &cli.options, &mut talk, &mut result)
         }
         Command::Render(args) => commands::render::run(args, &cli.options, &mut talk, &mut result),
+        Command::Template(args) => {
+            commands::template::run(args, &cli.options, &mut talk, &mut result)
+        }
         Command::Validate(args) => {
             commands::validate::run(args, &cli.options, &mut talk, &mut result)
         }
@@ -163,6 +169,7 @@ impl Command {
         match self {
             Self::Snapshot(_)
             | Self::Render(_)
+            | Self::Template(_)
             | Self::Validate(_)
             | Self::Trace(_)
             | Self::Verify(_)

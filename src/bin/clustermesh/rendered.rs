@@ -15,6 +15,7 @@ use crate::disk::tree::{self, Files as Tree, Survey, survey};
 use crate::disk::{self, Roots};
 use crate::files::{Files, Later};
 use crate::input;
+use crate::outputs::Outputs;
 use crate::settings::Settings;
 
 /// The largest rendered file that is read back, in bytes: what GitHub would take.
@@ -33,6 +34,8 @@ pub(crate) struct Rendered {
     pub(crate) standing: Standing,
     /// What a render would change.
     pub(crate) changes: Changes,
+    /// The outputs beside it.
+    pub(crate) outputs: Outputs,
 }
 
 /// Returns the text of every block.
@@ -58,6 +61,7 @@ pub(crate) fn compare(
         survey,
         standing,
         changes,
+        outputs: Outputs::default(),
     })
 }
 

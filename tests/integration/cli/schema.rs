@@ -69,7 +69,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, peer]
+      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

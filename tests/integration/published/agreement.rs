@@ -87,7 +87,7 @@ fn whole_mesh() -> Value {
 
 /// A config with something in every field.
 fn whole_config() -> Value {
-    json!({
+    let mut config = json!({
         "apiVersion": "kilo-clustermesh.io/v1",
         "kind": "Config",
         "meshes": ["mesh.yaml"],
@@ -154,7 +154,10 @@ fn whole_config() -> Value {
             "reason": "why",
             "until": "2027-01-31",
         }],
-    })
+    });
+    let outputs = json!([{ "template": "a.yaml", "path": "b.yaml", "per": "Mesh" }]);
+    config["outputs"] = outputs;
+    config
 }
 
 /// Expectations with something in every field.

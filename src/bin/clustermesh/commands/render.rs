@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
@@ -14,11 +14,11 @@ use clustermesh::rules::{Finding, Purpose, Subject};
 
 use crate::allowance::{self, Allowance};
 use crate::disk::swap;
-use crate::disk::tree::Survey;
 use crate::evidence::Evidence;
 use crate::judgement::Judgement;
 use crate::output::Talk;
 use crate::printing::{self, Order};
+use crate::rendered::Rendered;
 use crate::settings::Options;
 use crate::threshold::Strict;
 use crate::{Outcome, evidence, input, judgement};
@@ -90,7 +90,7 @@ pub(crate) fn run(
         && !is_input_wrong
         && let Some(rendered) = &judgement.rendered
     {
-        let outcome = check(&rendered.survey, &evidence.settings.rendered.value, result)?;
+        let outcome = check(rendered, &evidence.settings.rendered.value, result)?;
         return Ok(if is_wrong || !losses.is_empty() {
             Outcome::Findings
         } else {
@@ -107,11 +107,19 @@ pub(crate) fn run(
         return Ok(evidence.failure());
     };
     let root = &evidence.settings.rendered.value;
-    swap::apply(root, &rendered.tree, &rendered.survey)
-        .with_context(|| format!("cannot write `{}`; it was left as it was", root.display()))?;
+    swap::apply(
+        root,
+        &rendered.tree,
+        &rendered.survey,
+        &rendered.outputs.beside,
+    )
+    .with_context(|| format!("cannot write `{}`; it was left as it was", root.display()))?;
     let rosters = fleet.members().iter().map(|member| &member.roster);
     let left_out = rosters.map(|roster| roster.left_out.len()).sum();
     talk.summary(plan, left_out, &rendered.survey);
+    if let Some(line) = rendered.outputs.summary() {
+        talk.line(&line);
+    }
     Ok(Outcome::Clean)
 }
 
@@ -152,25 +160,31 @@ fn print(
 }
 
 /// Lists what a render would do to the tree, and what else is in it.
-fn check(survey: &Survey, rendered: &Path, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    let mut lines: BTreeMap<&str, &str> = BTreeMap::new();
+fn check(rendered: &Rendered, root: &Path, result: &mut impl Write) -> anyhow::Result<Outcome> {
+    let Rendered {
+        survey, outputs, ..
+    } = rendered;
+    let mut lines: BTreeMap<PathBuf, String> = BTreeMap::new();
     let groups = [
         ("missing", &survey.missing),
         ("changed", &survey.changed),
         ("stale", &survey.stale),
     ];
     for (what, paths) in groups {
-        lines.extend(paths.iter().map(|path| (path.as_str(), what)));
+        lines.extend(paths.iter().map(|path| (root.join(path), what.to_owned())));
     }
-    let foreign: Vec<(&str, String)> = survey
-        .foreign
-        .iter()
-        .chain(&survey.blocked)
-        .map(|it| (it.path.as_str(), format!("foreign ({})", it.kind)))
-        .collect();
-    lines.extend(foreign.iter().map(|(path, kind)| (*path, kind.as_str())));
+    let groups = [
+        ("missing", &outputs.missing),
+        ("changed", &outputs.changed),
+        ("stale", &outputs.stale),
+    ];
+    for (what, paths) in groups {
+        lines.extend(paths.iter().map(|path| (path.clone(), what.to_owned())));
+    }
+    let foreign = survey.foreign.iter().chain(&survey.blocked);
+    lines.extend(foreign.map(|it| (root.join(&it.path), format!("foreign ({})", it.kind))));
     let list = lines.iter().map(|(path, what)| {
-        let path = input::name(&rendered.join(path));
+        let path = input::name(path);
         format!("{what}: {path}\n")
     });
     crate::print(result, &list.collect::<String>())?;

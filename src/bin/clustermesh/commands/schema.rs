@@ -5,7 +5,7 @@ use std::io;
 use anyhow::bail;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
-use clustermesh::{config, expectations, mesh, snapshot};
+use clustermesh::{config, expectations, mesh, outputs, snapshot};
 
 use crate::commands::capacity;
 use crate::{Outcome, output};
@@ -47,6 +47,8 @@ enum Kind {
     Capacity,
     /// The Peers that `render` writes
     Peer,
+    /// The values of `clustermesh template`, and of `outputs`
+    TemplateContext,
 }
 
 const EXAMPLES: &str = "\
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Verification, _) => output::verification_schema(),
         (Kind::Capacity, _) => capacity::schema(),
         (Kind::Peer, _) => peer::schema(),
+        (Kind::TemplateContext, _) => outputs::context::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)?;
     text.push('\n');

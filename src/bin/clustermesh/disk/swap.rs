@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use rayon::prelude::*;
 use tempfile::{Builder, TempDir};
 
+use super::beside::{self, Beside, Waiting};
 use super::tree::{Files, Survey, folders};
 use super::{TEMPORARY, create, lock, shown};
 
@@ -20,6 +21,8 @@ use super::{TEMPORARY, create, lock, shown};
 struct Swap {
     /// Where new files wait and old ones are kept; removed when this is dropped.
     staging: TempDir,
+    /// New files that wait beside the tree.
+    waiting: Waiting,
     /// What is to be done, in order.
     steps: Vec<Step>,
     /// How many of the steps are done, and so are to be undone.
@@ -44,14 +47,20 @@ enum Step {
 
 /// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
 ///
-/// If that fails, everything is put back as it was. What is not ours is left alone.
-pub(crate) fn apply(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+/// Files beside it are written and removed with it. If anything fails, everything is put back as it
+/// was. What is not ours is left alone.
+pub(crate) fn apply(
+    root: &Path,
+    wanted: &Files,
+    survey: &Survey,
+    beside: &Beside,
+) -> anyhow::Result<()> {
     survey.check_unblocked(root)?;
-    if survey.is_current() && survey.abandoned.is_empty() {
+    if survey.is_current() && survey.abandoned.is_empty() && beside.is_empty() {
         return Ok(());
     }
     let absent: Vec<&Path> = root.ancestors().take_while(is_absent).collect();
-    let applied = apply_in(root, wanted, survey);
+    let applied = apply_in(root, (wanted, survey), beside);
     if applied.is_err() {
         for folder in absent {
             // It fails where it was not made, or where someone else put something into it.
@@ -61,7 +70,11 @@ pub(crate) fn apply(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Res
     applied.with_context(|| format!("cannot write the tree {}", shown(root)))
 }
 
-fn apply_in(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+fn apply_in(
+    root: &Path,
+    (wanted, survey): (&Files, &Survey),
+    beside: &Beside,
+) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
     let _lock = lock::hold(root)?;
     for folder in &survey.abandoned {
@@ -69,13 +82,18 @@ fn apply_in(root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> 
     }
     let mut swap = Swap {
         staging: Builder::new().prefix(TEMPORARY).tempdir_in(root)?,
+        waiting: Waiting::default(),
         steps: Vec::new(),
         done: 0,
     };
-    if let Err(error) = swap.run(root, wanted, survey) {
+    if let Err(error) = swap.run(root, (wanted, survey), beside) {
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
+    beside
+        .remove
+        .iter()
+        .for_each(|it| beside::remove_emptied(it));
     Ok(())
 }
 
@@ -110,8 +128,14 @@ fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
 }
 
 impl Swap {
-    fn run(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+    fn run(
+        &mut self,
+        root: &Path,
+        (wanted, survey): (&Files, &Survey),
+        beside: &Beside,
+    ) -> anyhow::Result<()> {
         self.stage(root, wanted, survey)?;
+        self.stage_beside(beside)?;
         // From here on no memory is needed, whose want would kill us halfway.
         for step in &self.steps {
             step.run().with_context(|| step.failure())?;
@@ -161,6 +185,26 @@ impl Swap {
         Ok(())
     }
 
+    /// Makes ready what is to be done beside the tree.
+    fn stage_beside(&mut self, beside: &Beside) -> anyhow::Result<()> {
+        for (to, text) in &beside.write {
+            let from = self.waiting.add(to, text)?;
+            let to = to.clone();
+            self.steps.push(if fs::symlink_metadata(&to).is_ok() {
+                let old = self.back_up(&to)?;
+                Step::Replace { from, to, old }
+            } else {
+                Step::Make { from, to }
+            });
+        }
+        for path in &beside.remove {
+            let old = self.back_up(path)?;
+            let path = path.clone();
+            self.steps.push(Step::Remove { path, old });
+        }
+        Ok(())
+    }
+
     /// Gives a file a second name, or a copy where the file system knows no second names.
     fn back_up(&self, path: &Path) -> anyhow::Result<PathBuf> {
         let name = format!(".old-{}", self.steps.len());
@@ -181,6 +225,7 @@ impl Swap {
     fn undo(self, reason: anyhow::Error) -> anyhow::Error {
         let Self {
             staging,
+            waiting,
             steps,
             done,
         } = self;
@@ -190,6 +235,7 @@ impl Swap {
             .rev()
             .filter_map(|step| step.undo().err())
             .collect();
+        waiting.unmake();
         if undone.is_empty() {
             return reason;
         }
@@ -265,7 +311,8 @@ mod tests {
     }
 
     fn put(root: &Path, wanted: &Files) -> anyhow::Result<()> {
-        apply(root, wanted, &survey(&Roots::anywhere(), root, wanted)?)
+        let survey = survey(&Roots::anywhere(), root, wanted)?;
+        apply(root, wanted, &survey, &Beside::default())
     }
 
     fn assert_stands(root: &Path, wanted: &Files) {
@@ -398,7 +445,7 @@ mod tests {
             fs::create_dir(&path).unwrap();
             fs::write(path.join("mine"), "mine").unwrap();
             let before = standing(root.path());
-            let error = apply(root.path(), &wanted, &survey).unwrap_err();
+            let error = apply(root.path(), &wanted, &survey, &Beside::default()).unwrap_err();
             assert!(format!("{error:#}").contains(trap), "{error:#}");
             assert_eq!(standing(root.path()), before);
         }
@@ -411,7 +458,15 @@ mod tests {
         let mut survey =
             survey(&Roots::anywhere(), &root, &files(&[("west/a.yaml", "1")])).unwrap();
         survey.missing.push("west/unknown.yaml".to_owned());
-        assert!(apply(&root, &files(&[("west/a.yaml", "1")]), &survey).is_err());
+        assert!(
+            apply(
+                &root,
+                &files(&[("west/a.yaml", "1")]),
+                &survey,
+                &Beside::default()
+            )
+            .is_err()
+        );
         assert_eq!(standing(folder.path()), BTreeMap::new());
     }
 

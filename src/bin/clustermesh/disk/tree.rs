@@ -11,6 +11,8 @@ use anyhow::{Context as _, bail};
 use clustermesh::change::Overriding;
 use clustermesh::yaml;
 
+use crate::outputs::RECORD;
+
 use super::read::open_regular;
 use super::roots::is_git;
 use super::{Roots, TEMPORARY, holds, kind, shown};
@@ -158,6 +160,8 @@ impl Walk<'_> {
                 self.survey.abandoned.push(entry.path());
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;
+            } else if file_type.is_file() && name == RECORD {
+                // Read with the outputs that it lists.
             } else {
                 if file_type.is_dir() {
                     self.overrides_in(&entry.path(), &name)?;

@@ -1,0 +1,97 @@
+//! `clustermesh template`
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use clap::builder::NonEmptyStringValueParser;
+use clustermesh::document::nearest;
+use clustermesh::outputs;
+use clustermesh::rules::Purpose;
+use clustermesh::template::Format;
+
+use crate::disk::{self, Roots};
+use crate::output::Talk;
+use crate::outputs::{TEMPLATE_LIMIT, values};
+use crate::settings::Options;
+use crate::{Outcome, evidence, input, judgement};
+
+/// Fill in a template and print the result
+///
+/// The template is written in Jinja syntax; `clustermesh schema template-context` describes its values.
+/// Strings are quoted as YAML or JSON by the extension of the template's name. `outputs` in the config
+/// makes `clustermesh render` write such results and keep them up to date.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The template; `-` is the standard input, as YAML
+    #[arg(value_name = "FILE", required_unless_present = "values")]
+    file: Option<PathBuf>,
+
+    /// Print the values that a template can use, as JSON
+    #[arg(long, conflicts_with = "file")]
+    values: bool,
+
+    /// The cluster that `target` stands for
+    #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
+    target: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh template --values --target west
+  clustermesh template templates/application.yaml --target west
+  echo '{{ targets | length }}' | clustermesh template -";
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let evidence = match evidence::gather(options) {
+        Ok(evidence) => evidence,
+        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    };
+    let judgement = judgement::judge(&evidence, Purpose::Render, None)?;
+    let Some((fleet, plan)) = &judgement.planned else {
+        talk.findings(&evidence.files.of_people(), &judgement.findings);
+        talk.counts(&judgement.findings);
+        return Ok(evidence.failure());
+    };
+    let bytes: Vec<usize> = crate::rendered::texts(plan)
+        .iter()
+        .map(|it| it.len())
+        .collect();
+    let values = values(fleet, plan, &bytes, &evidence.settings);
+    let Some(context) = values.of(args.target.as_deref()) else {
+        let name = args.target.as_deref().unwrap_or_default();
+        let name = input::name(Path::new(name));
+        match nearest(&name, values.targets()) {
+            Some(meant) => bail!("no mesh has a cluster `{name}`; did you mean `{meant}`?"),
+            None => bail!("no mesh has a cluster `{name}`"),
+        }
+    };
+    let Some(file) = &args.file else {
+        let mut text = serde_json::to_string_pretty(&context)?;
+        text.push('\n');
+        crate::print(result, &text)?;
+        return Ok(Outcome::Clean);
+    };
+    let name = input::name(file);
+    let text = disk::read_text(&Roots::anywhere(), file, TEMPLATE_LIMIT)?;
+    let format = if file == Path::new("-") {
+        Format::Yaml
+    } else {
+        Format::of(&name)
+    };
+    // What a template includes lies beside it.
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let roots = evidence.settings.config.roots.clone().and(&folder);
+    let load =
+        move |included: &str| disk::read_text(&roots, &folder.join(included), TEMPLATE_LIMIT).ok();
+    let filled = outputs::one((&name, &text), format, context, load);
+    let text = filled.map_err(|problem| anyhow!("{name}: {problem}"))?;
+    crate::print(result, &text)?;
+    Ok(Outcome::Clean)
+}

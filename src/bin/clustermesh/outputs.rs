@@ -1,0 +1,280 @@
+//! Outputs beside the rendered tree: what they shall be, and how those on disk differ.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use clustermesh::fleet::Fleet;
+use clustermesh::outputs::{self, Context, Digest, Record, Texts, Values, wrong_output};
+use clustermesh::plan::Plan;
+use clustermesh::rules::{Finding, capacity};
+
+use crate::disk::beside::Beside;
+use crate::disk::{self, Roots};
+use crate::input;
+use crate::settings::{ConfigFile, Settings};
+
+/// The file of the rendered tree that lists what was written.
+pub(crate) const RECORD: &str = ".clustermesh-outputs";
+
+/// The largest template that is read, in bytes.
+pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
+
+/// The largest record and the largest output that are read, in bytes.
+const LIMIT: u64 = 16 << 20;
+
+/// How the outputs on disk compare with what they shall be, each as a path from the working folder.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    /// Wanted, but not there.
+    pub(crate) missing: Vec<PathBuf>,
+    /// Wanted, written by us, and different.
+    pub(crate) changed: Vec<PathBuf>,
+    /// Written by us, and no longer wanted.
+    pub(crate) stale: Vec<PathBuf>,
+    /// What a render would do.
+    pub(crate) beside: Beside,
+}
+
+impl Outputs {
+    /// Returns what a render did, if it did anything.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let written = self.missing.len() + self.changed.len();
+        let parts = [(written, "written"), (self.stale.len(), "removed")];
+        let parts = parts.iter().filter(|(number, _)| 0 < *number);
+        let parts: Vec<String> = parts
+            .map(|(number, what)| format!("{number} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| format!("outputs: {}", parts.join(", ")))
+    }
+}
+
+/// Returns the values of templates.
+pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Settings) -> Values {
+    let config = &settings.config.content;
+    let loads = capacity::loads(fleet, plan, bytes);
+    let rendered = config.rendered.as_deref().unwrap_or("rendered");
+    Context::new((fleet, plan), &loads, &config.limits.capacity, rendered).values()
+}
+
+/// Compares the outputs on disk with what a plan, whose blocks have so many bytes, makes of their
+/// templates.
+///
+/// # Errors
+/// What is wrong with templates and paths, or in the way.
+pub(crate) fn compare(
+    (fleet, plan): (&Fleet, &Plan),
+    bytes: &[usize],
+    settings: &Settings,
+) -> Result<Outputs, Vec<Finding>> {
+    let config = &settings.config;
+    let record = read_record(settings).map_err(|finding| vec![*finding])?;
+    let wanted = &config.content.outputs;
+    if wanted.is_empty() && record.is_none() {
+        return Ok(Outputs::default());
+    }
+    let texts = if wanted.is_empty() {
+        Texts::new()
+    } else {
+        let values = values(fleet, plan, bytes, settings);
+        outputs::fill(wanted, &values, loader(config))?
+    };
+    let mut survey = Survey {
+        settings,
+        reserved: reserved(settings),
+        outputs: Outputs::default(),
+        findings: Vec::new(),
+    };
+    let record = record.unwrap_or_default();
+    for (path, text) in &texts {
+        survey.wanted(path, text, record.0.get(path));
+    }
+    for (path, digest) in record
+        .0
+        .iter()
+        .filter(|(path, _)| !texts.contains_key(*path))
+    {
+        survey.unwanted(path, digest);
+    }
+    survey.finish(&texts)
+}
+
+/// Returns what reads templates: by paths of the config, and only visible files within the roots.
+pub(crate) fn loader(
+    config: &ConfigFile,
+) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
+    let (roots, base) = (config.roots.clone(), config.join(""));
+    move |path: &str| read_template(&roots, &base.join(path))
+}
+
+fn read_template(roots: &Roots, path: &Path) -> Result<String, String> {
+    let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
+    let mut names = path.components();
+    if names.any(|it| matches!(it, Component::Normal(name) if is_hidden(name))) {
+        return Err("a template must not be a hidden file, or in a hidden folder".to_owned());
+    }
+    let text = disk::read_text(roots, path, TEMPLATE_LIMIT);
+    text.map_err(|error| format!("{:#}", error.root_cause()))
+}
+
+/// Reads what the last render has written; none if it wrote no outputs.
+fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
+    let path = settings.rendered.value.join(RECORD);
+    if !disk::is_there(&path) {
+        return Ok(None);
+    }
+    let roots = settings.roots_of(&settings.rendered);
+    let name = input::name(&path);
+    let read = disk::read_text(&roots, &path, LIMIT)
+        .map_err(|error| format!("{:#}", error.root_cause()))
+        .and_then(|text| Record::read(&text).map_err(|line| format!("line {line} is wrong")));
+    read.map(Some).map_err(|reason| {
+        let message = format!("`{name}` cannot be read: {reason}");
+        let help = "restore it from git, or delete it together with the outputs that it lists";
+        Box::new(wrong_output(message).help(help))
+    })
+}
+
+/// Returns the files and folders that belong to somebody else.
+fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
+    let config = &settings.config;
+    let mut paths: Vec<(PathBuf, &'static str)> = Vec::new();
+    let mut reserve = |path: &Path, what| {
+        paths.push((path.to_owned(), what));
+        paths.push((disk::canonical(path), what));
+    };
+    if let Some(path) = &config.path.value {
+        reserve(path, "the config");
+    }
+    for path in &settings.meshes.value {
+        reserve(path, "a mesh");
+    }
+    reserve(&settings.snapshots.value, "the folder of the snapshots");
+    reserve(&settings.rendered.value, "the rendered tree");
+    if let Some(path) = &settings.expectations.value {
+        reserve(path, "the expectations");
+    }
+    for output in &config.content.outputs {
+        reserve(&config.join(&output.template), "a template");
+    }
+    paths
+}
+
+/// A comparison in progress.
+struct Survey<'a> {
+    settings: &'a Settings,
+    reserved: Vec<(PathBuf, &'static str)>,
+    outputs: Outputs,
+    findings: Vec<Finding>,
+}
+
+impl Survey<'_> {
+    fn wanted(&mut self, path: &str, text: &Arc<str>, recorded: Option<&Digest>) {
+        let file = self.settings.config.join(path);
+        if let Some(what) = self.owner(&file) {
+            let message = format!("`{}` cannot be an output: it is {what}", input::name(&file));
+            self.findings
+                .push(wrong_output(message).help("give the output another path"));
+            return;
+        }
+        match self.digest(&file) {
+            Ok(None) => self.outputs.missing.push(file.clone()),
+            Ok(Some(digest)) if digest == Digest::of(text.as_bytes()) => return,
+            Ok(Some(digest)) if Some(&digest) == recorded => {
+                self.outputs.changed.push(file.clone());
+            }
+            Ok(Some(_)) if recorded.is_some() => return self.edited(&file),
+            Ok(Some(_)) => {
+                let message = format!(
+                    "`{}` is there, and `render` did not write it",
+                    input::name(&file)
+                );
+                let help = "move it, or delete it if the output shall replace it";
+                self.findings.push(wrong_output(message).help(help));
+                return;
+            }
+            Err(reason) => return self.unread(&file, &reason),
+        }
+        self.outputs.beside.write.push((file, Arc::clone(text)));
+    }
+
+    fn unwanted(&mut self, path: &str, recorded: &Digest) {
+        let file = self.settings.config.join(path);
+        if self.owner(&file).is_some() {
+            return;
+        }
+        match self.digest(&file) {
+            Ok(None) => {}
+            Ok(Some(digest)) if digest == *recorded => {
+                self.outputs.stale.push(file.clone());
+                self.outputs.beside.remove.push(file);
+            }
+            Ok(Some(_)) => self.edited(&file),
+            Err(reason) => self.unread(&file, &reason),
+        }
+    }
+
+    /// Returns what a file belongs to, if it is not free.
+    fn owner(&self, file: &Path) -> Option<&'static str> {
+        let canonical = disk::canonical(file);
+        let is_below = |folder: &Path| file.starts_with(folder) || canonical.starts_with(folder);
+        let owner = self.reserved.iter().find(|(path, _)| is_below(path));
+        owner.map(|(_, what)| *what)
+    }
+
+    /// Returns the digest of a file, if it is there.
+    fn digest(&self, file: &Path) -> Result<Option<Digest>, String> {
+        let roots = &self.settings.config.roots;
+        let reason = |error: anyhow::Error| format!("{:#}", error.root_cause());
+        disk::check_output(roots, file).map_err(reason)?;
+        match disk::type_of(file) {
+            None => Ok(None),
+            Some(file_type) if !file_type.is_file() => {
+                Err(format!("{} is in its place", disk::kind(file_type)))
+            }
+            Some(_) => {
+                let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
+                Ok(Some(Digest::of(text.as_bytes())))
+            }
+        }
+    }
+
+    fn edited(&mut self, file: &Path) {
+        let message = format!(
+            "`{}` was changed since `render` wrote it",
+            input::name(file)
+        );
+        let help = "put the change into its template, then delete the file";
+        self.findings.push(wrong_output(message).help(help));
+    }
+
+    fn unread(&mut self, file: &Path, reason: &str) {
+        let message = format!("`{}` cannot be an output: {reason}", input::name(file));
+        self.findings
+            .push(wrong_output(message).help("give the output another path"));
+    }
+
+    fn finish(mut self, texts: &Texts) -> Result<Outputs, Vec<Finding>> {
+        if !self.findings.is_empty() {
+            return Err(self.findings);
+        }
+        let path = self.settings.rendered.value.join(RECORD);
+        let beside = &mut self.outputs.beside;
+        if texts.is_empty() {
+            beside.remove.extend(disk::is_there(&path).then_some(path));
+            return Ok(self.outputs);
+        }
+        let text = Record::of(texts).text();
+        let roots = self.settings.roots_of(&self.settings.rendered);
+        let is_current =
+            disk::is_there(&path) && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
+        if !is_current {
+            if beside.write.is_empty() && beside.remove.is_empty() {
+                self.outputs.changed.push(path.clone());
+            }
+            // Last: a run that is killed before finds its files as they shall be.
+            beside.write.push((path, Arc::from(text)));
+        }
+        Ok(self.outputs)
+    }
+}
