@@ -311,6 +311,22 @@ func (s *Server) Peers(t testing.TB) []Object {
 	return Bare(found)
 }
 
+// Versions returns the resource version of each Peer, by name: it changes with every write.
+func (s *Server) Versions(t testing.TB) []string {
+	t.Helper()
+	answer, err := s.Request(http.MethodGet, peers, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	items, _ := answer["items"].([]any)
+	for _, it := range items {
+		metadata := it.(Object)["metadata"].(Object)
+		versions = append(versions, fmt.Sprint(metadata["name"], " ", metadata["resourceVersion"]))
+	}
+	return versions
+}
+
 // DeletePeers deletes all Peers, for the next test.
 func (s *Server) DeletePeers(t testing.TB) {
 	t.Helper()

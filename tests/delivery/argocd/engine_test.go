@@ -1,0 +1,210 @@
+package argocd
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/argoproj/argo-cd/v3/reposerver/apiclient"
+	"github.com/argoproj/argo-cd/v3/reposerver/repository"
+	"github.com/argoproj/argo-cd/v3/util/app/path"
+	"github.com/argoproj/argo-cd/v3/util/git"
+	utilio "github.com/argoproj/argo-cd/v3/util/io"
+	"github.com/argoproj/gitops-engine/pkg/cache"
+	"github.com/argoproj/gitops-engine/pkg/engine"
+	"github.com/argoproj/gitops-engine/pkg/sync"
+	"github.com/argoproj/gitops-engine/pkg/sync/common"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"clustermesh.test/cluster"
+)
+
+// application is an Application and the checkout of its repository.
+type application struct {
+	*v1alpha1.Application
+	repository string
+	// Patterns of repo-server's --plugin-tar-exclude.
+	exclude []string
+	// How long the caller of repo-server waits.
+	deadline time.Duration
+}
+
+// shipped is the Application of argocd/application.yaml, for a target.
+func shipped(t *testing.T, repository, target string) *application {
+	t.Helper()
+	app := read[v1alpha1.Application](t, cluster.Project(t, "argocd", "application.yaml"))
+	app.Name = strings.Replace(app.Name, "west", target, 1)
+	app.Spec.Source.Path = strings.Replace(app.Spec.Source.Path, "west", target, 1)
+	return &application{Application: app, repository: repository, deadline: time.Minute}
+}
+
+// read decodes a file with one object.
+func read[T any](t *testing.T, file string) *T {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := new(T)
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Fatal(file, err)
+	}
+	return into
+}
+
+// generate asks repo-server's code for the objects of the Application.
+func (a *application) generate() ([]*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.deadline)
+	defer cancel()
+	source := a.Spec.GetSource()
+	request := &apiclient.ManifestRequest{
+		Repo:              &v1alpha1.Repository{Repo: source.RepoURL},
+		Revision:          source.TargetRevision,
+		AppName:           a.Name,
+		AppLabelKey:       "app.kubernetes.io/instance",
+		TrackingMethod:    string(v1alpha1.TrackingMethodAnnotation),
+		Namespace:         a.Spec.Destination.Namespace,
+		ApplicationSource: &source,
+		KubeVersion:       "1.36.3",
+		ApiVersions:       []string{"v1", "kilo.squat.ai/v1alpha1", "kilo.squat.ai/v1alpha1/Peer"},
+		KustomizeOptions:  &v1alpha1.KustomizeOptions{BinaryPath: os.Getenv("KUSTOMIZE")},
+		ProjectName:       a.Spec.Project,
+	}
+	folder, err := path.Path(a.repository, source.Path)
+	if err != nil {
+		return nil, err
+	}
+	response, err := repository.GenerateManifests(ctx, folder, a.repository,
+		strings.Repeat("a", 40), request, false, git.NoopCredsStore{}, resource.MustParse("10M"),
+		utilio.NewRandomizedTempPaths(os.TempDir()),
+		repository.WithCMPTarDoneChannel(make(chan bool, 1)),
+		repository.WithCMPTarExcludedGlobs(a.exclude))
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, it := range response.Manifests {
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(it), object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+const tracking = "argocd.argoproj.io/tracking-id"
+
+// plain returns objects as they are rendered. Argo CD may add its tracking annotation, and must.
+func plain(t *testing.T, objects []*unstructured.Unstructured) []cluster.Object {
+	t.Helper()
+	var found []cluster.Object
+	for _, it := range objects {
+		if it.GetAnnotations()[tracking] == "" {
+			t.Errorf("%s is not tracked", it.GetName())
+		}
+		found = append(found, it.Object)
+	}
+	return cluster.Bare(found)
+}
+
+// outcome is the result of a sync, by the names of the Peers.
+type outcome struct {
+	synced, pruned []string
+	// Automated syncs do not run if every resource would be pruned (controller/appcontroller.go, autoSync).
+	refusedIfAutomated bool
+}
+
+// sync generates and applies with prune, with the options of the Application.
+func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error) {
+	t.Helper()
+	var done outcome
+	objects, err := a.generate()
+	if err != nil {
+		return done, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
+	if err != nil {
+		return done, err
+	}
+	config.QPS, config.Burst = 50, 300
+	live := cache.NewClusterCache(config, cache.SetLogr(logr.Discard()),
+		cache.SetPopulateResourceInfoHandler(func(it *unstructured.Unstructured, _ bool) (any, bool) {
+			id := it.GetAnnotations()[tracking]
+			return id, id != ""
+		}))
+	gitops := engine.NewEngine(config, live, engine.WithLogr(logr.Discard()))
+	stop, err := gitops.Run()
+	if err != nil {
+		return done, err
+	}
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	options := a.Spec.SyncPolicy.SyncOptions
+	// Foreground deletion, the default, needs the garbage collector of a controller manager.
+	background := metav1.DeletePropagationBackground
+	results, err := gitops.Sync(ctx, objects,
+		func(it *cache.Resource) bool {
+			id, _ := it.Info.(string)
+			return strings.HasPrefix(id, a.Name+":")
+		}, "revision", a.Spec.Destination.Namespace,
+		sync.WithLogr(logr.Discard()),
+		sync.WithPrune(a.Spec.SyncPolicy.Automated.Prune),
+		sync.WithPruneLast(options.HasOption("PruneLast=true")),
+		sync.WithPrunePropagationPolicy(&background),
+		sync.WithManifestValidation(true),
+		sync.WithServerSideApply(options.HasOption("ServerSideApply=true")),
+		sync.WithServerSideApplyManager("argocd-controller"),
+		sync.WithSkipDryRunOnMissingResource(options.HasOption("SkipDryRunOnMissingResource=true")))
+	for _, it := range results {
+		switch it.Status {
+		case common.ResultCodePruned:
+			done.pruned = append(done.pruned, it.ResourceKey.Name)
+		case common.ResultCodeSynced:
+			done.synced = append(done.synced, it.ResourceKey.Name)
+		default:
+			t.Errorf("%s: %s: %s", it.ResourceKey.Name, it.Status, it.Message)
+		}
+	}
+	slices.Sort(done.synced)
+	slices.Sort(done.pruned)
+	done.refusedIfAutomated = len(objects) == 0 && !a.Spec.SyncPolicy.Automated.AllowEmpty
+	return done, err
+}
+
+// documents reads all objects of a kind from the files of argocd/.
+func documents[T any](t *testing.T, kind string) []*T {
+	t.Helper()
+	var found []*T
+	for _, file := range cluster.Files(t, "argocd", "*.yaml") {
+		for _, document := range cluster.Documents(t, file) {
+			var meta metav1.TypeMeta
+			if err := yaml.Unmarshal(document, &meta); err != nil {
+				t.Fatal(file, err)
+			}
+			if meta.Kind != kind {
+				continue
+			}
+			into := new(T)
+			if err := yaml.UnmarshalStrict(document, into); err != nil {
+				t.Fatal(file, err)
+			}
+			found = append(found, into)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no", kind)
+	}
+	return found
+}

@@ -1,0 +1,3 @@
+package argocd
+
+const pluginServer = "argocd-cmp-server"
