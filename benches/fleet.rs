@@ -73,7 +73,7 @@ struct Pool {
 
 /// IPv6 pods: a /48 a cluster, a /64 a node.
 const PODS_V6: u128 = 0xfd00_u128 << 112;
-/// Room for 256 clusters of 245 nodes each, disjoint from each other and from [`ENDPOINTS`].
+/// Room for 500 clusters of 245 nodes each, disjoint from each other and from [`ENDPOINTS`].
 const PODS: Pool = Pool::new([10, 0, 0, 0], 16);
 /// Kilo's subnet, one a cluster.
 const WIREGUARD: Pool = Pool::new([100, 64, 0, 0], 20);

@@ -19,7 +19,9 @@ mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
 
-pub(crate) use read::{entries, files_in, is_file, is_folder, is_there, read_text, type_of};
+pub(crate) use read::{
+    entries, files_in, is_file, is_folder, is_there, read_listed, read_text, type_of,
+};
 pub(crate) use roots::{Roots, whole};
 
 /// What temporary files and folders of ours begin with.

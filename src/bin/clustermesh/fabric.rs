@@ -62,7 +62,7 @@ pub(crate) struct Gathered {
     pub(crate) grave: Vec<Finding>,
 }
 
-/// A manifest in the tree.
+/// A manifest in the tree, which is no link.
 struct Found {
     cluster: usize,
     name: String,
@@ -242,10 +242,7 @@ impl Applied {
         }
         let groups: Vec<Vec<Found>> = by_name.into_values().collect();
         // Of each cluster by name, as the groups are.
-        let read: Vec<Vec<Read>> = groups
-            .into_par_iter()
-            .map(|group| read_alike(&roots, group))
-            .collect();
+        let read: Vec<Vec<Read>> = groups.into_par_iter().map(read_alike).collect();
         for read in read.into_iter().flatten() {
             let Some(cluster) = clusters.get(read.cluster) else {
                 continue;
@@ -329,11 +326,11 @@ fn is_manifest(name: &str) -> bool {
 }
 
 /// Reads files of one name, and understands each text only once.
-fn read_alike(roots: &Roots, group: Vec<Found>) -> Vec<Read> {
+fn read_alike(group: Vec<Found>) -> Vec<Read> {
     let mut known: Vec<(String, File)> = Vec::new();
     let read = group.into_iter().map(|Found { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input::name(&path));
-        let file = disk::read_text(roots, &path, MANIFEST_LIMIT)
+        let file = disk::read_listed(&path, MANIFEST_LIMIT)
             .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
             .map(|text| understood(&mut known, &source, text));
         Read {

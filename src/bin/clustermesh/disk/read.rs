@@ -23,6 +23,16 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
 
+/// Returns the text of a file of at most `limit` bytes that [`entries`] listed as a file. As it is no
+/// link, it lies where its folder does, and that was checked.
+pub(crate) fn read_listed(path: &Path, limit: u64) -> anyhow::Result<String> {
+    let read = || {
+        let (mut file, metadata) = open_regular(path)?;
+        bounded_text(&mut file, metadata.len(), limit)
+    };
+    read().with_context(|| format!("cannot read {}", shown(path)))
+}
+
 /// Returns whether a path leads to a file that can be read again.
 pub(crate) fn is_file(path: &Path) -> bool {
     path.is_file()
