@@ -156,6 +156,7 @@ impl Input {
         let asked = Asked {
             meshes: &self.meshes,
             accepted: &BTreeMap::new(),
+            lists_undeclared: false,
         };
         let verification = verify(&reach, asked);
         figures.proof.push(start.elapsed().as_secs_f64());

@@ -21,6 +21,7 @@ use promise::Promises;
 pub use excused::Excused;
 pub use links::Asked;
 pub(super) use links::are_linked;
+pub use undeclared::{Paths, Undeclared};
 
 mod alone;
 mod beyond;
@@ -29,6 +30,7 @@ mod excused;
 mod judge;
 mod links;
 mod promise;
+mod undeclared;
 
 /// What came of a verification.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,8 @@ pub struct Verification {
     pub assumptions: Vec<Assumption>,
     /// What holds and was never promised.
     pub leaks: Vec<Leak>,
+    /// What holds and was never promised, by range, if that was asked for.
+    pub undeclared: Option<Vec<Undeclared>>,
     /// Peers that lead to nobody of the fleet.
     pub outsiders: Vec<Outsider>,
     /// Nodes without which something is cut.
@@ -170,6 +174,7 @@ struct Part {
     failures: BTreeMap<Cause, Failure>,
     assumptions: BTreeMap<Alike, Assumption>,
     leaks: Vec<Leak>,
+    undeclared: undeclared::Found,
     single_points: BTreeMap<At, SinglePoint>,
 }
 
@@ -258,6 +263,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
                 local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
                 excused: [(from, to), (to, from)].map(|it| self.excused(it)),
+                lists_undeclared: self.asked.lists_undeclared,
                 tallies: BTreeMap::new(),
             };
             // What gets through unasked is shown by a packet of its own.
@@ -300,7 +306,9 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         let mut failures: BTreeMap<Cause, Failure> = BTreeMap::new();
         let mut assumptions: BTreeMap<Alike, Assumption> = BTreeMap::new();
         let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
+        let mut found = undeclared::Found::new();
         for part in parts {
+            found.extend(part.undeclared);
             verification.pairings.extend(part.pairings);
             verification.leaks.extend(part.leaks);
             for (cause, failure) in part.failures {
@@ -322,6 +330,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 }
             }
         }
+        verification.undeclared = undeclared::listed(self.reach.fabric, self.asked, found);
         verification.single_points = points.into_values().collect();
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));

@@ -270,7 +270,7 @@ fn between(fabric: &Fabric, pairs: &BTreeSet<(usize, usize)>) -> String {
 }
 
 /// Names an owner: a node with its cluster, or what a cluster has as a whole.
-fn whose(fabric: &Fabric, site: usize, owner: Owner) -> Option<String> {
+pub fn whose(fabric: &Fabric, site: usize, owner: Owner) -> Option<String> {
     let name = cluster(fabric, site)?;
     Some(match owner {
         Owner::Pods(node) => format!("pods of {}", words::called(fabric, At { site, node })),

@@ -147,7 +147,7 @@ fn every_example_holds_what_it_promises() {
     tenant-curie/curie-md0-zt5hn-2lqgv alone carries 10.113.0.0/16 for management
     tenant-dijkstra/dijkstra-md0-r9m3c-6nhfs alone carries 10.114.0.0/16 for management
 
-    163 of 163 promised pairs hold, there and back; 12 others are reached too; 5 nodes promise nothing; 6 of 6 expectations hold
+    163 of 163 promised pairs hold, there and back; 12 others are reached too (list them with `--undeclared`); 5 nodes promise nothing; 6 of 6 expectations hold
     ");
     insta::assert_snapshot!(proof("multi-cloud-location"), @"
     FROM    TO      pod → pod  pod → service  pod → network  pod → node  node → pod  node → node  node → service  node → network
@@ -164,7 +164,7 @@ fn every_example_holds_what_it_promises() {
     onprem/rack1-node1 alone carries the pods of 2 nodes for aws, gcp
 
     note[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of its pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
-    230 of 230 promised pairs hold, there and back; 97 others are reached too
+    230 of 230 promised pairs hold, there and back; 97 others are reached too (list them with `--undeclared`)
     ");
     insta::assert_snapshot!(proof("quickstart"), @"
     FROM  TO    pod → pod  pod → service  pod → network  pod → node  node → pod  node → service
@@ -174,7 +174,7 @@ fn every_example_holds_what_it_promises() {
     east/east-agent-1 alone carries 10.0.1.0/24, 10.43.0.0/16 for west
     west/west-cp-1 alone carries 10.96.0.0/12 for east
 
-    48 of 48 promised pairs hold, there and back; 3 others are reached too
+    48 of 48 promised pairs hold, there and back; 3 others are reached too (list them with `--undeclared`)
     ");
 }
 

@@ -136,6 +136,7 @@ pub(crate) fn verdicts(
     let asked = Asked {
         meshes: &meshes,
         accepted: &BTreeMap::new(),
+        lists_undeclared: false,
     };
     let verification = verify(&reach, asked);
     let pairs = pairs.iter().map(|pair| verdict(&reach, pair));

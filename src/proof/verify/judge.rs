@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::cause::Cause;
-use super::excused;
 use super::promise::Promises;
 use super::{Alike, Assumption, Failure, Leak, Part, Tally};
+use super::{excused, undeclared};
 use crate::mesh::Range;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Site};
@@ -30,6 +30,7 @@ pub(super) struct Judge<'j, 'f, 'a> {
     pub(super) local: [&'j [Range]; 2],
     /// What the one that sends does not get of the other because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
+    pub(super) lists_undeclared: bool,
     pub(super) tallies: BTreeMap<(Class, Class), Tally>,
 }
 
@@ -68,6 +69,10 @@ impl Judge<'_, '_, '_> {
             tally.kept += promised - assumed;
             tally.assumed += assumed;
             tally.reached += others;
+            if self.lists_undeclared && 0 < others {
+                let ends = (self.from, self.to);
+                undeclared::add(&mut part.undeclared, ends, verdict, is_sent, is_taken);
+            }
         } else if 0 < promised {
             let followed;
             let traces = if verdict.is_kept {

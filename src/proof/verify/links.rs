@@ -13,6 +13,8 @@ pub struct Asked<'a> {
     pub meshes: &'a [Mesh],
     /// What clusters take from others, whatever their meshes say.
     pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
+    /// Whether what holds without a promise is to be listed by range.
+    pub lists_undeclared: bool,
 }
 
 impl<'a> Asked<'a> {

@@ -252,6 +252,14 @@ fn describes_every_field_of_a_verification() {
         "10.1.1.0/24",
         "10.1.9.0/24",
     );
+    // What was rendered before still leads to these nodes.
+    let wireguard = "wireguardCIDR: 10.102.0.0/24";
+    let selector = "nodeSelector: { matchLabels: { mesh: 'yes' } }";
+    folder.edit(
+        "mesh.yaml",
+        wireguard,
+        &format!("{wireguard}\n      {selector}"),
+    );
     let expectations = "\
 apiVersion: kilo-clustermesh.io/v1
 kind: Expectations
@@ -260,7 +268,14 @@ spec:
   - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
-    let run = folder.run(&["verify", "--assume-hostile", "east", "--output", "json"]);
+    let run = folder.run(&[
+        "verify",
+        "--assume-hostile",
+        "east",
+        "--undeclared",
+        "--output",
+        "json",
+    ]);
     let verification: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(violations(&schema, &verification), [""; 0]);
     let first = |pointer: &str| {
@@ -275,6 +290,7 @@ spec:
         ("Failure", "/failures/0"),
         ("SinglePoint", "/singlePoints/0"),
         ("Node", "/apart/0"),
+        ("Undeclared", "/undeclared/0"),
         ("Expectation", "/expectations/0"),
         ("Hostile", "/hostile/0"),
         ("Exposure", "/hostile/0/exposures/0"),

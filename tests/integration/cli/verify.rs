@@ -423,3 +423,73 @@ fn a_cluster_without_peers_is_one_finding() {
         run.stdout
     );
 }
+
+/// A range of the whole cluster leads to a node that the selector leaves out.
+#[test]
+fn lists_undeclared_paths_by_range() {
+    let folder = Folder::rendered();
+    assert_eq!(
+        verified(&folder, &["--undeclared"]).1.lines().nth(8),
+        Some("No undeclared path works.")
+    );
+    folder.edit("mesh.yaml", "[10.1.0.0/16]", "[10.1.1.0/24]");
+    let range = "additionalCIDRs: [10.1.2.0/23]";
+    let selector = "nodeSelector: { matchLabels: { mesh: 'yes' } }";
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        &format!("wireguardCIDR: 10.101.0.0/24\n      {range}\n      {selector}"),
+    );
+    let mut selected = node(1, 1);
+    selected["labels"] = json!({ "mesh": "yes" });
+    let mut other = node(1, 2);
+    for node in [&mut selected, &mut other] {
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+    }
+    let annotations = other["annotations"].as_object_mut().unwrap();
+    annotations.remove("kilo.squat.ai/wireguard-ip");
+    folder.keep("east", &[selected, other]);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("[undone-selector]"), "{}", run.stderr);
+    let (code, text) = verified(&folder, &["--undeclared"]);
+    insta::assert_snapshot!(text, @"
+    FROM   TO     pod → pod  pod → network
+    east   north  2/2 +2     -
+    east   west   2/2 +2     -
+    north  east   2/2 +2     2/2
+    north  west   4/4        -
+    west   east   2/2 +2     2/2
+    west   north  4/4        -
+
+    east/n1 alone carries the pods of 1 node for north, west
+
+    Undeclared paths that work:
+
+    FROM   TO     PATH       RANGE             OWNER            DECLARED     PAIRS
+    east   north  pod → pod  from 10.1.2.0/24  pods of east/n2  10.1.2.0/23  2
+    east   west   pod → pod  from 10.1.2.0/24  pods of east/n2  10.1.2.0/23  2
+    north  east   pod → pod  to 10.1.2.0/24    pods of east/n2  10.1.2.0/23  2
+    west   east   pod → pod  to 10.1.2.0/24    pods of east/n2  10.1.2.0/23  2
+
+    20 of 20 promised pairs hold, there and back; 8 others are reached too; 1 node promises nothing
+    ");
+    assert_eq!(code, 0);
+    let (_, text) = verified(&folder, &[]);
+    assert!(
+        text.contains("are reached too (list them with `--undeclared`)"),
+        "{text}"
+    );
+    let (_, text) = verified(&folder, &["--undeclared", "--output", "markdown"]);
+    assert!(
+        text.contains("\n| FROM | TO | PATH | RANGE | OWNER | DECLARED | PAIRS |\n"),
+        "{text}"
+    );
+    let (_, text) = verified(&folder, &["--undeclared", "--output", "json"]);
+    let written: Value = serde_json::from_str(&text).unwrap();
+    let path = json!({
+        "from": "east", "to": "north", "sender": "pod", "receiver": "pod", "side": "sender",
+        "range": "10.1.2.0/24", "owner": "pods of east/n2", "declared": "10.1.2.0/23", "pairs": 2,
+    });
+    assert_eq!(written["undeclared"][0], path);
+}

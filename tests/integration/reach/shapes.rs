@@ -57,6 +57,7 @@ fn verified_from(shape: Shape, snapshots: Snapshots) -> (Verification, u64) {
     let asked = Asked {
         meshes: &meshes,
         accepted: &BTreeMap::new(),
+        lists_undeclared: false,
     };
     let verification = verify(&Reach::new(&fabric), asked);
     let pairs = u64::from(shape.clusters() * (shape.clusters() - 1));

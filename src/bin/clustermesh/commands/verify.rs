@@ -49,6 +49,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CLUSTER")]
     assume_hostile: Vec<String>,
 
+    /// List the paths that work although no mesh declares them, by range
+    #[arg(long)]
+    undeclared: bool,
+
     #[command(flatten)]
     dumps: Dumps,
 }
@@ -85,6 +89,7 @@ pub(crate) fn run(
     let asked = Asked {
         meshes: &evidence.meshes,
         accepted: &evidence.settings.config.content.accepted,
+        lists_undeclared: args.undeclared,
     };
     let mut verification = verify(&reach, asked);
     if !verification.failures.is_empty() {

@@ -18,6 +18,7 @@ use crate::files::Files;
 mod expected;
 mod hostile;
 mod json;
+mod undeclared;
 
 pub(crate) use json::schema;
 
@@ -118,6 +119,7 @@ impl Verified<'_, '_> {
         if !self.verification.single_points.is_empty() {
             text.push('\n');
         }
+        text.push_str(&self.undeclared_list());
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
         for piece in human::pieces(&self.report()) {
@@ -133,14 +135,9 @@ impl Verified<'_, '_> {
     fn markdown(&self) -> anyhow::Result<String> {
         let mut text = self.report().text(Format::Markdown)?;
         let Matrix { rows, rest } = self.matrix();
-        if let Some((head, rows)) = rows.split_first() {
-            let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-            let _ = write!(text, "\n{}|{}\n", line(head), "---|".repeat(head.len()));
-            for row in rows {
-                text.push_str(&line(row));
-            }
-        }
+        text.push_str(&markdown_table(&rows));
         let _ = write!(text, "\n{}{}", rest.unwrap_or_default(), self.summary());
+        text.push_str(&markdown_table(&self.undeclared_rows()));
         Ok(text)
     }
 
@@ -248,6 +245,9 @@ impl Verified<'_, '_> {
         }
         if 0 < total.reached {
             let _ = write!(text, "; {} others are reached too", total.reached);
+            if self.verification.undeclared.is_none() {
+                text.push_str(" (list them with `--undeclared`)");
+            }
         }
         let apart = self.verification.apart.len();
         if 0 < apart {
@@ -292,6 +292,19 @@ fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
             text
         }
     }
+}
+
+/// Returns rows as a table of Markdown, behind an empty line; nothing where there are none.
+fn markdown_table(rows: &[Vec<String>]) -> String {
+    let Some((head, rows)) = rows.split_first() else {
+        return String::new();
+    };
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = format!("\n{}|{}\n", line(head), "---|".repeat(head.len()));
+    for row in rows {
+        text.push_str(&line(row));
+    }
+    text
 }
 
 fn table(rows: &[Vec<String>]) -> String {

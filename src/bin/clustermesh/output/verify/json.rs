@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Verified;
+use super::{Verified, undeclared};
 use crate::output::json::{API_VERSION, WrittenFinding, written};
 
 mod expected;
@@ -53,6 +53,10 @@ struct Written<'a> {
     single_points: Vec<WrittenPoint>,
     /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
     apart: Vec<WrittenNode>,
+    /// What works although no mesh declares it, by range; only with `--undeclared`.
+    #[schemars(with = "Vec<undeclared::Written>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undeclared: Option<Vec<undeclared::Written>>,
     /// What came of the expectations, in the order of the file.
     expectations: Vec<expected::Written>,
     /// What clusters could do that somebody takes for hostile.
@@ -108,7 +112,7 @@ struct WrittenClasses {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Class")]
 #[serde(rename_all = "lowercase")]
-enum WrittenClass {
+pub(super) enum WrittenClass {
     /// Pods.
     Pod,
     /// Nodes, and what shares their network.
@@ -207,6 +211,10 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         assumptions: each(&verification.assumptions, |it| verified.assumption(it)),
         single_points: each(&verification.single_points, |it| verified.point(it)),
         apart: each(&verification.apart, |it| verified.node(*it)),
+        undeclared: verification
+            .undeclared
+            .as_ref()
+            .map(|all| each(all, |it| verified.undeclared(it))),
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),
         findings: findings.map(|it| written(it, report.files)).collect(),
@@ -268,7 +276,7 @@ fn tally(tally: &Tally) -> WrittenTally {
     }
 }
 
-fn class(class: Class) -> WrittenClass {
+pub(super) fn class(class: Class) -> WrittenClass {
     match class {
         Class::Pod => WrittenClass::Pod,
         Class::Node => WrittenClass::Node,
@@ -278,7 +286,7 @@ fn class(class: Class) -> WrittenClass {
 }
 
 impl Verified<'_, '_> {
-    fn cluster(&self, site: usize) -> String {
+    pub(super) fn cluster(&self, site: usize) -> String {
         let site = self.fabric.site(site);
         site.map_or_else(String::new, |it| it.cluster.to_string())
     }

@@ -1,0 +1,106 @@
+//! Undeclared: what gets through although no link promises it, by range.
+
+use std::collections::BTreeMap;
+
+use super::Asked;
+use crate::net::{Cidr, Nest};
+use crate::proof::fabric::{Fabric, Owner};
+use crate::proof::prefixes::Span;
+use crate::proof::reach::{Parcel, Verdict};
+use crate::proof::trace::Class;
+
+/// Paths that hold although no link promises them, from or to the addresses of one owner.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Undeclared {
+    /// What they are.
+    pub paths: Paths,
+    /// The declared range with these addresses, the narrowest of them.
+    pub declared: Option<Cidr>,
+    /// How many pairs of owners there are.
+    pub pairs: u64,
+}
+
+/// Paths between two clusters that have the addresses of one owner in common.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Paths {
+    /// The number of the cluster that sends.
+    pub from: usize,
+    /// The number of the one that receives.
+    pub to: usize,
+    /// What sends.
+    pub sender: Class,
+    /// What receives.
+    pub receiver: Class,
+    /// Whether the addresses are those of the sender.
+    pub is_source: bool,
+    /// The addresses.
+    pub span: Span,
+    /// Whose they are.
+    pub owner: Owner,
+}
+
+/// How many pairs of owners there are, by paths.
+pub(super) type Found = BTreeMap<Paths, u64>;
+
+/// Adds what a verdict that holds says of pairs that no link promises: those of receivers that none
+/// promises, and of the others those whose sender it does not.
+pub(super) fn add<'v>(
+    found: &mut Found,
+    (from, to): (usize, usize),
+    verdict: &'v Verdict,
+    is_sent: impl Fn(&&'v Parcel) -> bool,
+    is_taken: impl Fn(&&'v Parcel) -> bool,
+) {
+    let mut add = |parcel: &Parcel, is_source: bool, pairs: usize| {
+        let paths = Paths {
+            from,
+            to,
+            sender: verdict.from,
+            receiver: verdict.to,
+            is_source,
+            span: parcel.span,
+            owner: parcel.owner,
+        };
+        let pairs = u64::try_from(pairs).unwrap_or(u64::MAX);
+        *found.entry(paths).or_default() += pairs;
+    };
+    let receivers = verdict.receivers.iter();
+    let (taken, others): (Vec<&Parcel>, Vec<&Parcel>) = receivers.partition(is_taken);
+    for parcel in others {
+        add(parcel, false, verdict.senders.len());
+    }
+    if taken.is_empty() {
+        return;
+    }
+    for parcel in verdict.senders.iter().filter(|it| !is_sent(it)) {
+        add(parcel, true, taken.len());
+    }
+}
+
+/// Returns what was found, with the ranges that are declared, if it was asked for.
+pub(super) fn listed(fabric: &Fabric, asked: Asked, found: Found) -> Option<Vec<Undeclared>> {
+    if !asked.lists_undeclared {
+        return None;
+    }
+    let mut declared: BTreeMap<usize, Nest<()>> = BTreeMap::new();
+    let undeclared = found.into_iter().map(|(paths, pairs)| {
+        let home = if paths.is_source {
+            paths.from
+        } else {
+            paths.to
+        };
+        let nest = declared.entry(home).or_insert_with(|| {
+            let entry = fabric.site(home).map(|it| it.entry);
+            let ranges = entry.into_iter().flat_map(|it| it.networks.all());
+            ranges.map(|it| (it.cidr, ())).collect()
+        });
+        let mut around = nest.holders(paths.span.first_address());
+        let around = around.find(|(range, ())| Span::of(*range).holds(paths.span));
+        Undeclared {
+            paths,
+            declared: around.map(|it| it.0),
+            pairs,
+        }
+    });
+    Some(undeclared.collect())
+}
