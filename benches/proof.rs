@@ -178,19 +178,15 @@ impl Input {
 
 /// Follows a packet and its answer between every two nodes, and counts those that arrive.
 fn followed(fabric: &Fabric) -> u64 {
-    let pods: Vec<Vec<_>> = fabric
-        .sites
-        .iter()
-        .map(|site| {
-            let all = parcels(site).into_iter();
-            let pods = all.filter(|it| it.owner.class() == Some(Class::Pod));
-            pods.filter_map(|it| Some((it.owner.node()?, it.span.first_address())))
-                .collect()
-        })
-        .collect();
+    let pods = fabric.sites.map(|site| {
+        let all = parcels(site).into_iter();
+        let pods = all.filter(|it| it.owner.class() == Some(Class::Pod));
+        let pods = pods.filter_map(|it| Some((it.owner.node()?, it.span.first_address())));
+        pods.collect::<Vec<_>>()
+    });
     let mut arrived = 0;
-    for (from, senders) in pods.iter().enumerate() {
-        for (to, receivers) in pods.iter().enumerate().filter(|(to, _)| *to != from) {
+    for (from, senders) in pods.numbered() {
+        for (to, receivers) in pods.numbered().filter(|(to, _)| *to != from) {
             for &(sender, source) in senders {
                 for &(receiver, destination) in receivers {
                     let trace = fabric.exchange(Packet {

@@ -1,53 +1,92 @@
-//! Numbers of nodes, which always lead to one.
+//! Numbers that always lead to something: whoever has one needs no answer for the case that there is
+//! nothing behind it.
 
-use std::ops::{Deref, Index};
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+use std::ops::{Deref, Index, IndexMut};
 
-/// The number of a node in its cluster, in order of name. Only [`Nodes`] hands it out.
+/// A number in a list of things of one kind, which only the list hands out.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct NodeId(usize);
+pub struct Id<K>(usize, PhantomData<K>);
+
+/// Something about each of the things of one kind, in an order that does not change.
+#[derive(Clone, Debug)]
+pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
+
+/// Nodes of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfNode {}
+
+/// The number of a node in its cluster, in order of name.
+pub type NodeId = Id<OfNode>;
 
 /// Something about each node of one cluster, in order of name.
-#[derive(Clone, Debug)]
-pub struct Nodes<T>(Vec<T>);
+pub type Nodes<T> = Numbered<OfNode, T>;
 
-impl NodeId {
-    /// Returns the place of the node in any list of all nodes of its cluster.
+impl<K> Id<K> {
+    /// Returns its place in any list of the same things.
     pub fn index(self) -> usize {
         self.0
     }
+
+    fn of(number: usize) -> Self {
+        Self(number, PhantomData)
+    }
 }
 
-impl<T> Nodes<T> {
-    /// Takes something about each node, in order of name.
-    pub fn new(nodes: Vec<T>) -> Self {
-        Self(nodes)
+impl<K, T> Numbered<K, T> {
+    /// Takes something about each of the things, in their order.
+    pub fn new(all: Vec<T>) -> Self {
+        Self(all, PhantomData)
     }
 
-    /// Returns the numbers of all nodes.
-    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<T> {
-        (0..self.0.len()).map(NodeId)
+    /// Returns all numbers.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + use<K, T> {
+        (0..self.0.len()).map(Id::of)
     }
 
-    /// Returns all nodes with their numbers.
-    pub fn numbered(&self) -> impl Iterator<Item = (NodeId, &T)> {
+    /// Returns all things with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (Id<K>, &T)> {
         self.ids().zip(&self.0)
     }
 
-    /// Returns something else about the same nodes, with the same numbers.
-    pub fn map<'n, U>(&'n self, map: impl FnMut(&'n T) -> U) -> Nodes<U> {
-        Nodes(self.0.iter().map(map).collect())
+    /// Returns something else about the same things, with the same numbers.
+    pub fn map<'n, U>(&'n self, map: impl FnMut(&'n T) -> U) -> Numbered<K, U> {
+        Numbered::new(self.0.iter().map(map).collect())
+    }
+
+    /// Returns something else about the same things, found by their numbers.
+    pub fn map_ids<U>(&self, map: impl FnMut(Id<K>) -> U) -> Numbered<K, U> {
+        Numbered::new(self.ids().map(map).collect())
+    }
+
+    /// Finds a thing in a list that is sorted so.
+    pub fn find(&self, compare: impl FnMut(&T) -> Ordering) -> Option<Id<K>> {
+        self.0.binary_search_by(compare).ok().map(Id::of)
     }
 }
 
-impl<T> Index<NodeId> for Nodes<T> {
+impl<K, T> Default for Numbered<K, T> {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl<K, T> Index<Id<K>> for Numbered<K, T> {
     type Output = T;
 
-    fn index(&self, id: NodeId) -> &T {
+    fn index(&self, id: Id<K>) -> &T {
         &self.0[id.0]
     }
 }
 
-impl<T> Deref for Nodes<T> {
+impl<K, T> IndexMut<Id<K>> for Numbered<K, T> {
+    fn index_mut(&mut self, id: Id<K>) -> &mut T {
+        &mut self.0[id.0]
+    }
+}
+
+impl<K, T> Deref for Numbered<K, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::fabric::Fabric;
+use super::fabric::{Fabric, SiteId, Sites};
 use super::prefixes::Span;
 use super::reach::Reach;
 use super::trace::{Class, Trace};
@@ -45,7 +45,7 @@ pub enum Void {
     /// There is nothing of all that must hold.
     Nothing(Side),
     /// Both sides are in this cluster only.
-    OneCluster(usize),
+    OneCluster(SiteId),
     /// One side has IPv4 addresses only and the other IPv6.
     Families,
 }
@@ -87,7 +87,12 @@ pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e
 }
 
 impl Check<'_> {
-    fn look_for_voids(&mut self, fabric: &Fabric, senders: &[Chosen], receivers: &[Chosen]) {
+    fn look_for_voids(
+        &mut self,
+        fabric: &Fabric,
+        senders: &Sites<Chosen>,
+        receivers: &Sites<Chosen>,
+    ) {
         for (side, chosen) in [(Side::From, senders), (Side::To, receivers)] {
             let selection = side.of(self.expectation);
             let cluster = selection.cluster.as_ref();
@@ -107,8 +112,12 @@ impl Check<'_> {
             self.voids.extend(missing);
         }
         if self.pairs == 0 && self.voids.is_empty() {
-            let of = |chosen: &[Chosen]| chosen.iter().position(|it| !it.is_empty());
-            let last = |chosen: &[Chosen]| chosen.iter().rposition(|it| !it.is_empty());
+            let meant = |chosen: &Sites<Chosen>| -> Vec<SiteId> {
+                let meant = chosen.numbered().filter(|it| !it.1.is_empty());
+                meant.map(|it| it.0).collect()
+            };
+            let of = |chosen: &Sites<Chosen>| meant(chosen).first().copied();
+            let last = |chosen: &Sites<Chosen>| meant(chosen).last().copied();
             let ends = [of(senders), last(senders), of(receivers), last(receivers)];
             self.voids.push(match ends {
                 [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => Void::OneCluster(one),

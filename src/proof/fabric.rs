@@ -1,13 +1,14 @@
 //! The fabric: all clusters, each as its own Kilo makes it of the Peers that it gets, and who in them
 //! has which key and which address.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
 use super::peers::Won;
+use crate::kilo::id::{Id, Numbered};
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
@@ -20,7 +21,7 @@ mod site;
 #[derive(Clone, Debug)]
 pub struct Fabric<'a> {
     /// By name of the cluster.
-    pub sites: Vec<Arc<Site<'a>>>,
+    pub sites: Sites<Arc<Site<'a>>>,
     index: Arc<Index>,
     /// Clusters whose contests come out one way or another, by number.
     tried: Tried<'a>,
@@ -29,7 +30,7 @@ pub struct Fabric<'a> {
 }
 
 /// Clusters by their numbers and by what is taken as won.
-type Tried<'a> = Arc<Mutex<BTreeMap<(usize, Vec<Won>), Arc<Site<'a>>>>>;
+type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 
 /// Who has what, in all clusters.
 #[derive(Debug, Default)]
@@ -37,19 +38,29 @@ struct Index {
     /// Who has a key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// Who has the keys of Peers: by number of the cluster and of the Peer.
-    holdings: Vec<Vec<Holding>>,
+    holdings: Sites<Vec<Holding>>,
     /// Who is found at an address, and at which port.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
-    /// Where Peers and nodes are dialled, with the number of the cluster that this leads to; one that is
-    /// no cluster's where nobody has the key.
-    dialled: BTreeSet<(IpAddr, usize)>,
+    /// Where Peers and nodes are dialled, with the cluster that this leads to; none where nobody has the
+    /// key. In order.
+    dialled: Vec<(IpAddr, Option<SiteId>)>,
 }
+
+/// The clusters of a fabric.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfSite {}
+
+/// The number of a cluster in its fabric, in order of name.
+pub type SiteId = Id<OfSite>;
+
+/// Something about each cluster of a fabric, in order of name.
+pub type Sites<T> = Numbered<OfSite, T>;
 
 /// A node of a cluster.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct At {
-    /// The number of the cluster in [`Fabric::sites`].
-    pub site: usize,
+    /// The cluster.
+    pub site: SiteId,
     /// The number of the node in [`crate::kilo::own::Own::nodes`].
     pub node: usize,
 }
@@ -69,9 +80,10 @@ impl<'a> Fabric<'a> {
     /// Joins clusters.
     pub fn new(mut sites: Vec<Site<'a>>) -> Self {
         sites.sort_by_key(|site| site.cluster);
+        let sites: Sites<Arc<Site>> = Sites::new(sites.into_iter().map(Arc::new).collect());
         let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
-        for (site, it) in sites.iter().enumerate() {
+        for (site, it) in sites.numbered() {
             for (node, own) in it.model.own.nodes.iter().enumerate() {
                 if let Some(key) = own.kilo.key {
                     keys.entry(key).or_default().push(At { site, node });
@@ -83,18 +95,20 @@ impl<'a> Fabric<'a> {
             }
         }
         let index = Index {
-            holdings: sites.iter().map(|it| holdings(it, &keys)).collect(),
+            holdings: sites.map(|it| holdings(it, &keys)),
             keys,
             doors,
-            dialled: BTreeSet::new(),
+            dialled: Vec::new(),
         };
         let mut fabric = Self {
-            sites: sites.into_iter().map(Arc::new).collect(),
+            sites,
             index: Arc::new(index),
             tried: Tried::default(),
             followed: Arc::default(),
         };
-        let dialled = fabric.endpoints().collect();
+        let mut dialled: Vec<_> = fabric.endpoints().collect();
+        dialled.sort_unstable();
+        dialled.dedup();
         if let Some(index) = Arc::get_mut(&mut fabric.index) {
             index.dialled = dialled;
         }
@@ -103,11 +117,9 @@ impl<'a> Fabric<'a> {
 
     /// Returns the same where a contest of a cluster is won.
     #[must_use]
-    pub fn after(&self, number: usize, won: Won) -> Self {
+    pub fn after(&self, number: SiteId, won: Won) -> Self {
         let mut fabric = self.clone();
-        let Some(site) = fabric.sites.get_mut(number) else {
-            return fabric;
-        };
+        let site = &mut fabric.sites[number];
         let mut key = (number, site.won.clone());
         key.1.push(won);
         let known = self.tried.lock().ok();
@@ -141,17 +153,16 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the addresses at which anybody is dialled, each with the number of the cluster.
-    fn endpoints(&self) -> impl Iterator<Item = (IpAddr, usize)> {
+    fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
         let specs = self.contents().flat_map(|it| &it.peers);
         let specs = specs.filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
         let of_peers = specs.filter_map(|it| {
-            let site = self.holders(&it.key).first();
-            let site = site.map_or(self.sites.len(), |it| it.site);
+            let site = self.holders(&it.key).first().map(|it| it.site);
             Some((it.dialled()?, site))
         });
-        let of_nodes = self.sites.iter().enumerate().flat_map(|(number, site)| {
+        let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
             let nodes = site.model.own.nodes.iter();
-            nodes.filter_map(move |it| Some((it.endpoint()?, number)))
+            nodes.filter_map(move |it| Some((it.endpoint()?, Some(number))))
         });
         let all = of_peers.chain(of_nodes);
         all.filter_map(|(endpoint, site)| match endpoint.host {
@@ -160,42 +171,40 @@ impl<'a> Fabric<'a> {
         })
     }
 
-    /// Returns the numbers of the clusters that are dialled at addresses of a range.
-    pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = usize> {
-        let (first, last) = (range.first(), range.last());
-        let dialled = self.index.dialled.range((first, 0)..=(last, usize::MAX));
-        dialled.map(|it| it.1)
+    /// Returns the clusters that are dialled at addresses of a range; none where nobody has the key.
+    pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = Option<SiteId>> {
+        let dialled = &self.index.dialled;
+        let start = dialled.partition_point(|it| it.0 < range.first());
+        let behind = dialled.iter().skip(start);
+        let inside = behind.take_while(move |it| it.0 <= range.last());
+        inside.map(|it| it.1)
     }
 
     /// Returns who has the key of a Peer of a cluster.
-    pub fn holding(&self, site: usize, peer: usize) -> Holding {
-        let holding = self.index.holdings.get(site).and_then(|it| it.get(peer));
+    pub fn holding(&self, site: SiteId, peer: usize) -> Holding {
+        let holding = self.index.holdings[site].get(peer);
         holding.copied().unwrap_or(Holding::Nobody)
     }
 
     /// Returns a cluster.
-    pub fn site(&self, site: usize) -> Option<&Site<'a>> {
-        self.sites.get(site).map(|it| &**it)
+    pub fn site(&self, site: SiteId) -> &Site<'a> {
+        &self.sites[site]
     }
 
     /// Returns the number of a cluster.
-    pub fn site_named(&self, name: &str) -> Option<usize> {
-        let sites = &self.sites;
-        sites
-            .binary_search_by(|it| it.cluster.as_str().cmp(name))
-            .ok()
+    pub fn site_named(&self, name: &str) -> Option<SiteId> {
+        self.sites.find(|it| it.cluster.as_str().cmp(name))
     }
 
     /// Returns a node.
     pub fn node(&self, at: At) -> Option<&OwnNode> {
-        self.site(at.site)?.node(at.node)
+        self.site(at.site).node(at.node)
     }
 
     /// Returns `cluster/node`, as the node calls itself.
     pub fn name(&self, at: At) -> String {
         let node = self.node(at).map_or("", |it| &it.kilo.name);
-        let cluster = self.site(at.site).map_or("", |it| it.cluster.as_str());
-        format!("{cluster}/{node}")
+        format!("{}/{node}", self.site(at.site).cluster)
     }
 
     /// Returns the nodes of all clusters that have a key.
@@ -223,8 +232,8 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.
-    pub fn owners(&self, address: IpAddr) -> Vec<(usize, Owner)> {
-        let sites = self.sites.iter().enumerate();
+    pub fn owners(&self, address: IpAddr) -> Vec<(SiteId, Owner)> {
+        let sites = self.sites.numbered();
         let owners = sites.filter_map(|(number, site)| Some((number, site.owner(address)?)));
         owners.collect()
     }

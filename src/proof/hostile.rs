@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::fabric::{At, Fabric, Owner, Site};
+use super::fabric::{At, Fabric, Owner, Site, SiteId};
 use super::model::{Claim, Tunnel};
 use super::prefixes::Span;
 use super::trace::Class;
@@ -23,7 +23,7 @@ mod rights;
 #[derive(Clone, Debug)]
 pub struct Hostile {
     /// The number of the cluster.
-    pub site: usize,
+    pub site: SiteId,
     /// What each of the others is exposed to.
     pub exposures: Vec<Exposure>,
 }
@@ -32,7 +32,7 @@ pub struct Hostile {
 #[derive(Clone, Debug)]
 pub struct Exposure {
     /// The number of the cluster.
-    pub site: usize,
+    pub site: SiteId,
     /// Whether a mesh links the two.
     pub is_linked: bool,
     /// The far ends of its tunnels that have a key of the hostile one's nodes. Without any it hears
@@ -68,7 +68,7 @@ pub enum Whose {
     /// The hostile cluster's: it declares them. What its nodes say counts for nothing.
     Declared,
     /// Those of other clusters.
-    Others(Vec<(usize, Owner)>),
+    Others(Vec<(SiteId, Owner)>),
     /// Nobody's.
     Nobody,
 }
@@ -86,7 +86,7 @@ pub enum Open {
 #[derive(Clone, Debug)]
 pub struct Onward {
     /// The number of the third.
-    pub site: usize,
+    pub site: SiteId,
     /// Whether a mesh links the third with the hostile one.
     pub is_linked: bool,
     /// The sources with which it gets through.
@@ -158,13 +158,10 @@ impl Hostile {
 
 /// Finds what a cluster could do to the others. How far another one passes its packets on is followed
 /// for one cluster more.
-pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: usize) -> Hostile {
-    let Some(hostile) = fabric.site(site) else {
-        let exposures = Vec::new();
-        return Hostile { site, exposures };
-    };
+pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: SiteId) -> Hostile {
+    let hostile = fabric.site(site);
     let rights = Rights::new(fabric, site, hostile);
-    let others = fabric.sites.iter().enumerate().filter(|it| it.0 != site);
+    let others = fabric.sites.numbered().filter(|it| it.0 != site);
     let exposures = others.map(|(number, target)| {
         let ends = FarEnds::of(fabric, target, site);
         let holds = ends.holds();
@@ -203,10 +200,10 @@ fn open(site: &Site) -> Vec<Open> {
 fn onward(
     fabric: &Fabric,
     meshes: &[Mesh],
-    (hostile, second): (usize, usize),
+    (hostile, second): (SiteId, SiteId),
     (ends, believed): (&FarEnds, &[Held]),
 ) -> Vec<Onward> {
-    let thirds = fabric.sites.iter().enumerate();
+    let thirds = fabric.sites.numbered();
     let thirds = thirds.filter(|(number, _)| ![hostile, second].contains(number));
     let onward = thirds.filter_map(|(number, third)| {
         let there = FarEnds::of(fabric, ends.site, number);
@@ -223,7 +220,7 @@ fn onward(
         });
         Some(Onward {
             site: number,
-            is_linked: are_linked(meshes, fabric.site(hostile)?, third),
+            is_linked: are_linked(meshes, fabric.site(hostile), third),
             passages: passages.collect(),
         })
     });
@@ -251,7 +248,7 @@ fn common(one: &[Held], other: &[Held]) -> Vec<(Span, Claim)> {
 /// takes that source from the hostile one itself.
 fn carrier(
     fabric: &Fabric,
-    (ends, second): (&FarEnds, usize),
+    (ends, second): (&FarEnds, SiteId),
     third: &Site,
     (span, claim): (Span, Claim),
 ) -> Option<At> {

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::fabric::At;
+use super::fabric::{At, SiteId};
 use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::wireguard::Endpoint;
@@ -38,10 +38,10 @@ pub struct Packet {
 pub enum Goal {
     /// A node, or a pod on it.
     Node(At),
-    /// What a cluster has as a whole, behind any node of it: the number of the cluster.
-    Services(usize),
+    /// What a cluster has as a whole, behind any node of it.
+    Services(SiteId),
     /// As before, but nothing there puts another address in the place of the destination.
-    Network(usize),
+    Network(SiteId),
 }
 
 /// Whether two nodes have a tunnel between them already.
@@ -139,7 +139,7 @@ impl Packet {
 
 impl Goal {
     /// Returns the number of the cluster.
-    pub fn site(self) -> usize {
+    pub fn site(self) -> SiteId {
         match self {
             Self::Node(at) => at.site,
             Self::Services(site) | Self::Network(site) => site,

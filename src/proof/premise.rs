@@ -46,7 +46,7 @@ impl Fabric<'_> {
         let Goal::Network(_) = packet.to else {
             return None;
         };
-        let site = self.site(carrier.site)?;
+        let site = self.site(carrier.site);
         let (range, node) = site.distant(carrier.node, packet.destination)?;
         Some(Distant {
             node: At { node, ..carrier },

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::fabric::{At, Fabric};
+use super::fabric::{At, Fabric, SiteId, Sites};
 use super::packet::{Packet, Session};
 use super::prefixes::Span;
 use super::trace::{Class, Trace};
@@ -42,9 +42,8 @@ mod view;
 pub struct Reach<'f, 'a> {
     /// The clusters.
     pub fabric: &'f Fabric<'a>,
-    seen: Vec<Seen>,
-    /// By number of the cluster.
-    counts: Vec<Counts>,
+    seen: Sites<Seen>,
+    counts: Sites<Counts>,
 }
 
 /// How many owners of each class a cluster has, or ranges that are declared for all.
@@ -94,11 +93,10 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Looks at all clusters from each of them, from several at the same time.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
         let scene = Scene::new(fabric);
-        let seen = (0..fabric.sites.len())
-            .into_par_iter()
-            .map(|site| Seen::from(&scene, site))
-            .collect();
-        let counts = scene.homes.iter().map(Home::counts).collect();
+        let sites: Vec<SiteId> = fabric.sites.ids().collect();
+        let seen = sites.into_par_iter();
+        let seen = Sites::new(seen.map(|site| Seen::from(&scene, site)).collect());
+        let counts = scene.homes.map(Home::counts);
         Self {
             fabric,
             seen,
@@ -107,21 +105,21 @@ impl<'f, 'a> Reach<'f, 'a> {
     }
 
     /// Returns whether no packet leaves one cluster for another, whoever sends it.
-    pub fn is_kept(&self, from: usize, to: usize) -> bool {
-        self.sight(to, from).is_some_and(|it| it.is_kept)
+    pub fn is_kept(&self, from: SiteId, to: SiteId) -> bool {
+        self.sight(to, from).is_kept
     }
 
     /// Returns how many owners of each class a cluster has.
-    pub fn counts(&self, site: usize) -> Option<&Counts> {
-        self.counts.get(site)
+    pub fn counts(&self, site: SiteId) -> &Counts {
+        &self.counts[site]
     }
 
     /// Returns what holds for packets from one cluster to another. What is proven for others before
     /// needs no new proof.
     pub fn between<'r>(
         &'r self,
-        from: usize,
-        to: usize,
+        from: SiteId,
+        to: SiteId,
         proven: &mut Proven<'r>,
     ) -> Vec<Verdict<'r>> {
         let mut verdicts = Vec::new();
@@ -154,10 +152,10 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns every way in which packets end that are kept, with a packet each: who sends it decides, and
     /// those are alike.
-    pub fn follow(&self, (from, to): (usize, usize), kept: &Verdict) -> Vec<Trace> {
+    pub fn follow(&self, (from, to): (SiteId, SiteId), kept: &Verdict) -> Vec<Trace> {
         let ends = kept.senders.first().zip(kept.receivers.first());
-        let sites = self.fabric.site(from).zip(self.fabric.site(to));
-        let (Some((sender, receiver)), Some((home, away))) = (ends, sites) else {
+        let (home, away) = (self.fabric.site(from), self.fabric.site(to));
+        let Some((sender, receiver)) = ends else {
             return Vec::new();
         };
         let destinations = pieces(home, away, receiver.span);
@@ -171,14 +169,11 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Returns what holds for packets to addresses for which none leaves the cluster of the senders.
     fn kept<'r>(
         &'r self,
-        (from, source): (usize, &'r Kin),
+        (from, source): (SiteId, &'r Kin),
         target: &'r Kin,
     ) -> impl Iterator<Item = Verdict<'r>> {
-        let groups = self
-            .seen
-            .get(from)
-            .map(|it| it.split(target, &source.parcels));
-        groups.into_iter().flatten().map(|senders| Verdict {
+        let groups = self.seen[from].split(target, &source.parcels).into_iter();
+        groups.map(|senders| Verdict {
             from: source.class,
             to: target.class,
             senders,
@@ -189,22 +184,22 @@ impl<'f, 'a> Reach<'f, 'a> {
     }
 
     /// Returns what is alike in `home` to those in `viewer`.
-    fn kin(&self, home: usize, viewer: usize) -> &[Kin] {
-        self.sight(home, viewer).map_or(&[], |it| &it.kin)
+    fn kin(&self, home: SiteId, viewer: SiteId) -> &[Kin] {
+        &self.sight(home, viewer).kin
     }
 
     /// Returns how one cluster is seen from another one.
-    pub(super) fn sight(&self, home: usize, viewer: usize) -> Option<&Arc<Sight>> {
-        self.seen.get(viewer)?.others.get(home)
+    pub(super) fn sight(&self, home: SiteId, viewer: SiteId) -> &Arc<Sight> {
+        &self.seen[viewer].others[home]
     }
 
     fn verdict<'r>(
         &'r self,
-        ((from, sender), (to, receiver)): ((usize, &'r Kin), (usize, &'r Kin)),
+        ((from, sender), (to, receiver)): ((SiteId, &'r Kin), (SiteId, &'r Kin)),
         (senders, receivers): (&'r [Parcel], &'r [Parcel]),
         proven: &mut Proven<'r>,
     ) -> Option<Verdict<'r>> {
-        let (home, viewer) = (self.fabric.site(from)?, self.fabric.site(to)?);
+        let (home, viewer) = (self.fabric.site(from), self.fabric.site(to));
         let looks = [sender, receiver].map(|kin| (kin.class, &*kin.views));
         let is_plain = [sender, receiver].iter().all(|it| it.is_plain())
             && [home, viewer].iter().all(|it| it.is_undisturbed());
@@ -240,8 +235,8 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Returns every way in which packets between pieces of two parcels end.
     fn traces(
         &self,
-        (from, sender, sources): (usize, Parcel, &[Span]),
-        (to, receiver, destinations): (usize, Parcel, &[Span]),
+        (from, sender, sources): (SiteId, Parcel, &[Span]),
+        (to, receiver, destinations): (SiteId, Parcel, &[Span]),
     ) -> Option<Vec<Trace>> {
         let node = sender.owner.node()?;
         let mut traces: Vec<Trace> = Vec::new();

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use super::fabric::{At, Fabric, Owner, Site};
+use super::fabric::{At, Fabric, Owner, Site, SiteId};
 use super::packet::{Ending, Goal, Packet, Session, Way};
 use super::prefixes::Span;
 use super::rule;
@@ -17,7 +17,7 @@ mod contest;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct End {
     /// The number of its cluster.
-    pub site: usize,
+    pub site: SiteId,
     /// Who has the address.
     pub owner: Owner,
     /// The address.
@@ -125,7 +125,7 @@ impl Owner {
     }
 
     /// Returns whom a packet to one of its addresses is meant for, in the cluster of that number.
-    pub fn goal(self, site: usize) -> Goal {
+    pub fn goal(self, site: SiteId) -> Goal {
         match self {
             Self::Node(node) | Self::Tunnel(node) | Self::Pods(node) => {
                 Goal::Node(At { site, node })
@@ -193,9 +193,7 @@ impl Fabric<'_> {
         let number = self
             .site_named(cluster)
             .ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
-        let site = self
-            .site(number)
-            .ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
+        let site = self.site(number);
         if let Ok(address) = rest.parse::<IpAddr>() {
             let address = address.to_canonical();
             let cluster = || Some(cluster.to_owned());
@@ -230,21 +228,19 @@ impl Fabric<'_> {
     }
 
     /// Returns an address that a cluster has as a whole.
-    fn of_cluster(&self, number: usize, class: Class) -> Result<End, NoEnd> {
+    fn of_cluster(&self, number: SiteId, class: Class) -> Result<End, NoEnd> {
         let site = self.site(number);
-        let name = site.map_or_else(String::new, |it| it.cluster.to_string());
-        let ranges = site.into_iter().flat_map(|site| {
-            let all = site.owned.iter();
-            all.filter_map(|(range, owners)| Some((range, *owners.first()?)))
-        });
+        let name = site.cluster.to_string();
+        let ranges = site.owned.iter();
+        let ranges = ranges.filter_map(|(range, owners)| Some((range, *owners.first()?)));
         let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
         let mut of_class =
             ranges.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
         // Within the range, nodes may have some of their own.
         let found = of_class.find_map(|(range, owner)| {
-            let pieces = site?.owned.pieces(Span::of(range));
+            let pieces = site.owned.pieces(Span::of(range));
             let mut pieces = pieces.into_iter().map(|piece| second(piece.span));
-            let address = pieces.find(|it| site.and_then(|site| site.owner(*it)) == Some(owner))?;
+            let address = pieces.find(|it| site.owner(*it) == Some(owner))?;
             Some((owner, address))
         });
         let (owner, address) = found.ok_or(NoEnd::NoAddress { node: name, class })?;
@@ -256,7 +252,7 @@ impl Fabric<'_> {
     }
 
     fn of_address(&self, address: IpAddr) -> Result<End, NoEnd> {
-        let sites = self.sites.iter().enumerate();
+        let sites = self.sites.numbered();
         let found: Vec<End> = sites
             .filter_map(|(number, site)| end_at(number, site, address))
             .collect();
@@ -267,7 +263,7 @@ impl Fabric<'_> {
             }),
             [one] => Ok(*one),
             many => {
-                let names = many.iter().filter_map(|it| self.site(it.site));
+                let names = many.iter().map(|it| self.site(it.site));
                 let clusters = names.map(|site| site.cluster.to_string()).collect();
                 Err(NoEnd::Several { address, clusters })
             }
@@ -284,8 +280,8 @@ impl Fabric<'_> {
         };
         let node = from.owner.node().ok_or(silent)?;
         if from.site == to.site {
-            let cluster = self.site(from.site).map(|it| it.cluster.to_string());
-            return Err(NoEnd::OneCluster(cluster.unwrap_or_default()));
+            let cluster = self.site(from.site).cluster.to_string();
+            return Err(NoEnd::OneCluster(cluster));
         }
         let goal = to.owner.goal(to.site);
         let site = from.site;
@@ -320,7 +316,7 @@ impl Fabric<'_> {
     }
 }
 
-fn end_at(number: usize, site: &Site, address: IpAddr) -> Option<End> {
+fn end_at(number: SiteId, site: &Site, address: IpAddr) -> Option<End> {
     let owner = site.owner(address).filter(|it| *it != Owner::Pool)?;
     Some(End {
         site: number,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::fabric::{At, Owner};
+use super::fabric::{At, Owner, SiteId, Sites};
 use super::model::Claim;
 use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
@@ -49,9 +49,8 @@ pub struct Verification {
     pub outsiders: Vec<Outsider>,
     /// Nodes without which something is cut.
     pub single_points: Vec<SinglePoint>,
-    /// Declared pod CIDRs of nodes that take part, and that Kilo does not carry packets to, by number
-    /// of the cluster.
-    pub uncarried: BTreeMap<usize, Vec<Cidr>>,
+    /// Declared pod CIDRs of nodes that take part, and that Kilo does not carry packets to.
+    pub uncarried: BTreeMap<SiteId, Vec<Cidr>>,
     /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
     pub apart: Vec<At>,
 }
@@ -59,10 +58,10 @@ pub struct Verification {
 /// Packets from one cluster to another.
 #[derive(Clone, Debug)]
 pub struct Pairing {
-    /// The number of the cluster that sends.
-    pub from: usize,
-    /// The number of the one that receives.
-    pub to: usize,
+    /// The cluster that sends.
+    pub from: SiteId,
+    /// The one that receives.
+    pub to: SiteId,
     /// Whether a mesh links the two.
     pub is_linked: bool,
     /// By class of sender and receiver. Of clusters with nothing between them many have the same.
@@ -95,7 +94,7 @@ pub struct Failure {
     /// How many pairs fail so.
     pub pairs: u64,
     /// Between which clusters.
-    pub between: BTreeSet<(usize, usize)>,
+    pub between: BTreeSet<(SiteId, SiteId)>,
     /// Whether what nodes claim causes it, and not what people wrote.
     pub is_claimed: bool,
     /// The failure that it follows from, by its place in [`Verification::failures`].
@@ -103,7 +102,7 @@ pub struct Failure {
     /// In which classes.
     pub classes: BTreeSet<(Class, Class)>,
     /// Whose addresses are not reached.
-    pub receivers: BTreeSet<(usize, Owner)>,
+    pub receivers: BTreeSet<(SiteId, Owner)>,
 }
 
 /// Promises that hold only under a premise.
@@ -114,14 +113,14 @@ pub struct Assumption {
     /// How many pairs it is.
     pub pairs: u64,
     /// Between which clusters.
-    pub between: BTreeSet<(usize, usize)>,
+    pub between: BTreeSet<(SiteId, SiteId)>,
     /// The nodes of which something must be so.
     pub nodes: BTreeSet<At>,
 }
 
 /// What premises have in common: the cluster whose nodes must have a kind of address and where they
 /// dial, or a range.
-type Alike = (usize, usize, Result<Family, Cidr>);
+type Alike = (SiteId, SiteId, Result<Family, Cidr>);
 
 /// Something that reaches what no link promises.
 #[derive(Clone, Debug)]
@@ -131,14 +130,14 @@ pub struct Leak {
     /// How many pairs do, where it is between nodes.
     pub pairs: u64,
     /// The Peer and the range that let it out.
-    pub claim: Option<(usize, Claim, Cidr)>,
+    pub claim: Option<(SiteId, Claim, Cidr)>,
 }
 
 /// A Peer whose key no node of the fleet has.
 #[derive(Clone, Copy, Debug)]
 pub struct Outsider {
-    /// The number of the cluster.
-    pub site: usize,
+    /// The cluster.
+    pub site: SiteId,
     /// The Peer.
     pub peer: usize,
 }
@@ -149,7 +148,7 @@ pub struct SinglePoint {
     /// The node.
     pub at: At,
     /// The clusters that lose something.
-    pub viewers: BTreeSet<usize>,
+    pub viewers: BTreeSet<SiteId>,
     /// Declared ranges that it alone carries for them.
     pub ranges: BTreeSet<Cidr>,
     /// Nodes whose pods are reached through it alone.
@@ -161,8 +160,7 @@ struct Verifier<'r, 'f, 'a> {
     reach: &'r Reach<'f, 'a>,
     asked: Asked<'r>,
     links: Links<'r>,
-    /// By number of the cluster.
-    promises: Vec<Promises>,
+    promises: Sites<Promises>,
     /// What nodes' claims take away, where that is known.
     excused: Option<&'r Excused>,
 }
@@ -192,38 +190,40 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
     fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
         let fabric = reach.fabric;
-        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site, None));
+        let promises = fabric
+            .sites
+            .map_ids(|site| Promises::of(fabric, site, None));
         Self {
             reach,
             asked,
             links: Links::of(fabric, asked),
-            promises: promises.collect(),
+            promises,
             excused: None,
         }
     }
 
     fn all(&self) -> Verification {
-        let parts: Vec<Part> = (0..self.reach.fabric.sites.len())
-            .into_par_iter()
-            .map(|from| self.from(from))
-            .collect();
-        self.join(parts)
+        let sites: Vec<SiteId> = self.reach.fabric.sites.ids().collect();
+        let parts = sites.into_par_iter().map(|from| self.from(from));
+        self.join(parts.collect())
     }
 
     /// Keeps apart what nodes' claims take away.
     fn excusing(self, excused: &'r Excused) -> Self {
         let fabric = self.reach.fabric;
         let excused = Some(excused);
-        let promises = (0..fabric.sites.len()).map(|site| Promises::of(fabric, site, excused));
+        let promises = fabric
+            .sites
+            .map_ids(|site| Promises::of(fabric, site, excused));
         Self {
-            promises: promises.collect(),
+            promises,
             excused,
             ..self
         }
     }
 
     /// Verifies what one cluster sends; none needs another for that.
-    fn from(&self, from: usize) -> Part {
+    fn from(&self, from: SiteId) -> Part {
         let (reach, fabric) = (self.reach, self.reach.fabric);
         let mut part = Part {
             single_points: alone::single_points(fabric, from, &self.links),
@@ -231,17 +231,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         };
         let mut proven = Proven::default();
         let mut apart: BTreeMap<&Counts, Arc<Tallies>> = BTreeMap::new();
-        for to in (0..fabric.sites.len()).filter(|to| *to != from) {
+        for to in fabric.sites.ids().filter(|to| *to != from) {
             let link = self.links.between(from, to);
-            let (Some(sends), Some(receives)) = (self.promises.get(from), self.promises.get(to))
-            else {
-                continue;
-            };
-            let counts = (reach.counts(from), reach.counts(to));
-            if let (Some(senders), Some(receivers)) = counts
-                && link.is_none()
-                && reach.is_kept(from, to)
-            {
+            if link.is_none() && reach.is_kept(from, to) {
+                let (senders, receivers) = (reach.counts(from), reach.counts(to));
                 let tallies = apart
                     .entry(receivers)
                     .or_insert_with(|| Arc::new(nothing(senders, receivers)));
@@ -258,8 +251,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 from,
                 to,
                 is_linked: link.is_some(),
-                sends,
-                receives,
+                sends: &self.promises[from],
+                receives: &self.promises[to],
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
                 local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
                 excused: [(from, to), (to, from)].map(|it| self.excused(it)),
@@ -289,12 +282,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Returns what one cluster does not get of another because of nodes' claims.
-    fn excused(&self, (target, source): (usize, usize)) -> &'r [Cidr] {
-        let cluster = |number: usize| Some(self.reach.fabric.site(number)?.cluster);
-        match (self.excused, cluster(target), cluster(source)) {
-            (Some(excused), Some(target), Some(source)) => excused.ranges(target, source),
-            _ => &[],
-        }
+    fn excused(&self, (target, source): (SiteId, SiteId)) -> &'r [Cidr] {
+        let cluster = |number: SiteId| self.reach.fabric.site(number).cluster;
+        self.excused
+            .map_or(&[], |it| it.ranges(cluster(target), cluster(source)))
     }
 
     /// Joins what came of it from each of the clusters, in their order.
@@ -335,7 +326,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
         verification.failures = in_order(failures);
-        for (site, promises) in self.promises.iter().enumerate() {
+        for (site, promises) in self.promises.numbered() {
             if !promises.uncarried.is_empty() {
                 verification
                     .uncarried

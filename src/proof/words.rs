@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::fabric::{At, Fabric, Owner, Site};
+use super::fabric::{At, Fabric, Owner, Site, SiteId};
 use super::model::{Claim, Tunnel, Upset};
 use super::packet::Goal;
 use super::peers::Peer;
@@ -61,10 +61,7 @@ pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
 /// a node is not selected. The manifests do not tell either.
 pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<String> {
     let (from, to) = (trace.packet.from, trace.packet.to);
-    let sites = [from.site, to.site()].map(|it| fabric.site(it));
-    let [Some(one), Some(other)] = sites else {
-        return None;
-    };
+    let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
     if !are_linked(meshes, one, other) {
         return Some(format!(
             "no mesh links `{}` and `{}`: link them in the `topology` of a mesh, or add a mesh of both",
@@ -78,12 +75,10 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     let mut ends = [Some(from), goal].into_iter().flatten();
     let unselected = ends.find(|at| {
         let site = fabric.site(at.site);
-        site.is_some_and(|site| {
-            let node = site.snapshot.nodes.get(at.node);
-            node.is_some_and(|it| !site.entry.selector.matches(&it.labels))
-        })
+        let node = site.snapshot.nodes.get(at.node);
+        node.is_some_and(|it| !site.entry.selector.matches(&it.labels))
     })?;
-    let cluster = fabric.site(unselected.site)?.cluster;
+    let cluster = fabric.site(unselected.site).cluster;
     Some(format!(
         "the `nodeSelector` of `{cluster}` does not select {}: change the selector, or label the node \
          and take a new snapshot",
@@ -93,7 +88,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
 
 /// Returns what leaves nothing certain on a cluster's nodes.
 fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
-    let site = fabric.site(at.site)?;
+    let site = fabric.site(at.site);
     let name = |peer: usize| peer_of(fabric, at.site, peer);
     let object = |peer: usize| site.model.peers.get(peer);
     let (what, place, help) = match *site.model.upsets.first()? {
@@ -128,19 +123,19 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
 
 /// Returns the node that has the tunnels of another's segment.
 fn speaker(fabric: &Fabric, at: At) -> Option<At> {
-    let site: &Site = fabric.site(at.site)?;
+    let site: &Site = fabric.site(at.site);
     let leader = site.leader(site.segment(at.node)?).map(Leader::node)?;
     Some(At { node: leader, ..at })
 }
 
-fn peer<'f>(fabric: &'f Fabric, site: usize, tunnel: Tunnel) -> Option<&'f Peer<'f>> {
+fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f Peer<'f>> {
     match tunnel {
-        Tunnel::Peer(peer) => fabric.site(site)?.model.peers.get(peer),
+        Tunnel::Peer(peer) => fabric.site(site).model.peers.get(peer),
         Tunnel::Segment(_) => None,
     }
 }
 
-fn peer_of(fabric: &Fabric, site: usize, number: usize) -> String {
+fn peer_of(fabric: &Fabric, site: SiteId, number: usize) -> String {
     let peer = peer(fabric, site, Tunnel::Peer(number));
     peer.map_or_else(String::new, |it| it.applied.name.clone())
 }
@@ -150,14 +145,14 @@ fn tunnel(fabric: &Fabric, at: At, tunnel: Tunnel) -> String {
     match tunnel {
         Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, at.site, peer)),
         Tunnel::Segment(segment) => {
-            let leader = fabric.site(at.site).and_then(|it| it.leader(segment));
+            let site = fabric.site(at.site);
+            let leader = site.leader(segment);
             let leader = leader.map(|it| At {
                 node: it.node(),
                 ..at
             });
             let leader = leader.map_or_else(String::new, |it| called(fabric, it));
-            let segments = fabric.site(at.site).map(|it| &it.model.own.segments);
-            let segment = segments.and_then(|it| it.get(segment));
+            let segment = site.model.own.segments.get(segment);
             if segment.is_some_and(|it| 1 < it.members.len()) {
                 format!("the location that {leader} leads")
             } else {
@@ -168,14 +163,14 @@ fn tunnel(fabric: &Fabric, at: At, tunnel: Tunnel) -> String {
 }
 
 fn place(fabric: &Fabric, at: At, claim: Claim) -> Option<Place> {
-    fabric.site(at.site)?.model.place(claim)
+    fabric.site(at.site).model.place(claim)
 }
 
 /// Returns the address of a packet's other end where it is known to be somebody's.
-pub fn whose(fabric: &Fabric, site: usize, address: IpAddr) -> String {
-    let owner = fabric.site(site).and_then(|it| it.owner(address));
+pub fn whose(fabric: &Fabric, site: SiteId, address: IpAddr) -> String {
+    let owner = fabric.site(site).owner(address);
     let of = |node| called(fabric, At { site, node });
-    let cluster = fabric.site(site).map_or("", |it| it.cluster.as_str());
+    let cluster = fabric.site(site).cluster.as_str();
     match owner {
         Some(Owner::Pods(node)) => format!("a pod on {}", of(node)),
         Some(Owner::Node(node)) => of(node),

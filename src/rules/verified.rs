@@ -8,7 +8,7 @@ use super::{Finding, NAMED, bare, listed};
 use crate::diagnostic::{Cause, Severity};
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Ending, Unseen};
 use crate::proof::peers::{Peer, Prize};
@@ -33,7 +33,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     });
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification.uncarried.iter();
-    let uncarried = uncarried.filter_map(|(site, pods)| unreached(fabric, *site, pods));
+    let uncarried = uncarried.map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
     let nothing = (total.kept == 0 && is_claimed).then(|| nothing_proved(total.assumed));
@@ -120,8 +120,8 @@ fn unapplied(site: &Site) -> Option<Finding> {
     )))
 }
 
-fn cluster<'a>(fabric: &Fabric<'a>, site: usize) -> Option<&'a ClusterName> {
-    Some(fabric.site(site)?.cluster)
+fn cluster<'a>(fabric: &Fabric<'a>, site: SiteId) -> &'a ClusterName {
+    fabric.site(site).cluster
 }
 
 /// Returns what fails, and what each follows from.
@@ -144,8 +144,8 @@ fn unknown_key(
     verification: &Verification,
     Outsider { site, peer }: Outsider,
 ) -> Option<Cause> {
-    let name = |site: usize, peer: usize| {
-        let peer = fabric.site(site)?.model.peers.get(peer)?;
+    let name = |site: SiteId, peer: usize| {
+        let peer = fabric.site(site).model.peers.get(peer)?;
         Some(&peer.applied.name)
     };
     let mut failures = verification.failures.iter();
@@ -168,30 +168,27 @@ fn unknown_key(
 fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let trace = &failed.trace;
     let packet = &trace.packet;
-    let from = cluster(fabric, packet.from.site)?;
+    let from = cluster(fabric, packet.from.site);
     let mut finding = words::verdict(fabric, trace)?.about(from);
     if failed.is_claimed {
         finding.severity = Severity::Warning;
         finding.help =
             Some("a node's claim causes this: `clustermesh validate` names the node".to_owned());
     }
-    let to = cluster(fabric, packet.to.site())?;
+    let to = cluster(fabric, packet.to.site());
     let pairs = match failed.pairs {
         1 => "1 promised pair fails".to_owned(),
         pairs => format!("{pairs} promised pairs fail"),
     };
-    let receivers: Vec<String> = failed
-        .receivers
-        .iter()
-        .filter_map(|&(site, owner)| whose(fabric, site, owner))
-        .collect();
+    let receivers = failed.receivers.iter();
+    let receivers = receivers.map(|&(site, owner)| whose(fabric, site, owner));
     finding.message = format!(
         "{} → {} ({from} → {to}): {}; {pairs} like this ({}; to {})",
         packet.source,
         packet.destination,
         finding.message,
         between(fabric, &failed.between),
-        listed(receivers.into_iter()),
+        listed(receivers),
     );
     Some(finding)
 }
@@ -214,7 +211,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
     };
     match assumption.premise {
         Premise::Family(Unseen { at, peer, family }) => {
-            let site = fabric.site(at.site)?;
+            let site = fabric.site(at.site);
             let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
             let peer = site.model.peers.get(peer)?;
             let (their, they) = if assumption.nodes.len() == 1 {
@@ -243,7 +240,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
             carrier,
             range,
         }) => {
-            let site = fabric.site(carrier.site)?;
+            let site = fabric.site(carrier.site);
             let leader = site.leader(site.segment(node.node)?)?.node();
             let leader = bare(&site.node(leader)?.kilo.name);
             let message = format!(
@@ -261,36 +258,36 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
 }
 
 /// Lists pairs of clusters.
-fn between(fabric: &Fabric, pairs: &BTreeSet<(usize, usize)>) -> String {
-    let between = pairs.iter().filter_map(|&(from, to)| {
-        let (from, to) = (cluster(fabric, from)?, cluster(fabric, to)?);
-        Some(format!("{from} → {to}"))
+fn between(fabric: &Fabric, pairs: &BTreeSet<(SiteId, SiteId)>) -> String {
+    let between = pairs.iter().map(|&(from, to)| {
+        let (from, to) = (cluster(fabric, from), cluster(fabric, to));
+        format!("{from} → {to}")
     });
-    listed(between.collect::<Vec<String>>().into_iter())
+    listed(between)
 }
 
 /// Names an owner: a node with its cluster, or what a cluster has as a whole.
-pub fn whose(fabric: &Fabric, site: usize, owner: Owner) -> Option<String> {
-    let name = cluster(fabric, site)?;
-    Some(match owner {
+pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
+    let name = cluster(fabric, site);
+    match owner {
         Owner::Pods(node) => format!("pods of {}", words::called(fabric, At { site, node })),
         Owner::Node(node) | Owner::Tunnel(node) => words::called(fabric, At { site, node }),
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),
-    })
+    }
 }
 
 fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
     let packet = &leak.trace.packet;
-    let from = cluster(fabric, packet.from.site)?;
-    let to = cluster(fabric, packet.to.site())?;
+    let from = cluster(fabric, packet.from.site);
+    let to = cluster(fabric, packet.to.site());
     let (message, place, help) = match leak.claim {
         Some((site, claim, range)) => (
             format!(
                 "{range} leads from {from} to {to}, which does not declare it: {} gets there",
                 packet.destination
             ),
-            fabric.site(site)?.model.place(claim),
+            fabric.site(site).model.place(claim),
             format!("take the range out of the Peer, or declare it for `{to}` in the mesh"),
         ),
         None => (
@@ -311,7 +308,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
 }
 
 fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Finding> {
-    let it = fabric.site(site)?;
+    let it = fabric.site(site);
     let peer = it.model.peers.get(peer)?;
     let message = format!(
         "the Peer {} has a key that no node of any cluster has",
@@ -324,28 +321,28 @@ fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Findin
 }
 
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.
-fn unreached(fabric: &Fabric, site: usize, pods: &[Cidr]) -> Option<Finding> {
-    let cluster = cluster(fabric, site)?;
+fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
+    let cluster = cluster(fabric, site);
     let ranges = listed(pods.iter().map(ToString::to_string));
     let message = format!(
         "Kilo carries no packets from other clusters to {} of its pod CIDRs: {ranges}",
         pods.len()
     );
-    Some(Finding::on_cluster(&UNREACHED_PODS, cluster, message))
+    Finding::on_cluster(&UNREACHED_PODS, cluster, message)
 }
 
 /// Returns the linked clusters of which every node is left out.
 fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
-    let mut apart: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut apart: BTreeMap<SiteId, usize> = BTreeMap::new();
     for at in &verification.apart {
         *apart.entry(at.site).or_default() += 1;
     }
     let linked = verification.pairings.iter().filter(|it| it.is_linked);
-    let linked: BTreeSet<usize> = linked.map(|it| it.from).collect();
+    let linked: BTreeSet<SiteId> = linked.map(|it| it.from).collect();
     linked
         .into_iter()
         .filter_map(|number| {
-            let site = fabric.site(number)?;
+            let site = fabric.site(number);
             let nodes = site.model.own.nodes.len();
             (apart.get(&number) == Some(&nodes)).then(|| {
                 let message = "no path from or to this cluster was proved: every node is left out";

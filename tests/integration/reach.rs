@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::applied::File;
-use clustermesh::proof::fabric::{At, Fabric, Owner, Site};
+use clustermesh::proof::fabric::{At, Fabric, Owner, Site, SiteId};
 use clustermesh::proof::packet::{Goal, Packet, Session};
 use clustermesh::proof::prefixes::Span;
 use clustermesh::proof::reach::{Parcel, Proven, Reach, parcels};
@@ -505,7 +505,7 @@ fn world() -> impl Strategy<Value = World> {
 fn samples(fabric: &Fabric, parcel: Parcel) -> Vec<IpAddr> {
     let span = parcel.span;
     let mut numbers = BTreeSet::from([span.first, span.last]);
-    for site in &fabric.sites {
+    for site in fabric.sites.iter() {
         let ranges = site.model.tunnels.iter().map(|it| it.0);
         let ranges = ranges.chain(site.owned.iter().map(|it| it.0));
         let ranges = ranges.chain(site.connections().iter().map(|it| it.0));
@@ -520,7 +520,7 @@ fn samples(fabric: &Fabric, parcel: Parcel) -> Vec<IpAddr> {
     inside.map(|&number| at(number).first_address()).collect()
 }
 
-fn goal(site: usize, owner: Owner) -> Goal {
+fn goal(site: SiteId, owner: Owner) -> Goal {
     match owner {
         Owner::Services => Goal::Services(site),
         Owner::Node(node) | Owner::Pods(node) | Owner::Tunnel(node) => {
@@ -533,8 +533,8 @@ fn goal(site: usize, owner: Owner) -> Goal {
 /// Every way in which packets between two parcels end, and whether any of them has a premise.
 fn followed(
     fabric: &Fabric,
-    (from, sender): (usize, Parcel),
-    (to, receiver): (usize, Parcel),
+    (from, sender): (SiteId, Parcel),
+    (to, receiver): (SiteId, Parcel),
 ) -> (BTreeSet<&'static str>, bool) {
     let mut endings = BTreeSet::new();
     let mut is_premised = false;
@@ -580,8 +580,8 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     let fabric = fabric(&input);
     let reach = Reach::new(&fabric);
     let mut proven = Proven::default();
-    for from in 0..fabric.sites.len() {
-        for to in (0..fabric.sites.len()).filter(|to| *to != from) {
+    for from in fabric.sites.ids() {
+        for to in fabric.sites.ids().filter(|to| *to != from) {
             let mut said = Endings::new();
             for verdict in reach.between(from, to, &mut proven) {
                 let mut premised = BTreeSet::new();

@@ -8,7 +8,7 @@ use super::meant::{Chosen, Meant, Stock};
 use super::{Check, Side};
 use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric};
+use crate::proof::fabric::{At, Fabric, SiteId, Sites};
 use crate::proof::packet::{Packet, Session};
 use crate::proof::reach::{Endings, Fate, Parcel, Reach, Sight, pieces};
 use crate::proof::trace::Trace;
@@ -16,10 +16,9 @@ use crate::proof::trace::Trace;
 /// What all expectations are compared with.
 pub(super) struct Judge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
-    /// By number of the cluster.
-    stocks: Vec<Stock>,
-    /// By numbers of both clusters: filled in when an expectation is about them.
-    fates: Vec<OnceLock<Vec<Fate>>>,
+    stocks: Sites<Stock>,
+    /// By both clusters: filled in when an expectation is about them.
+    fates: Sites<Sites<OnceLock<Vec<Fate>>>>,
 }
 
 /// What is chosen of a cluster, grouped for each that sees it in its own way.
@@ -30,10 +29,10 @@ struct Grouped<'c> {
 }
 
 impl<'c> Grouped<'c> {
-    fn all(chosen: &'c [Chosen]) -> Vec<Self> {
-        let grouped = chosen.iter().map(|chosen| Self {
-            chosen,
-            groups: BTreeMap::new(),
+    fn all(chosen: &'c Sites<Chosen>) -> Vec<(SiteId, Self)> {
+        let grouped = chosen.numbered().map(|(site, chosen)| {
+            let groups = BTreeMap::new();
+            (site, Self { chosen, groups })
         });
         grouped.collect()
     }
@@ -48,11 +47,10 @@ impl<'c> Grouped<'c> {
 impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
     pub(super) fn new(reach: &'j Reach<'f, 'a>) -> Self {
         let sites = &reach.fabric.sites;
-        let pairs = sites.len() * sites.len();
         Self {
             reach,
-            stocks: sites.iter().map(|it| Stock::of(it)).collect(),
-            fates: (0..pairs).map(|_| OnceLock::new()).collect(),
+            stocks: sites.map(|it| Stock::of(it)),
+            fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
 
@@ -67,10 +65,10 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
             voids: Vec::new(),
         };
         let (mut sent, mut taken) = (Grouped::all(&senders), Grouped::all(&receivers));
-        for (from, sent) in sent.iter_mut().enumerate() {
-            for (to, taken) in taken.iter_mut().enumerate() {
+        for (from, sent) in &mut sent {
+            for (to, taken) in &mut taken {
                 if from != to && !sent.chosen.is_empty() && !taken.chosen.is_empty() {
-                    self.judge(&mut check, (from, sent), (to, taken));
+                    self.judge(&mut check, (*from, sent), (*to, taken));
                 }
             }
         }
@@ -78,23 +76,20 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
         check
     }
 
-    fn choose(&self, meant: &Meant) -> Vec<Chosen> {
-        let sites = self.reach.fabric.sites.iter().zip(&self.stocks);
-        sites.map(|(site, stock)| meant.of(site, stock)).collect()
+    fn choose(&self, meant: &Meant) -> Sites<Chosen> {
+        let sites = &self.reach.fabric.sites;
+        sites.map_ids(|id| meant.of(&sites[id], &self.stocks[id]))
     }
 
     fn judge(
         &self,
         check: &mut Check,
-        (from, sent): (usize, &mut Grouped),
-        (to, taken): (usize, &mut Grouped),
+        (from, sent): (SiteId, &mut Grouped),
+        (to, taken): (SiteId, &mut Grouped),
     ) {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, (from, sent.chosen), (to, taken.chosen));
-        let sights = self.reach.sight(from, to).zip(self.reach.sight(to, from));
-        let Some((seen, sees)) = sights else {
-            return;
-        };
+        let (seen, sees) = (self.reach.sight(from, to), self.reach.sight(to, from));
         let senders = sent.seen_as(seen);
         let receivers = taken.seen_as(sees);
         let fates = self.fates(from, to);
@@ -109,9 +104,8 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
         }
     }
 
-    fn fates(&self, from: usize, to: usize) -> &[Fate] {
-        let fates = self.fates.get(from * self.stocks.len() + to);
-        fates.map_or(&[], |it| it.get_or_init(|| self.reach.fates(from, to)))
+    fn fates(&self, from: SiteId, to: SiteId) -> &[Fate] {
+        self.fates[from][to].get_or_init(|| self.reach.fates(from, to))
     }
 }
 
@@ -128,8 +122,8 @@ impl Check<'_> {
         &mut self,
         fabric: &Fabric,
         fate: Fate,
-        (from, senders): (usize, &Group),
-        (to, receivers): (usize, &Group),
+        (from, senders): (SiteId, &Group),
+        (to, receivers): (SiteId, &Group),
     ) {
         let are_meant = senders.is_whole() && receivers.is_whole();
         if let Fate::Alike { endings, is_whole } = fate
@@ -154,8 +148,8 @@ impl Check<'_> {
         &mut self,
         fabric: &Fabric,
         endings: Endings,
-        (from, senders): (usize, Lot),
-        (to, receivers): (usize, Lot),
+        (from, senders): (SiteId, Lot),
+        (to, receivers): (SiteId, Lot),
     ) {
         let pairs = senders.count.saturating_mul(receivers.count);
         self.pairs += pairs;
@@ -182,8 +176,8 @@ impl Check<'_> {
     fn judge_unready(
         &mut self,
         fabric: &Fabric,
-        (from, senders): (usize, &Chosen),
-        (to, receivers): (usize, &Chosen),
+        (from, senders): (SiteId, &Chosen),
+        (to, receivers): (SiteId, &Chosen),
     ) {
         if senders.unready.is_empty() && receivers.unready.is_empty() {
             return;
@@ -214,15 +208,12 @@ impl Check<'_> {
 /// Follows a packet from each piece of a parcel to each piece of another one.
 fn traces(
     fabric: &Fabric,
-    (from, sender): (usize, Parcel),
-    (to, receiver): (usize, Parcel),
+    (from, sender): (SiteId, Parcel),
+    (to, receiver): (SiteId, Parcel),
 ) -> impl Iterator<Item = Trace> {
-    let sites = fabric.site(from).zip(fabric.site(to));
-    let cut = sites.map(|(home, away)| {
-        let sources = pieces(away, home, sender.span);
-        (sources, pieces(home, away, receiver.span))
-    });
-    let (sources, destinations) = cut.unwrap_or_default();
+    let (home, away) = (fabric.site(from), fabric.site(to));
+    let sources = pieces(away, home, sender.span);
+    let destinations = pieces(home, away, receiver.span);
     let packets = sources.into_iter().flat_map(move |source| {
         let destinations = destinations.clone().into_iter();
         destinations.filter_map(move |destination| {
@@ -241,7 +232,7 @@ fn traces(
 }
 
 /// Returns the smallest packet from one parcel to another.
-fn packet((from, sender): (usize, Parcel), (to, receiver): (usize, Parcel)) -> Option<Packet> {
+fn packet((from, sender): (SiteId, Parcel), (to, receiver): (SiteId, Parcel)) -> Option<Packet> {
     let node = sender.owner.node()?;
     Some(Packet {
         from: At { site: from, node },

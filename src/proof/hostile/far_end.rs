@@ -5,7 +5,7 @@ use std::iter;
 
 use crate::kilo::own::Leader;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::fabric::{At, Fabric, Site, SiteId};
 use crate::proof::model::{Claim, Holder, Tunnel};
 use crate::proof::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::prefixes::Span;
@@ -28,13 +28,9 @@ pub(super) struct FarEnds<'f, 'a> {
 impl<'f, 'a> FarEnds<'f, 'a> {
     /// Finds those that have a key of `other`'s nodes. Somebody may claim a key that is not its own:
     /// then it is one of theirs all the same, for nobody can tell.
-    pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: usize) -> Self {
-        let nodes = fabric.site(other).map(|it| it.model.own.nodes.as_slice());
-        let keys: BTreeSet<[u8; 32]> = nodes
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|it| it.kilo.key)
-            .collect();
+    pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: SiteId) -> Self {
+        let nodes = fabric.site(other).model.own.nodes.iter();
+        let keys: BTreeSet<[u8; 32]> = nodes.filter_map(|it| it.kilo.key).collect();
         let model = &site.model;
         let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
         let segments = (0..model.own.segments.len()).map(Tunnel::Segment);
@@ -126,7 +122,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns what of the addresses that they have is sent to them: what a node has itself, or beside
     /// itself, it keeps.
-    pub(super) fn attracted(&self, number: usize, holds: &[Held]) -> Vec<Held> {
+    pub(super) fn attracted(&self, number: SiteId, holds: &[Held]) -> Vec<Held> {
         let mut attracted = Vec::new();
         let own = &self.site.model.own.nodes;
         for hold in holds {

@@ -2,19 +2,19 @@
 
 use super::far_end::Held;
 use super::{Hold, Whose};
-use crate::proof::fabric::{Fabric, Owner, Site};
+use crate::proof::fabric::{Fabric, Owner, Site, SiteId};
 use crate::proof::prefixes::{Prefixes, Span};
 
 /// Who should have which addresses.
 pub(super) struct Rights<'f, 'a> {
     declared: Prefixes<()>,
-    others: Vec<(usize, &'f Site<'a>)>,
+    others: Vec<(SiteId, &'f Site<'a>)>,
 }
 
 impl<'f, 'a> Rights<'f, 'a> {
-    pub(super) fn new(fabric: &'f Fabric<'a>, number: usize, hostile: &Site) -> Self {
+    pub(super) fn new(fabric: &'f Fabric<'a>, number: SiteId, hostile: &Site) -> Self {
         let declared = hostile.entry.networks.all().into_iter();
-        let others = fabric.sites.iter().enumerate();
+        let others = fabric.sites.numbered();
         Self {
             declared: Prefixes::new(&declared.map(|it| (it.cidr, ())).collect::<Vec<_>>()),
             others: others
@@ -69,7 +69,7 @@ impl<'f, 'a> Rights<'f, 'a> {
             let slot = site.owned.around(span).next()?;
             Some((*number, *site.owned.get(slot)?.1.first()?))
         });
-        let owners: Vec<(usize, Owner)> = owners.collect();
+        let owners: Vec<(SiteId, Owner)> = owners.collect();
         if owners.is_empty() {
             Whose::Nobody
         } else {

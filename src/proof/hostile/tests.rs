@@ -45,7 +45,7 @@ fn told(lab: &Lab, cluster: &str) -> String {
         let hostile = assume_hostile(fabric, meshes, fabric.site_named(cluster).unwrap());
         let mut text = String::new();
         for exposure in &hostile.exposures {
-            let name = fabric.site(exposure.site).unwrap().cluster;
+            let name = fabric.site(exposure.site).cluster;
             let spans = |holds: &[Hold]| {
                 let shown = holds.iter().map(|it| it.span.to_string());
                 shown.collect::<Vec<_>>().join(" ")
@@ -55,7 +55,7 @@ fn told(lab: &Lab, cluster: &str) -> String {
             writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
             for onward in &exposure.onward {
-                let third = fabric.site(onward.site).unwrap().cluster;
+                let third = fabric.site(onward.site).cluster;
                 let passages = onward.passages.iter().map(|it| it.span.to_string());
                 let passages: Vec<String> = passages.collect();
                 writeln!(text, "  through to {third}: {passages:?}").unwrap();

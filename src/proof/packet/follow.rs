@@ -21,7 +21,7 @@ impl Fabric<'_> {
     fn follow(&self, packet: &Packet, steps: &mut Vec<Step>) -> Result<(), Ending> {
         let from = packet.from;
         let unready = Ending::NotReady { node: from };
-        let site = self.site(from.site).ok_or_else(|| unready.clone())?;
+        let site = self.site(from.site);
         let segment = site.segment(from.node).ok_or_else(|| unready.clone())?;
         let leader = site.leader(segment).ok_or(unready)?;
         let sender = At {
@@ -62,7 +62,7 @@ impl Fabric<'_> {
     ) -> Result<(usize, At), Ending> {
         let at = sender;
         let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
-        let site = self.site(at.site).ok_or(Ending::NoRoute { at })?;
+        let site = self.site(at.site);
         keeps(site, at, segment, packet.destination)?;
         let (slot, holder) = site
             .model
@@ -110,7 +110,7 @@ impl Fabric<'_> {
         receiver: At,
         (at, claim, range): (At, Claim, Cidr),
     ) -> Result<(), Ending> {
-        let of = |at: At| self.site(at.site).and_then(|it| it.segment(at.node));
+        let of = |at: At| self.site(at.site).segment(at.node);
         let is_meant = match goal {
             Goal::Node(node) => {
                 let Some(segment) = of(node) else {
@@ -135,10 +135,8 @@ impl Fabric<'_> {
     /// Takes the packet from the end of the tunnel to where it is meant to go: nothing there may send
     /// it on.
     fn deliver(&self, at: At, packet: &Packet) -> Result<(), Ending> {
-        let Some((site, segment)) = self
-            .site(at.site)
-            .and_then(|site| Some((site, site.segment(at.node)?)))
-        else {
+        let site = self.site(at.site);
+        let Some(segment) = site.segment(at.node) else {
             return Err(Ending::NotReady { node: at });
         };
         let is_proxied = matches!(packet.to, Goal::Services(_));

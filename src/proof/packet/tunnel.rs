@@ -73,10 +73,8 @@ impl Fabric<'_> {
     /// Finds the receiver's Peer for the sender.
     pub(super) fn back(&self, sender: At, peer: usize, by: At) -> Result<usize, Ending> {
         let refused = |why| Ending::NotAccepted { by, why };
-        let (Some(site), Some(key)) = (
-            self.site(by.site),
-            self.node(sender).and_then(|it| it.kilo.key),
-        ) else {
+        let site = self.site(by.site);
+        let Some(key) = self.node(sender).and_then(|it| it.kilo.key) else {
             return Err(refused(Unaccepted::NoPeer));
         };
         let Some(segment) = site.segment(by.node) else {
@@ -110,8 +108,7 @@ impl Fabric<'_> {
             let share = site.model.share(peer);
             share.and_then(|it| it.translation.preshared_key)
         };
-        let own = self.site(sender.site).and_then(|it| secret(it, peer));
-        if own != secret(site, back) {
+        if secret(self.site(sender.site), peer) != secret(site, back) {
             return Err(refused(Unaccepted::PresharedKey { peer: back }));
         }
         Ok(back)
@@ -157,7 +154,7 @@ impl Fabric<'_> {
         session: Session,
     ) -> Result<(At, Option<Endpoint>), Ending> {
         let endpoint = |side: &Side| {
-            let site = self.site(side.at.site)?;
+            let site = self.site(side.at.site);
             site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
         };
         let calls = self.node(far.at).is_some_and(|it| 0 < it.kilo.keepalive);
@@ -186,8 +183,7 @@ impl Fabric<'_> {
             }
         }
         let mut missing = missing().filter(|side| {
-            let share = self.site(side.at.site);
-            let share = share.and_then(|it| it.model.share(side.peer));
+            let share = self.site(side.at.site).model.share(side.peer);
             share.is_some_and(|it| it.translation.keepalive.is_none())
         });
         match missing.next() {
@@ -201,10 +197,8 @@ impl Fabric<'_> {
     /// # Errors
     /// What it sends there goes into a tunnel again.
     pub fn dials(&self, from: At, peer: usize, to: At) -> Result<Dials, Ending> {
-        let Some((site, segment)) = self
-            .site(from.site)
-            .and_then(|site| Some((site, site.segment(from.node)?)))
-        else {
+        let site = self.site(from.site);
+        let Some(segment) = site.segment(from.node) else {
             return Ok(Dials::No);
         };
         let slot = match site.model.dial(segment, Tunnel::Peer(peer)) {
@@ -228,7 +222,7 @@ impl Fabric<'_> {
     /// Returns the range by which `from` routes into a tunnel what it sends to where `to` calls from; none
     /// where that cannot be told.
     pub(in crate::proof) fn swallows(&self, from: At, to: At) -> Option<usize> {
-        let site = self.site(from.site)?;
+        let site = self.site(from.site);
         match self.node(to)?.endpoint()?.host {
             Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
             Host::Dns(_) => None,
@@ -238,9 +232,7 @@ impl Fabric<'_> {
     /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
     /// `slot`.
     fn looped(&self, at: At, peer: usize, slot: usize) -> Ending {
-        let Some(site) = self.site(at.site) else {
-            return Ending::NoRoute { at };
-        };
+        let site = self.site(at.site);
         if let Some(missing) = missing(site, at) {
             return missing;
         }
@@ -263,10 +255,8 @@ impl Fabric<'_> {
             owner,
             peer: Some(back),
         };
-        let Some((site, segment)) = self
-            .site(by.site)
-            .and_then(|site| Some((site, site.segment(by.node)?)))
-        else {
+        let site = self.site(by.site);
+        let Some(segment) = site.segment(by.node) else {
             return Err(reject(None));
         };
         let Some((slot, holder)) = site.model.select(segment, source) else {

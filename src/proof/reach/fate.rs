@@ -2,6 +2,7 @@
 
 use super::view::Kin;
 use super::{Proven, Reach, Verdict};
+use crate::proof::fabric::SiteId;
 use crate::proof::packet::Ending;
 use crate::proof::trace::Trace;
 
@@ -50,7 +51,7 @@ impl Endings {
 impl Reach<'_, '_> {
     /// Returns what becomes of packets from everything that is alike in one cluster to everything that
     /// is alike in another, in the order of senders and, for each, of receivers.
-    pub(in crate::proof) fn fates(&self, from: usize, to: usize) -> Vec<Fate> {
+    pub(in crate::proof) fn fates(&self, from: SiteId, to: SiteId) -> Vec<Fate> {
         let sources = self.kin(from, to).iter();
         let fate = |source, target| self.fate((from, source), (to, target));
         sources
@@ -58,7 +59,7 @@ impl Reach<'_, '_> {
             .collect()
     }
 
-    fn fate(&self, (from, source): (usize, &Kin), (to, target): (usize, &Kin)) -> Fate {
+    fn fate(&self, (from, source): (SiteId, &Kin), (to, target): (SiteId, &Kin)) -> Fate {
         if target.is_kept() {
             return self.fate_of_kept((from, source), (to, target));
         }
@@ -76,7 +77,7 @@ impl Reach<'_, '_> {
     }
     /// Returns what becomes of packets that do not leave their cluster. None of them arrives, but it may
     /// be uncertain how they end.
-    fn fate_of_kept(&self, (from, source): (usize, &Kin), (to, target): (usize, &Kin)) -> Fate {
+    fn fate_of_kept(&self, (from, source): (SiteId, &Kin), (to, target): (SiteId, &Kin)) -> Fate {
         let mut endings = self.kept((from, source), target).map(|verdict| {
             let traces = self.follow((from, to), &verdict);
             Endings::of(&traces)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::view::Select;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Owner, Site};
+use crate::proof::fabric::{At, Owner, Site, SiteId};
 use crate::proof::model::{Claim, Holder, Tunnel};
 use crate::proof::packet::{Ending, keeps, stays};
 use crate::proof::prefixes::{Look, Span};
@@ -101,7 +101,11 @@ impl Looks {
 
 impl Ground {
     /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
-    pub(super) fn select(&mut self, site: &Site, (span, looks): (Span, Looks)) -> Select {
+    pub(super) fn select(
+        &mut self,
+        (viewer, site): (SiteId, &Site),
+        (span, looks): (Span, Looks),
+    ) -> Select {
         match (looks.owner(site), looks.connected(site)) {
             (Some(Owner::Services), _) | (_, Connected::All(_)) => return Select::Shadow,
             (None | Some(Owner::Pool), Connected::Nobody) if looks.tunnels.longest.is_none() => {
@@ -114,7 +118,11 @@ impl Ground {
             return *known;
         }
         let nodes = 0..site.model.own.nodes.len();
-        let split: Split = nodes.map(|node| ending(site, node, span)).collect();
+        let split = nodes.map(|node| {
+            let at = At { site: viewer, node };
+            ending(site, at, span)
+        });
+        let split: Split = split.collect();
         let mut names: Vec<&str> = split.iter().flatten().copied().collect();
         names.dedup();
         let select = match names.as_slice() {
@@ -141,9 +149,8 @@ impl Ground {
 }
 
 /// Returns how a packet ends that a node sends to addresses which no Peer has.
-fn ending(site: &Site, node: usize, span: Span) -> Option<&'static str> {
-    let segment = site.segment(node)?;
-    let from = At { site: 0, node };
+fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
+    let segment = site.segment(from.node)?;
     let sender = At {
         node: site.leader(segment)?.node(),
         ..from

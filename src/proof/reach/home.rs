@@ -3,7 +3,7 @@
 use super::Counts;
 use super::parcel::{Parcel, parcels};
 use crate::kilo::own::Leader;
-use crate::proof::fabric::{Fabric, Site};
+use crate::proof::fabric::Site;
 use crate::proof::model::Tunnel;
 use crate::proof::prefixes::Span;
 use crate::proof::trace::Class;
@@ -44,10 +44,8 @@ pub(super) enum Deliver {
 }
 
 impl Home {
-    pub(super) fn of(fabric: &Fabric, number: usize) -> Self {
-        let plots = fabric.site(number).map(plots);
-        let plots = plots.unwrap_or_default();
-        Self { plots }
+    pub(super) fn of(site: &Site) -> Self {
+        Self { plots: plots(site) }
     }
 
     pub(super) fn counts(&self) -> Counts {

@@ -1,7 +1,7 @@
 //! What a cluster's Peers come to, whatever is sent through them.
 
 use crate::kilo::own::OwnNode;
-use crate::proof::fabric::{At, Fabric, Holding, Site};
+use crate::proof::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::proof::model::{Dial, Tunnel};
 use crate::proof::peers::Standing;
 use crate::wireguard::{Endpoint, Host};
@@ -40,10 +40,8 @@ pub(super) enum Dialled {
 
 impl Known {
     /// Returns what a cluster knows of each of its Peers.
-    pub(super) fn all(fabric: &Fabric, number: usize) -> Vec<Self> {
-        let Some(site) = fabric.site(number) else {
-            return Vec::new();
-        };
+    pub(super) fn all(fabric: &Fabric, number: SiteId) -> Vec<Self> {
+        let site = fabric.site(number);
         let peers = 0..site.model.peers.len();
         let known = peers.map(|peer| Self::of(fabric, site, peer, fabric.holding(number, peer)));
         known.collect()
@@ -85,10 +83,9 @@ impl Link {
             _ => None,
         };
         let is_certain = matches!(standing, Some(Standing::Certain(_)));
-        let leads = fabric.site(at.site).is_some_and(|home| {
-            let leader = home.segment(at.node).and_then(|it| home.leader(it));
-            leader.is_some_and(|it| it.node() == at.node)
-        });
+        let home = fabric.site(at.site);
+        let leader = home.segment(at.node).and_then(|it| home.leader(it));
+        let leads = leader.is_some_and(|it| it.node() == at.node);
         // Another one with its key would contest it.
         let link = if !is_certain {
             Self::Doubt(contest)

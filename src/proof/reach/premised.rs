@@ -6,7 +6,7 @@ use super::Reach;
 use super::parcel::{Parcel, pieces};
 use crate::kilo::own::Leader;
 use crate::net::{Families, Family, family};
-use crate::proof::fabric::{At, Fabric, Site};
+use crate::proof::fabric::{At, Fabric, Site, SiteId};
 use crate::proof::model::Tunnel;
 use crate::proof::packet::{Packet, Session};
 use crate::proof::premise::Premise;
@@ -56,24 +56,21 @@ enum Found {
 
 impl Reach<'_, '_> {
     /// Returns whether packets between two clusters may need a premise.
-    pub fn may_be_premised(&self, (from, to): (usize, usize)) -> bool {
-        let site = |number| self.fabric.site(number);
-        site(from).is_some_and(|it| it.has_unseen)
-            || site(to).is_some_and(|it| it.has_unseen || it.has_distant())
+    pub fn may_be_premised(&self, (from, to): (SiteId, SiteId)) -> bool {
+        let (home, away) = (self.fabric.site(from), self.fabric.site(to));
+        home.has_unseen || away.has_unseen || away.has_distant()
     }
 
     /// Returns those of some pairs between which packets arrive only under a premise. Packets between
     /// all of them, and their answers, are known to arrive if all premises hold.
     pub fn premised(
         &self,
-        (from, to): (usize, usize),
+        (from, to): (SiteId, SiteId),
         senders: &[Parcel],
         receivers: &[Parcel],
     ) -> Vec<Premised> {
         let fabric = self.fabric;
-        let (Some(home), Some(away)) = (fabric.site(from), fabric.site(to)) else {
-            return Vec::new();
-        };
+        let (home, away) = (fabric.site(from), fabric.site(to));
         let senders = parties(fabric, away, (from, home), senders);
         let receivers = parties(fabric, home, (to, away), receivers);
         let mut premised = Vec::new();
@@ -94,7 +91,7 @@ impl Reach<'_, '_> {
     /// Returns the premise of packets between two parties.
     fn premise(
         &self,
-        (from, to): (usize, usize),
+        (from, to): (SiteId, SiteId),
         senders: &[Parcel],
         receivers: &[Parcel],
         is_range: bool,
@@ -102,11 +99,7 @@ impl Reach<'_, '_> {
         let (sender, receiver) = (senders.first()?, receivers.first()?);
         let node = sender.owner.node()?;
         let pieces = if is_range {
-            pieces(
-                self.fabric.site(from)?,
-                self.fabric.site(to)?,
-                receiver.span,
-            )
+            pieces(self.fabric.site(from), self.fabric.site(to), receiver.span)
         } else {
             vec![receiver.span]
         };
@@ -127,7 +120,7 @@ impl Reach<'_, '_> {
 fn parties(
     fabric: &Fabric,
     viewer: &Site,
-    (number, home): (usize, &Site),
+    (number, home): (SiteId, &Site),
     parcels: &[Parcel],
 ) -> BTreeMap<Party, Vec<Parcel>> {
     let mut parties: BTreeMap<Party, Vec<Parcel>> = BTreeMap::new();
@@ -142,7 +135,7 @@ fn parties(
 }
 
 /// Returns to which party a node belongs for `viewer`.
-fn party(fabric: &Fabric, viewer: &Site, (number, home): (usize, &Site), node: usize) -> Party {
+fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: usize) -> Party {
     let leader = home.segment(node).and_then(|it| home.leader(it));
     let leader = leader.map_or(node, Leader::node);
     let like = || {

@@ -9,22 +9,22 @@ use super::view::Sight;
 use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
 use crate::proof::applied::Content;
-use crate::proof::fabric::{Fabric, Owner, Site};
+use crate::proof::fabric::{Fabric, Owner, Site, SiteId, Sites};
 use crate::proof::prefixes::{Prefixes, Span};
 
 /// What there is to see, the same for all who look.
 #[derive(Debug)]
 pub(super) struct Scene<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
-    pub(super) homes: Vec<Home>,
+    pub(super) homes: Sites<Home>,
     /// What all clusters have of their own, each with its number.
-    owned: Prefixes<usize>,
+    owned: Prefixes<SiteId>,
     /// The grounds of all clusters, and which clusters have something of their own in them.
-    grounds: BTreeMap<Cidr, Arc<[bool]>>,
+    grounds: BTreeMap<Cidr, Arc<Sites<bool>>>,
     /// Every different text of manifests.
     texts: BTreeMap<Text, About>,
-    /// By number of the cluster: how it is seen.
-    alike: Vec<Mutex<BTreeMap<Aspect, Arc<Sight>>>>,
+    /// How each cluster is seen.
+    alike: Sites<Mutex<BTreeMap<Aspect, Arc<Sight>>>>,
 }
 
 /// What decides how a cluster is seen.
@@ -44,19 +44,19 @@ struct Text(usize);
 #[derive(Debug)]
 struct About {
     /// The clusters in whose addresses its ranges lie, or whose keys its Peers have.
-    sites: BTreeSet<usize>,
+    sites: BTreeSet<SiteId>,
     /// Whether anybody is dialled in its ranges.
     is_dialled: bool,
 }
 
 /// What of its own a cluster has to do with what it sees.
 pub(super) struct Standpoint {
-    /// The texts about each cluster, if these decide how it is seen; by number of the cluster.
-    about: Vec<Vec<Text>>,
+    /// The texts about each cluster, if these decide how it is seen.
+    about: Sites<Vec<Text>>,
     /// Clusters in whose addresses it has something of its own, grounds aside.
-    entangled: BTreeSet<usize>,
-    /// Its grounds, and whether there is something of another cluster in them; by number of the cluster.
-    grounds: Vec<(Cidr, Arc<[bool]>)>,
+    entangled: BTreeSet<SiteId>,
+    /// Its grounds, and whether there is something of each cluster in them.
+    grounds: Vec<(Cidr, Arc<Sites<bool>>)>,
     /// Whether texts decide at all.
     is_plain: bool,
 }
@@ -69,10 +69,10 @@ impl Text {
 
 impl Standpoint {
     /// Returns the grounds that have something of a cluster in them.
-    fn grounds_with(&self, home: usize) -> Vec<Cidr> {
+    fn grounds_with(&self, home: SiteId) -> Vec<Cidr> {
         self.grounds
             .iter()
-            .filter(|(_, has)| has.get(home) == Some(&true))
+            .filter(|(_, has)| has[home])
             .map(|(ground, _)| *ground)
             .collect()
     }
@@ -81,24 +81,21 @@ impl Standpoint {
 impl<'f, 'a> Scene<'f, 'a> {
     /// Looks at each cluster by itself.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
-        let homes = (0..fabric.sites.len()).map(|site| Home::of(fabric, site));
         let mut scene = Self {
-            homes: homes.collect(),
+            homes: fabric.sites.map(|site| Home::of(site)),
             owned: owned(fabric),
             grounds: BTreeMap::new(),
             texts: BTreeMap::new(),
-            alike: fabric.sites.iter().map(|_| Mutex::default()).collect(),
+            alike: fabric.sites.map(|_| Mutex::default()),
             fabric,
         };
         for ground in fabric.sites.iter().flat_map(|it| grounds(it)) {
             if !scene.grounds.contains_key(&ground) {
-                let mut has = vec![false; fabric.sites.len()];
+                let mut has = fabric.sites.map(|_| false);
                 for site in scene.within(ground) {
-                    if let Some(has) = has.get_mut(site) {
-                        *has = true;
-                    }
+                    has[site] = true;
                 }
-                scene.grounds.insert(ground, has.into());
+                scene.grounds.insert(ground, Arc::new(has));
             }
         }
         for content in fabric.contents() {
@@ -124,7 +121,7 @@ impl<'f, 'a> Scene<'f, 'a> {
     }
 
     /// Returns the clusters that have anything of their own in some ranges, or around them.
-    fn holding(&self, widest: &[Cidr]) -> BTreeSet<usize> {
+    fn holding(&self, widest: &[Cidr]) -> BTreeSet<SiteId> {
         let sites = widest
             .iter()
             .flat_map(|it| self.within(*it).chain(self.around(*it)));
@@ -132,22 +129,22 @@ impl<'f, 'a> Scene<'f, 'a> {
     }
 
     /// Returns the clusters that have anything of their own in a range.
-    fn within(&self, range: Cidr) -> impl Iterator<Item = usize> {
+    fn within(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
         self.claims(self.owned.within(Span::of(range)))
     }
 
     /// Returns the clusters that have a range of their own around a range.
-    fn around(&self, range: Cidr) -> impl Iterator<Item = usize> {
+    fn around(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
         self.claims(self.owned.around(Span::of(range)))
     }
 
-    fn claims(&self, slots: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+    fn claims(&self, slots: impl Iterator<Item = usize>) -> impl Iterator<Item = SiteId> {
         let claims = slots.filter_map(|slot| Some(self.owned.get(slot)?.1));
         claims.flatten().copied()
     }
 
     /// Returns where a cluster stands.
-    pub(super) fn standpoint(&self, viewer: usize, site: &Site) -> Standpoint {
+    pub(super) fn standpoint(&self, viewer: SiteId, site: &Site) -> Standpoint {
         let own = own(site);
         let grounds = Prefixes::new(&grounds(site).iter().map(|it| (*it, ())).collect::<Vec<_>>());
         let is_ground = |range: &Cidr| grounds.around(Span::of(*range)).next().is_some();
@@ -157,13 +154,13 @@ impl<'f, 'a> Scene<'f, 'a> {
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
         let others: Vec<Cidr> = own.iter().filter(|it| !is_ground(it)).copied().collect();
         let mut standpoint = Standpoint {
-            about: vec![Vec::new(); self.fabric.sites.len()],
+            about: self.fabric.sites.map(|_| Vec::new()),
             entangled: self.holding(&widest(others)),
             grounds: Vec::new(),
             is_plain: site.model.contests.is_empty()
                 && site.model.upsets.is_empty()
                 && !site.has_own_keys()
-                && dialled.all(|it| it == viewer),
+                && dialled.all(|it| it == Some(viewer)),
         };
         for (ground, _) in grounds.iter() {
             standpoint.entangled.extend(self.around(ground));
@@ -179,9 +176,7 @@ impl<'f, 'a> Scene<'f, 'a> {
             };
             standpoint.is_plain &= !about.is_dialled;
             for &it in &about.sites {
-                if let Some(texts) = standpoint.about.get_mut(it) {
-                    texts.push(text);
-                }
+                standpoint.about[it].push(text);
             }
         }
         standpoint
@@ -195,18 +190,16 @@ impl<'f, 'a> Scene<'f, 'a> {
     /// such thing: whoever has the same one sees the same there.
     pub(super) fn alike(
         &self,
-        home: usize,
+        home: SiteId,
         standpoint: &Standpoint,
         look: impl FnOnce() -> Sight,
     ) -> Arc<Sight> {
-        let (Some(alike), Some(texts)) = (self.alike.get(home), standpoint.about.get(home)) else {
-            return Arc::default();
-        };
+        let alike = &self.alike[home];
         if !standpoint.is_plain || standpoint.entangled.contains(&home) {
             return Arc::new(look());
         }
         let key = Aspect {
-            texts: texts.clone(),
+            texts: standpoint.about[home].clone(),
             grounds: standpoint.grounds_with(home),
         };
         let known = alike.lock().ok();
@@ -224,9 +217,9 @@ impl<'f, 'a> Scene<'f, 'a> {
 }
 
 /// Returns what all clusters have of their own; ranges out of which nodes get theirs are nobody's.
-fn owned(fabric: &Fabric) -> Prefixes<usize> {
+fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     let mut owned = Vec::new();
-    for (number, site) in fabric.sites.iter().enumerate() {
+    for (number, site) in fabric.sites.numbered() {
         let ranges = site.owned.iter();
         let ranges = ranges.filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));

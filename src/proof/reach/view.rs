@@ -13,7 +13,7 @@ use super::parcel::{Parcel, pieces};
 use super::scene::Scene;
 use crate::kilo::own::Leader;
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, Holding, Owner, Site};
+use crate::proof::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
 use crate::proof::model::{Holder, Tunnel};
 use crate::proof::packet::stays;
 use crate::proof::prefixes::Span;
@@ -22,8 +22,8 @@ use crate::proof::trace::Class;
 /// How one cluster sees the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// By number of the other cluster.
-    pub(super) others: Vec<Arc<Sight>>,
+    /// Each of the clusters.
+    pub(super) others: Sites<Arc<Sight>>,
     /// How packets end that leave the cluster on no node, where that is not the same on all of them.
     splits: Vec<Split>,
 }
@@ -101,11 +101,9 @@ pub(super) enum Select {
 
 impl Seen {
     /// Looks at all clusters from one of them.
-    pub(super) fn from(scene: &Scene, viewer: usize) -> Self {
+    pub(super) fn from(scene: &Scene, viewer: SiteId) -> Self {
         let fabric = scene.fabric;
-        let Some(site) = fabric.site(viewer) else {
-            return Self::default();
-        };
+        let site = fabric.site(viewer);
         let mut eye = Eye {
             fabric,
             site,
@@ -115,8 +113,8 @@ impl Seen {
             ground: Ground::default(),
         };
         let standpoint = scene.standpoint(viewer, site);
-        let all = fabric.sites.iter().zip(&scene.homes).enumerate();
-        let others = all.map(|(number, (home, facts))| {
+        let others = fabric.sites.map_ids(|number| {
+            let (home, facts) = (fabric.site(number), &scene.homes[number]);
             if number == viewer {
                 return Arc::default();
             }
@@ -130,7 +128,7 @@ impl Seen {
             })
         });
         Self {
-            others: others.collect(),
+            others,
             splits: eye.ground.splits(),
         }
     }
@@ -232,7 +230,7 @@ type Selected = Result<usize, Select>;
 struct Eye<'e, 'a> {
     fabric: &'e Fabric<'a>,
     site: &'e Site<'a>,
-    viewer: usize,
+    viewer: SiteId,
     known: OnceCell<Vec<Known>>,
     unique: usize,
     ground: Ground,
@@ -240,7 +238,7 @@ struct Eye<'e, 'a> {
 
 impl Eye<'_, '_> {
     /// Puts a parcel to those that are seen like it.
-    fn sort(&mut self, (number, home): (usize, &Site), plot: &Plot, sight: &mut Sight) {
+    fn sort(&mut self, (number, home): (SiteId, &Site), plot: &Plot, sight: &mut Sight) {
         let span = plot.parcel.span;
         let looks = Looks::of(self.site, span);
         let is_whole = span.first == span.last || plot.is_whole && looks.is_whole();
@@ -279,7 +277,7 @@ impl Eye<'_, '_> {
 
     fn view(
         &mut self,
-        (number, home): (usize, &Site),
+        (number, home): (SiteId, &Site),
         plot: &Plot,
         (span, looks): (Span, Looks),
     ) -> View {
@@ -287,7 +285,7 @@ impl Eye<'_, '_> {
         let (selected, held, mut is_uniform) = if is_claimed {
             self.selected(span, looks)
         } else {
-            let kept = Err(self.ground.select(self.site, (span, looks)));
+            let kept = Err(self.ground.select((self.viewer, self.site), (span, looks)));
             (kept, kept, looks.are_rejected(self.site))
         };
         let mut onward = Link::None;
@@ -413,7 +411,13 @@ impl Eye<'_, '_> {
         let is_somebody = matches!(owner, Some(Owner::Node(_) | Owner::Tunnel(_)));
         match looks.connected(self.site) {
             _ if is_somebody => (false, false),
-            Connected::All(node) => (stays_at(self.site, node, span), true),
+            Connected::All(node) => {
+                let at = At {
+                    site: self.viewer,
+                    node,
+                };
+                (stays_at(self.site, at, span), true)
+            }
             Connected::Nobody => (false, true),
             Connected::Some => (false, false),
         }
@@ -445,7 +449,7 @@ impl Eye<'_, '_> {
 }
 
 /// Returns whether a Peer that leads to `at` leads to the parcel.
-fn is_meant((number, home): (usize, &Site), plot: &Plot, at: At) -> bool {
+fn is_meant((number, home): (SiteId, &Site), plot: &Plot, at: At) -> bool {
     at.site == number
         && plot
             .parcel
@@ -454,7 +458,6 @@ fn is_meant((number, home): (usize, &Site), plot: &Plot, at: At) -> bool {
             .is_none_or(|_| plot.segment.is_some() && home.segment(at.node) == plot.segment)
 }
 
-fn stays_at(site: &Site, node: usize, span: Span) -> bool {
-    let at = At { site: 0, node };
+fn stays_at(site: &Site, at: At, span: Span) -> bool {
     stays(site, at, span.first_address()).is_err()
 }

@@ -19,7 +19,7 @@ impl Fabric<'_> {
         let Ending::Ambiguous { at, doubt } = trace.ending() else {
             return None;
         };
-        let site = self.site(at.site)?;
+        let site = self.site(at.site);
         let (number, contest) = contest(site, doubt)?;
         let settled: usize = self.sites.iter().map(|it| it.won.len()).sum();
         let is_few =

@@ -5,66 +5,66 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::SinglePoint;
 use super::links::Links;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Holding, Owner};
+use crate::proof::fabric::{At, Fabric, Holding, Owner, SiteId};
 
 /// Finds the nodes of others without which a cluster that is linked with theirs loses something.
 pub(super) fn single_points(
     fabric: &Fabric,
-    number: usize,
+    number: SiteId,
     links: &Links,
 ) -> BTreeMap<At, SinglePoint> {
     let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
-    if let Some(viewer) = fabric.site(number) {
-        for (peer, it) in viewer.model.peers.iter().enumerate() {
-            let Some(share) = it.share() else {
-                continue;
-            };
-            let Holding::One(at) = fabric.holding(number, peer) else {
-                continue;
-            };
-            let is_other = at.site != number && links.between(number, at.site).is_some();
-            let Some(home) = fabric.site(at.site).filter(|_| is_other) else {
-                continue;
-            };
-            // Declared ranges, or parts of them, that it carries for all.
-            let ranges = share.kept().map(|it| it.allowed.interface.network);
-            let is_shared = |range: &Cidr| {
-                let is_for_all = home.is_for_all(range.first());
-                let owner = is_for_all.then(|| home.owner(range.first())).flatten();
-                matches!(owner, Some(Owner::Services | Owner::Network))
-            };
-            let mut ranges = ranges.filter(is_shared).peekable();
-            let segment = home.segment(at.node);
-            let segment = segment.and_then(|it| home.model.own.segments.get(it));
-            let members = segment.into_iter().flat_map(|it| &it.members).copied();
-            // Nodes that are not selected give nothing.
-            let given: BTreeSet<Cidr> = share
-                .kept()
-                .map(|it| it.allowed.interface.network)
-                .collect();
-            let is_given = |node: &usize| {
-                let pods = home.node(*node).and_then(|it| it.kilo.pod_cidr);
-                pods.is_some_and(|pods| {
-                    given.contains(&pods) || given.iter().any(|it| it.contains(pods))
-                })
-            };
-            let mut members = members
-                .filter(|it| *it != at.node)
-                .filter(is_given)
-                .peekable();
-            if ranges.peek().is_none() && members.peek().is_none() {
-                continue;
-            }
-            let point = points.entry(at).or_insert_with(|| SinglePoint {
-                at,
-                viewers: BTreeSet::new(),
-                ranges: BTreeSet::new(),
-                members: BTreeSet::new(),
-            });
-            point.viewers.insert(number);
-            point.ranges.extend(ranges);
-            point.members.extend(members);
+    let viewer = fabric.site(number);
+    for (peer, it) in viewer.model.peers.iter().enumerate() {
+        let Some(share) = it.share() else {
+            continue;
+        };
+        let Holding::One(at) = fabric.holding(number, peer) else {
+            continue;
+        };
+        let is_other = at.site != number && links.between(number, at.site).is_some();
+        if !is_other {
+            continue;
         }
+        let home = fabric.site(at.site);
+        // Declared ranges, or parts of them, that it carries for all.
+        let ranges = share.kept().map(|it| it.allowed.interface.network);
+        let is_shared = |range: &Cidr| {
+            let is_for_all = home.is_for_all(range.first());
+            let owner = is_for_all.then(|| home.owner(range.first())).flatten();
+            matches!(owner, Some(Owner::Services | Owner::Network))
+        };
+        let mut ranges = ranges.filter(is_shared).peekable();
+        let segment = home.segment(at.node);
+        let segment = segment.and_then(|it| home.model.own.segments.get(it));
+        let members = segment.into_iter().flat_map(|it| &it.members).copied();
+        // Nodes that are not selected give nothing.
+        let given: BTreeSet<Cidr> = share
+            .kept()
+            .map(|it| it.allowed.interface.network)
+            .collect();
+        let is_given = |node: &usize| {
+            let pods = home.node(*node).and_then(|it| it.kilo.pod_cidr);
+            pods.is_some_and(|pods| {
+                given.contains(&pods) || given.iter().any(|it| it.contains(pods))
+            })
+        };
+        let mut members = members
+            .filter(|it| *it != at.node)
+            .filter(is_given)
+            .peekable();
+        if ranges.peek().is_none() && members.peek().is_none() {
+            continue;
+        }
+        let point = points.entry(at).or_insert_with(|| SinglePoint {
+            at,
+            viewers: BTreeSet::new(),
+            ranges: BTreeSet::new(),
+            members: BTreeSet::new(),
+        });
+        point.viewers.insert(number);
+        point.ranges.extend(ranges);
+        point.members.extend(members);
     }
     points
 }

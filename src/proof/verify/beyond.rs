@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::links::Links;
 use super::{Leak, Outsider};
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, Holding};
+use crate::proof::fabric::{At, Fabric, Holding, SiteId};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Goal, Packet, Session};
 use crate::proof::prefixes::{Prefixes, Span};
@@ -13,7 +13,7 @@ use crate::proof::prefixes::{Prefixes, Span};
 /// Finds the Peers of all clusters that lead to nobody of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     let mut outsiders = Vec::new();
-    for (site, it) in fabric.sites.iter().enumerate() {
+    for (site, it) in fabric.sites.numbered() {
         for peer in 0..it.model.peers.len() {
             let is_nobody = fabric.holding(site, peer) == Holding::Nobody;
             if is_nobody && it.model.share(peer).is_some() {
@@ -26,10 +26,8 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives.
-pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<Leak> {
-    let Some(site) = fabric.site(number) else {
-        return Vec::new();
-    };
+pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<Leak> {
+    let site = fabric.site(number);
     let sender = |family: Family| {
         let nodes = site.model.own.nodes.iter().enumerate();
         let mut pods = nodes
@@ -38,7 +36,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<L
         pods.find(|(_, pods)| pods.family() == family)
     };
     let mut leaks = Vec::new();
-    let mut declared: BTreeMap<usize, Prefixes<()>> = BTreeMap::new();
+    let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
     for (peer, it) in site.model.peers.iter().enumerate() {
         let Some(share) = it.share() else {
             continue;
@@ -46,9 +44,10 @@ pub(super) fn undeclared(fabric: &Fabric, number: usize, links: &Links) -> Vec<L
         let Holding::One(at) = fabric.holding(number, peer) else {
             continue;
         };
-        let Some(home) = fabric.site(at.site).filter(|_| at.site != number) else {
+        if at.site == number {
             continue;
-        };
+        }
+        let home = fabric.site(at.site);
         if links.between(number, at.site).is_none() {
             // Whatever gets there is found among the pairs.
             continue;

@@ -1,7 +1,7 @@
 //! Causes: what failures have in common.
 
 use crate::net::Cidr;
-use crate::proof::fabric::Fabric;
+use crate::proof::fabric::{Fabric, SiteId};
 use crate::proof::model::Tunnel;
 use crate::proof::packet::Ending;
 use crate::proof::rule;
@@ -19,15 +19,15 @@ pub(super) struct Cause {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum By {
     /// A cluster has no Peer at all.
-    Peerless(usize),
+    Peerless(SiteId),
     /// Other clusters lack Peers of this one.
-    Missing(usize),
+    Missing(SiteId),
     /// A Peer of this name has a key that no node has, wherever it stands.
     Named(String),
     /// A cluster has a range in a tunnel that keeps it from another cluster.
-    Range(usize, usize, Tunnel, Cidr),
+    Range(SiteId, SiteId, Tunnel, Cidr),
     /// Nothing more is known to be common than the clusters.
-    Pair(usize, usize),
+    Pair(SiteId, SiteId),
 }
 
 impl Cause {
@@ -57,11 +57,8 @@ impl Cause {
 impl By {
     fn of(fabric: &Fabric, trace: &Trace) -> Self {
         let (from, to) = (trace.packet.from.site, trace.packet.to.site());
-        let other = |near: usize| if near == from { to } else { from };
-        let is_peerless = |near: usize| {
-            let site = fabric.site(near);
-            site.is_some_and(|site| site.model.peers.is_empty())
-        };
+        let other = |near: SiteId| if near == from { to } else { from };
+        let is_peerless = |near: SiteId| fabric.site(near).model.peers.is_empty();
         match trace.ending() {
             Ending::NoRoute { at: near } | Ending::NotAccepted { by: near, .. } => {
                 if is_peerless(near.site) {
@@ -71,11 +68,11 @@ impl By {
                 }
             }
             Ending::UnknownKey { at, claim, range } => {
-                let site = fabric.site(at.site);
-                let peer = site.and_then(|site| match claim.tunnel {
-                    Tunnel::Peer(peer) => site.model.peers.get(peer),
+                let peers = &fabric.site(at.site).model.peers;
+                let peer = match claim.tunnel {
+                    Tunnel::Peer(peer) => peers.get(peer),
                     Tunnel::Segment(_) => None,
-                });
+                };
                 match peer {
                     Some(peer) => Self::Named(peer.applied.name.clone()),
                     None => Self::Range(at.site, to, claim.tunnel, *range),

@@ -9,7 +9,7 @@ use super::{Alike, Assumption, Failure, Leak, Part, Tally};
 use super::{excused, undeclared};
 use crate::mesh::Range;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Site};
+use crate::proof::fabric::{At, Site, SiteId};
 use crate::proof::packet::{Ending, Goal, Packet, Session, Unseen};
 use crate::proof::prefixes::Span;
 use crate::proof::premise::{Distant, Premise};
@@ -19,8 +19,8 @@ use crate::proof::trace::{Class, Trace};
 /// Counts what holds between two clusters.
 pub(super) struct Judge<'j, 'f, 'a> {
     pub(super) reach: &'j Reach<'f, 'a>,
-    pub(super) from: usize,
-    pub(super) to: usize,
+    pub(super) from: SiteId,
+    pub(super) to: SiteId,
     pub(super) is_linked: bool,
     pub(super) sends: &'j Promises,
     pub(super) receives: &'j Promises,
@@ -150,10 +150,10 @@ impl Judge<'_, '_, '_> {
     }
 
     /// Returns who speaks for the nodes that have some parcels.
-    fn leaders(&self, site: usize, parcels: &[Parcel]) -> impl Iterator<Item = At> {
+    fn leaders(&self, site: SiteId, parcels: &[Parcel]) -> impl Iterator<Item = At> {
         let nodes = parcels.iter().filter_map(|it| it.owner.node());
         nodes.filter_map(move |node| {
-            let it = self.reach.fabric.site(site)?;
+            let it = self.reach.fabric.site(site);
             let node = it.leader(it.segment(node)?)?.node();
             Some(At { site, node })
         })
@@ -210,9 +210,7 @@ impl Judge<'_, '_, '_> {
         let Ending::LocalShadow { at, .. } = *failing.ending() else {
             return false;
         };
-        let Some(site) = self.reach.fabric.site(at.site) else {
-            return false;
-        };
+        let site = self.reach.fabric.site(at.site);
         let is_back = at.site == self.to;
         let asked = if is_back {
             failing.packet.source
@@ -296,16 +294,14 @@ fn meets(ranges: &[Range], span: Span) -> bool {
 
 /// Returns whether the range with which a cluster would give an address away lies wholly in one entry
 /// of each list.
-fn is_accepted(site: Option<&Site>, parcel: &Parcel, lists: &[&[Range]]) -> bool {
+fn is_accepted(site: &Site, parcel: &Parcel, lists: &[&[Range]]) -> bool {
     if lists.is_empty() {
         return true;
     }
-    let given = site.and_then(|site| {
-        let mut around = site.owned.around(parcel.span);
-        around.find_map(|slot| {
-            let (range, owners) = site.owned.get(slot)?;
-            owners.contains(&parcel.owner).then_some(range)
-        })
+    let mut around = site.owned.around(parcel.span);
+    let given = around.find_map(|slot| {
+        let (range, owners) = site.owned.get(slot)?;
+        owners.contains(&parcel.owner).then_some(range)
     });
     given.is_some_and(|given| {
         let mut lists = lists.iter();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mesh::{Mesh, Range};
 use crate::name::ClusterName;
-use crate::proof::fabric::{Fabric, Site};
+use crate::proof::fabric::{Fabric, Site, SiteId, Sites};
 
 /// What is asked of a fabric.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +19,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Returns the lists in which everything must lie that `site` takes by a mesh.
-    pub(super) fn accepted(self, mesh: Option<&'a Mesh>, site: Option<&Site>) -> Vec<&'a [Range]> {
-        let Some(site) = site else {
-            return Vec::new();
-        };
+    pub(super) fn accepted(self, mesh: Option<&'a Mesh>, site: &Site) -> Vec<&'a [Range]> {
         let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
         let entry = entries.find(|it| it.name == *site.cluster);
         let of_mesh = entry.and_then(|entry| entry.accepted.as_deref());
@@ -33,9 +30,9 @@ impl<'a> Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Returns the networks that no Peer may take over in `site`, by a mesh.
-    pub(super) fn local(mesh: Option<&'a Mesh>, site: Option<&Site>) -> &'a [Range] {
+    pub(super) fn local(mesh: Option<&'a Mesh>, site: &Site) -> &'a [Range] {
         let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
-        let entry = site.and_then(|site| entries.find(|it| it.name == *site.cluster));
+        let entry = entries.find(|it| it.name == *site.cluster);
         entry.map_or(&[], |it| &it.local_networks)
     }
 }
@@ -53,9 +50,9 @@ pub(in crate::proof) fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) ->
     link(meshes, one, other).is_some()
 }
 
-/// The meshes that link clusters, by the numbers of both.
+/// The meshes that link clusters, by both.
 #[derive(Clone, Debug)]
-pub(super) struct Links<'a>(Vec<Vec<Option<&'a Mesh>>>);
+pub(super) struct Links<'a>(Sites<Sites<Option<&'a Mesh>>>);
 
 impl<'a> Links<'a> {
     pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
@@ -63,25 +60,21 @@ impl<'a> Links<'a> {
         // Names are looked up once for each cluster and not for each pair.
         let members = asked.meshes.iter().map(|mesh| {
             let names: BTreeSet<&ClusterName> = mesh.entries.iter().map(|it| &it.name).collect();
-            let has = sites.iter().map(|site| names.contains(site.cluster));
-            (mesh, has.collect())
+            (mesh, sites.map(|site| names.contains(site.cluster)))
         });
-        let members: Vec<(&Mesh, Vec<bool>)> = members.collect();
-        let links = |(mesh, has): &(&Mesh, Vec<bool>), one: usize, other: usize| {
-            let site = |number: usize| sites.get(number).filter(|_| has.get(number) == Some(&true));
-            site(one)
-                .zip(site(other))
-                .is_some_and(|(one, other)| mesh.topology.links(one.cluster, other.cluster))
+        let members: Vec<(&Mesh, Sites<bool>)> = members.collect();
+        let links = |(mesh, has): &(&Mesh, Sites<bool>), one: SiteId, other: SiteId| {
+            let (near, far) = (sites[one].cluster, sites[other].cluster);
+            has[one] && has[other] && mesh.topology.links(near, far)
         };
         let between = |one, other| {
             let mut members = members.iter();
             Some(members.find(|it| links(it, one, other))?.0)
         };
-        let row = |one| (0..sites.len()).map(|other| between(one, other)).collect();
-        Self((0..sites.len()).map(row).collect())
+        Self(sites.map_ids(|one| sites.map_ids(|other| between(one, other))))
     }
 
-    pub(super) fn between(&self, one: usize, other: usize) -> Option<&'a Mesh> {
-        *self.0.get(one)?.get(other)?
+    pub(super) fn between(&self, one: SiteId, other: SiteId) -> Option<&'a Mesh> {
+        self.0[one][other]
     }
 }

@@ -7,7 +7,7 @@ use crate::kilo::node::annotation;
 use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::{Cidr, Family};
-use crate::proof::fabric::{At, Fabric, Owner, Site};
+use crate::proof::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::proof::reach::Parcel;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
@@ -26,10 +26,8 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn of(fabric: &Fabric, number: usize, excused: Option<&Excused>) -> Self {
-        let Some(site) = fabric.site(number) else {
-            return Self::default();
-        };
+    pub(super) fn of(fabric: &Fabric, number: SiteId, excused: Option<&Excused>) -> Self {
+        let site = fabric.site(number);
         let (for_pods, for_nodes) = match &site.entry.networks {
             Networks::Typed {
                 pods, additional, ..
@@ -85,10 +83,8 @@ impl Promises {
 /// Returns whether a node takes part in a mesh: somebody has a Peer for its segment, or there is
 /// nothing about it that would keep anybody from having one.
 fn is_peered(fabric: &Fabric, at: At) -> bool {
-    let Some((site, own)) = fabric
-        .site(at.site)
-        .and_then(|it| Some((it, it.node(at.node)?)))
-    else {
+    let site = fabric.site(at.site);
+    let Some(own) = site.node(at.node) else {
         return false;
     };
     let leader = own.segment.and_then(|it| site.leader(it));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Asked;
 use crate::net::{Cidr, Nest};
-use crate::proof::fabric::{Fabric, Owner};
+use crate::proof::fabric::{Fabric, Owner, SiteId};
 use crate::proof::prefixes::Span;
 use crate::proof::reach::{Parcel, Verdict};
 use crate::proof::trace::Class;
@@ -23,10 +23,10 @@ pub struct Undeclared {
 /// Paths between two clusters that have the addresses of one owner in common.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Paths {
-    /// The number of the cluster that sends.
-    pub from: usize,
-    /// The number of the one that receives.
-    pub to: usize,
+    /// The cluster that sends.
+    pub from: SiteId,
+    /// The one that receives.
+    pub to: SiteId,
     /// What sends.
     pub sender: Class,
     /// What receives.
@@ -46,7 +46,7 @@ pub(super) type Found = BTreeMap<Paths, u64>;
 /// promises, and of the others those whose sender it does not.
 pub(super) fn add<'v>(
     found: &mut Found,
-    (from, to): (usize, usize),
+    (from, to): (SiteId, SiteId),
     verdict: &'v Verdict,
     is_sent: impl Fn(&&'v Parcel) -> bool,
     is_taken: impl Fn(&&'v Parcel) -> bool,
@@ -82,7 +82,7 @@ pub(super) fn listed(fabric: &Fabric, asked: Asked, found: Found) -> Option<Vec<
     if !asked.lists_undeclared {
         return None;
     }
-    let mut declared: BTreeMap<usize, Nest<()>> = BTreeMap::new();
+    let mut declared: BTreeMap<SiteId, Nest<()>> = BTreeMap::new();
     let undeclared = found.into_iter().map(|(paths, pairs)| {
         let home = if paths.is_source {
             paths.from
@@ -90,8 +90,7 @@ pub(super) fn listed(fabric: &Fabric, asked: Asked, found: Found) -> Option<Vec<
             paths.to
         };
         let nest = declared.entry(home).or_insert_with(|| {
-            let entry = fabric.site(home).map(|it| it.entry);
-            let ranges = entry.into_iter().flat_map(|it| it.networks.all());
+            let ranges = fabric.site(home).entry.networks.all().into_iter();
             ranges.map(|it| (it.cidr, ())).collect()
         });
         let mut around = nest.holders(paths.span.first_address());

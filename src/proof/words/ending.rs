@@ -51,8 +51,8 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
 
 fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Finding {
     let (here, to) = (called(fabric, at), packet.destination);
-    let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
-    let owner = fabric.site(at.site).and_then(|it| it.owner(to));
+    let cluster = fabric.site(at.site).cluster.as_str();
+    let owner = fabric.site(at.site).owner(to);
     let message = match (range, owner) {
         (Some(range), _) => {
             format!("{here} has {to} beside itself, in {range}, and sends it nowhere")
@@ -62,28 +62,18 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
         }
         (None, _) => format!("{to} belongs to a node of {cluster} itself, and does not leave it"),
     };
-    let entry = fabric.site(at.site).map(|it| it.entry.place.clone());
-    let is_service = owner == Some(Owner::Services);
-    let entry = entry.map(|it| {
-        if is_service {
-            it.key("serviceCIDR")
-        } else {
-            it
-        }
-    });
-    Finding::new(&rule::LOCAL_SHADOW, message).at(entry, "has the address itself").help(
+    let mut entry = fabric.site(at.site).entry.place.clone();
+    if owner == Some(Owner::Services) {
+        entry = entry.key("serviceCIDR");
+    }
+    Finding::new(&rule::LOCAL_SHADOW, message).at(Some(entry), "has the address itself").help(
         "no two clusters that see each other can use the same addresses: give one of them others",
     )
 }
 
 fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
-    let (here, to) = (called(fabric, at), packet.destination);
-    let Some(site) = fabric.site(at.site) else {
-        return Finding::new(
-            &rule::NO_ROUTE,
-            format!("{here} has no Peer that takes {to}"),
-        );
-    };
+    let to = packet.destination;
+    let site = fabric.site(at.site);
     let cluster = site.cluster;
     if site.model.peers.is_empty() {
         return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers at all")).help(
@@ -120,9 +110,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
         None => Finding::new(&rule::NO_ROUTE, format!("no Peer of {cluster} takes {to}")),
     };
     let home = fabric.site(packet.to.site());
-    if let Some(home) = home
-        && let Some(Owner::Node(_)) = home.owner(to)
-    {
+    if let Some(Owner::Node(_)) = home.owner(to) {
         return told.help(format!(
             "a node's internal address is offered to others only where it is declared: in \
              `additionalCIDRs` of {}",
@@ -151,10 +139,7 @@ fn stolen_by(
     };
     let meant = match packet.to {
         Goal::Node(node) => called(fabric, node),
-        Goal::Services(site) | Goal::Network(site) => {
-            let site = fabric.site(site);
-            site.map_or_else(String::new, |it| it.cluster.to_string())
-        }
+        Goal::Services(site) | Goal::Network(site) => fabric.site(site).cluster.to_string(),
     };
     Finding::new(&rule::STOLEN_BY, format!(
         "{} sends {to} by {range} to {}{whom}, and not to {meant}",
@@ -187,7 +172,7 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
 fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
     let here = called(fabric, by);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
-    let cluster = fabric.site(by.site).map_or("", |it| it.cluster.as_str());
+    let cluster = fabric.site(by.site).cluster.as_str();
     match why {
         Unaccepted::NoPeer => Finding::new(
             &rule::NOT_ACCEPTED,
@@ -210,7 +195,7 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             .help("the leader has changed since the snapshot: take a new one and render")
         }
         Unaccepted::PresharedKey { peer } => {
-            let place = fabric.site(by.site).and_then(|it| it.model.peers.get(peer));
+            let place = fabric.site(by.site).model.peers.get(peer);
             let place = place.map(|it| it.place().key("spec").key("presharedKey"));
             Finding::new(
                 &rule::NOT_ACCEPTED,
@@ -224,7 +209,7 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
 
 /// Returns why a node does not get to another one where it dials its Peer.
 fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Option<String> {
-    let site = fabric.site(at.site)?;
+    let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
     Some(match site.model.endpoint(Tunnel::Peer(peer)) {
         None => match site
@@ -265,7 +250,7 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
 
 /// Returns the place of a Peer's endpoint.
 fn endpoint(fabric: &Fabric, at: At, peer: usize) -> Option<Place> {
-    let peer = fabric.site(at.site)?.model.peers.get(peer)?;
+    let peer = fabric.site(at.site).model.peers.get(peer)?;
     Some(peer.place().key("spec").key("endpoint"))
 }
 
@@ -287,11 +272,11 @@ fn flapping(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Finding {
 fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Finding {
     let site = fabric.site(at.site);
     let tunnel_of = Tunnel::Peer(peer);
-    let key = site.and_then(|it| it.model.key(tunnel_of));
+    let key = site.model.key(tunnel_of);
     let holder = key.and_then(|key| fabric.holders(&key).first().copied());
-    let endpoint = site.and_then(|it| it.model.endpoint(tunnel_of));
+    let endpoint = site.model.endpoint(tunnel_of);
     let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
-    let its = site.and_then(|it| it.model.peers.get(peer));
+    let its = site.model.peers.get(peer);
     let its = its.map(|it| it.place().key("spec").key("endpoint"));
     let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
     let carried = match (endpoint, holder) {
@@ -329,7 +314,7 @@ fn source_rejected(
 ) -> Finding {
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
-    let peer = back.and_then(|it| fabric.site(by.site)?.model.peers.get(it));
+    let peer = back.and_then(|it| fabric.site(by.site).model.peers.get(it));
     let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
     let name = peer.map_or("", |it| it.applied.name.as_str());
     let told = match (owner, peer) {
@@ -348,10 +333,7 @@ fn source_rejected(
              the source {source}"
         )),
     };
-    let is_node = fabric
-        .site(packet.from.site)
-        .and_then(|it| it.owner(source));
-    match is_node {
+    match fabric.site(packet.from.site).owner(source) {
         Some(Owner::Node(_)) => told.help(
             "what a node itself sends has its internal address: declare it for its cluster, in \
              `additionalCIDRs`, and render again",
@@ -364,7 +346,7 @@ fn source_rejected(
 
 fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let here = called(fabric, at);
-    let cluster = fabric.site(at.site).map_or("", |it| it.cluster.as_str());
+    let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
         Doubt::Range { claims, range } => {
             let peers: Vec<usize> = claims.iter().filter_map(Claim::peer).collect();
@@ -431,9 +413,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             )
         }
         Doubt::Refused(Refusal::Range { peer, index }) => {
-            let peer = fabric
-                .site(at.site)
-                .and_then(|it| it.model.peers.get(*peer));
+            let peer = fabric.site(at.site).model.peers.get(*peer);
             let place = peer.map(|it| it.file.allowed_ip(it.applied, *index));
             let range = peer.and_then(Peer::share);
             let range = range.and_then(|it| it.translation.allowed_ips.get(*index));
@@ -462,7 +442,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
 /// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
 /// or who has the same name or key.
 fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
-    let site = fabric.site(at.site)?;
+    let site = fabric.site(at.site);
     if let Some(upset) = upset(fabric, at) {
         return Some(upset);
     }

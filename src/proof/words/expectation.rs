@@ -113,7 +113,7 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
         .at(Some(side.of(expectation).place.clone()), "selects nothing")
         .help("what is about nothing always holds; see that it is not a typo"),
         Void::OneCluster(site) => {
-            let cluster = fabric.site(site).map_or("", |it| it.cluster.as_str());
+            let cluster = fabric.site(site).cluster.as_str();
             Finding::new(
                 &rule::EMPTY_EXPECTATION,
                 format!("{name}: both sides are in {cluster}"),

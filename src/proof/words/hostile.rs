@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{called, tunnel, whose};
 use crate::diagnostic::Finding;
 use crate::place::Place;
-use crate::proof::fabric::{At, Fabric};
+use crate::proof::fabric::{At, Fabric, SiteId};
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::rule;
@@ -36,7 +36,7 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
                 (onward.site, passage(fabric, hostile, exposure, onward))
             }
         };
-        findings.extend(fabric.site(site).map(|it| finding.about(it.cluster)));
+        findings.push(finding.about(fabric.site(site).cluster));
     }
     findings
 }
@@ -63,8 +63,8 @@ fn holds<'h>(breaches: &[Breach<'h>]) -> Vec<&'h Hold> {
     holds.collect()
 }
 
-fn cluster<'f>(fabric: &'f Fabric, site: usize) -> &'f str {
-    fabric.site(site).map_or("", |it| it.cluster.as_str())
+fn cluster<'f>(fabric: &'f Fabric, site: SiteId) -> &'f str {
+    fabric.site(site).cluster.as_str()
 }
 
 fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
@@ -84,7 +84,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let site = fabric.site(exposure.site);
     let peers = exposure.heard.iter().take(NAMED);
     let places = peers.filter_map(|it| match it {
-        Tunnel::Peer(peer) => Some(site?.model.peers.get(*peer)?.place()),
+        Tunnel::Peer(peer) => Some(site.model.peers.get(*peer)?.place()),
         Tunnel::Segment(_) => None,
     });
     places
@@ -122,9 +122,8 @@ fn taken_for_others(
 }
 
 fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {
-    let key = fabric
-        .site(exposure.site)
-        .and_then(|it| it.model.key(hold.claim.tunnel));
+    let model = &fabric.site(exposure.site).model;
+    let key = model.key(hold.claim.tunnel);
     let holders = key.map_or(&[][..], |key| fabric.holders(&key));
     if holders.iter().any(|it| it.site != hostile.site) {
         let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
@@ -198,12 +197,12 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
 }
 
 /// Returns what a far end of a cluster's tunnels is called.
-pub fn far_end(fabric: &Fabric, site: usize, far_end: Tunnel) -> String {
+pub fn far_end(fabric: &Fabric, site: SiteId, far_end: Tunnel) -> String {
     tunnel(fabric, At { site, node: 0 }, far_end)
 }
 
-fn place(fabric: &Fabric, site: usize, claim: Claim) -> Option<Place> {
-    fabric.site(site)?.model.place(claim)
+fn place(fabric: &Fabric, site: SiteId, claim: Claim) -> Option<Place> {
+    fabric.site(site).model.place(claim)
 }
 
 /// Names the first few.

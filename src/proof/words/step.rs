@@ -58,7 +58,7 @@ fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
         Goal::Services(_) => format!("{here} puts a backend in the place of the service {to}"),
         Goal::Network(_) => format!("{here} sends it on to {to}, out of its cluster"),
         Goal::Node(node) => {
-            let owner = fabric.site(node.site).and_then(|it| it.owner(to));
+            let owner = fabric.site(node.site).owner(to);
             let whom = match owner {
                 Some(Owner::Pods(_)) => format!("the pod {to}"),
                 _ => to.to_string(),
@@ -118,7 +118,7 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
 }
 
 fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String> {
-    let site = fabric.site(at.site)?;
+    let site = fabric.site(at.site);
     let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
     Some(format!(
         "{here} must have an {family} address, which its snapshot does not show: without one it cannot \
@@ -131,7 +131,7 @@ fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String
 fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
     match &endpoint.host {
         Host::Dns(name) => {
-            let cluster = fabric.site(by.site)?.cluster;
+            let cluster = fabric.site(by.site).cluster;
             Some(format!(
                 "`{name}` must resolve on every node of {cluster}: while it does not, Kilo does \
                  nothing there"

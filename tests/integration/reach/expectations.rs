@@ -152,8 +152,8 @@ fn breaks(expected: Expected, trace: &Trace) -> bool {
 /// break the expectation.
 fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
     let (mut pairs, mut broken) = (0, 0);
-    for (from, home) in fabric.sites.iter().enumerate() {
-        for (to, away) in fabric.sites.iter().enumerate() {
+    for (from, home) in fabric.sites.numbered() {
+        for (to, away) in fabric.sites.numbered() {
             if from == to {
                 continue;
             }
@@ -195,7 +195,7 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
 fn owner_in(
     fabric: &Fabric,
     selection: &Selection,
-    site: usize,
+    site: SiteId,
     goal: Goal,
     address: IpAddr,
 ) -> bool {

@@ -50,7 +50,7 @@ fn believed(site: &Site, keys: &Keys, address: IpAddr) -> Option<bool> {
 
 /// Where a packet of a node goes, told from its way. None where that does not tell.
 #[expect(clippy::option_option, reason = "an answer, and whether there is one")]
-fn sent(fabric: &Fabric, from: At, hostile: usize, address: IpAddr) -> Option<Option<bool>> {
+fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<Option<bool>> {
     let site = &fabric.sites[from.site];
     let keys = keys(&fabric.sites[hostile]);
     let way = fabric.way(&Packet {
@@ -116,7 +116,7 @@ fn addresses(fabric: &Fabric) -> Vec<IpAddr> {
     both.iter().flat_map(|it| samples(fabric, *it)).collect()
 }
 
-fn whose(fabric: &Fabric, hostile: usize, address: IpAddr) -> Whose {
+fn whose(fabric: &Fabric, hostile: SiteId, address: IpAddr) -> Whose {
     let declared = fabric.sites[hostile].entry.networks.all();
     if declared.iter().any(|it| it.cidr.holds(address)) {
         return Whose::Declared;
@@ -131,7 +131,7 @@ fn whose(fabric: &Fabric, hostile: usize, address: IpAddr) -> Whose {
 }
 
 /// Holds what is said of a cluster against every address.
-fn hold(fabric: &Fabric, hostile: usize, exposure: &Exposure) -> Result<(), TestCaseError> {
+fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
     let site = &fabric.sites[exposure.site];
     let keys = keys(&fabric.sites[hostile]);
     for address in addresses(fabric) {
@@ -189,10 +189,14 @@ fn hold(fabric: &Fabric, hostile: usize, exposure: &Exposure) -> Result<(), Test
 }
 
 /// Holds what gets through a cluster to a third against every address.
-fn hold_onward(fabric: &Fabric, hostile: usize, exposure: &Exposure) -> Result<(), TestCaseError> {
+fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
     let second = &fabric.sites[exposure.site];
     let root = keys(&fabric.sites[hostile]);
-    for third in (0..fabric.sites.len()).filter(|it| ![hostile, exposure.site].contains(it)) {
+    for third in fabric
+        .sites
+        .ids()
+        .filter(|it| ![hostile, exposure.site].contains(it))
+    {
         let onward = exposure.onward.iter().find(|it| it.site == third);
         let third = &fabric.sites[third];
         let there = keys(third);
@@ -252,7 +256,7 @@ fn apart(mut world: World) -> World {
 }
 
 fn hostilities(fabric: &Fabric, input: &Input) -> Vec<Hostile> {
-    let sites = 0..fabric.sites.len();
+    let sites = fabric.sites.ids();
     sites
         .map(|site| assume_hostile(fabric, &input.meshes, site))
         .collect()
@@ -293,7 +297,7 @@ proptest! {
         let fabric = fabric(&input);
         let stolen = Span::of(STOLEN.parse().unwrap());
         let mut thieves = Vec::new();
-        for (target, site) in fabric.sites.iter().enumerate() {
+        for (target, site) in fabric.sites.numbered() {
             let mut tunnels = site.model.tunnels.iter();
             if let Some((_, claims)) = tunnels.find(|(range, _)| Span::of(*range) == stolen)
                 && !site.model.own.segments.is_empty()

@@ -152,7 +152,7 @@ fn end(
             None => of_clusters(fabric, text),
         },
         NoEnd::Node { cluster, node } => {
-            let site = fabric.site_named(cluster).and_then(|it| fabric.site(it));
+            let site = fabric.site_named(cluster).map(|it| fabric.site(it));
             site.map_or_else(String::new, |site| of_nodes(site, node))
         }
         NoEnd::NoAddress { class, .. } => match class {

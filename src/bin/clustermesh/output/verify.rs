@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use clustermesh::proof::expectation::Check;
-use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::fabric::{Fabric, SiteId};
 use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
@@ -173,10 +173,7 @@ impl Verified<'_, '_> {
             head.extend(classes.iter().map(|(from, to)| format!("{from} → {to}")));
         }
         for pairing in &shown {
-            let name = |site: usize| {
-                let site = self.fabric.site(site);
-                site.map_or_else(String::new, |it| it.cluster.to_string())
-            };
+            let name = |site: SiteId| self.fabric.site(site).cluster.to_string();
             let mut row = vec![name(pairing.from), name(pairing.to)];
             let cell = |classes| cell(pairing, pairing.tallies.get(classes));
             row.extend(classes.iter().map(cell));
@@ -214,7 +211,7 @@ impl Verified<'_, '_> {
                 plural(point.members.len(), "node")
             ));
         }
-        let viewers = point.viewers.iter().filter_map(|&it| self.fabric.site(it));
+        let viewers = point.viewers.iter().map(|&it| self.fabric.site(it));
         let viewers: Vec<&str> = viewers.map(|it| it.cluster.as_str()).collect();
         let shown = viewers
             .iter()

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
-use clustermesh::proof::fabric::Fabric;
+use clustermesh::proof::fabric::{Fabric, SiteId};
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ pub(super) fn read(
         };
         sites.insert(site);
     }
-    let sites: Vec<usize> = sites.into_iter().collect();
+    let sites: Vec<SiteId> = sites.into_iter().collect();
     let meshes = &evidence.meshes;
     let hostiles = sites.into_par_iter();
     let hostiles = hostiles.map(|site| assume_hostile(fabric, meshes, site));

@@ -233,9 +233,9 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
 
 fn end(traced: &Traced, end: End) -> WrittenEnd {
     let site = traced.fabric.site(end.site);
-    let node = end.owner.node().and_then(|it| site?.node(it));
+    let node = end.owner.node().and_then(|it| site.node(it));
     WrittenEnd {
-        cluster: site.map_or_else(String::new, |it| it.cluster.to_string()),
+        cluster: site.cluster.to_string(),
         node: node.map(|it| escaped(&it.kilo.name, NAMED)),
         class: end.owner.class().map(|class| match class {
             Class::Pod => WrittenClass::Pod,

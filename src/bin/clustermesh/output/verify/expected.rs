@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
+use clustermesh::proof::fabric::SiteId;
 use clustermesh::proof::trace::{End, Trace};
 use clustermesh::proof::words::expectation::name;
 
@@ -41,8 +42,8 @@ impl<'f> Verified<'_, 'f> {
 
     /// Returns the way of a packet with all that is needed to tell it.
     pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v, 'f>> {
-        let end = |site: usize, address| {
-            let owner = self.fabric.site(site)?.owner(address)?;
+        let end = |site: SiteId, address| {
+            let owner = self.fabric.site(site).owner(address)?;
             Some(End {
                 site,
                 owner,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use clustermesh::proof::fabric::SiteId;
 use clustermesh::proof::hostile::{Exposure, Hold, Onward, Open, Whose};
 use clustermesh::proof::model::Tunnel;
 use clustermesh::proof::trace::Class;
@@ -104,7 +105,7 @@ impl Verified<'_, '_> {
     /// Names the far ends that have its keys.
     fn heard(&self, exposure: &Exposure) -> String {
         let site = self.fabric.site(exposure.site);
-        let peers = site.map_or(&[][..], |it| &it.model.peers);
+        let peers = &site.model.peers;
         let (mut names, mut own) = (Vec::new(), Vec::new());
         for tunnel in &exposure.heard {
             match *tunnel {
@@ -137,9 +138,8 @@ impl Verified<'_, '_> {
         }))
     }
 
-    fn called(&self, site: usize) -> String {
-        let site = self.fabric.site(site);
-        site.map_or_else(String::new, |it| it.cluster.to_string())
+    fn called(&self, site: SiteId) -> String {
+        self.fabric.site(site).cluster.to_string()
     }
 }
 

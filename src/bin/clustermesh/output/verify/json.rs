@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::net::Family;
 use clustermesh::proof::expectation::Check;
-use clustermesh::proof::fabric::At;
+use clustermesh::proof::fabric::{At, SiteId};
 use clustermesh::proof::premise::Premise;
 use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
@@ -286,9 +286,8 @@ pub(super) fn class(class: Class) -> WrittenClass {
 }
 
 impl Verified<'_, '_> {
-    pub(super) fn cluster(&self, site: usize) -> String {
-        let site = self.fabric.site(site);
-        site.map_or_else(String::new, |it| it.cluster.to_string())
+    pub(super) fn cluster(&self, site: SiteId) -> String {
+        self.fabric.site(site).cluster.to_string()
     }
 
     fn node(&self, at: At) -> WrittenNode {

@@ -118,7 +118,7 @@ impl Verified<'_, '_> {
                 Side::Receiver
             },
             range: span.to_string(),
-            owner: whose(self.fabric, home, owner).unwrap_or_default(),
+            owner: whose(self.fabric, home, owner),
             declared: undeclared.declared.map(|it| it.to_string()),
             pairs: undeclared.pairs,
         }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::place::Place;
-use clustermesh::proof::fabric::{At, Owner};
+use clustermesh::proof::fabric::{At, Owner, SiteId};
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, Open, Passage, Whose};
 use clustermesh::proof::model::Claim;
 use clustermesh::proof::trace::Class;
@@ -190,7 +190,7 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
     }
 }
 
-fn hold(verified: &Verified, site: usize, hold: &Hold) -> WrittenHold {
+fn hold(verified: &Verified, site: SiteId, hold: &Hold) -> WrittenHold {
     let whose = match hold.whose {
         Whose::Declared => WrittenWhose::Declared,
         Whose::Others(_) => WrittenWhose::Others,
@@ -207,7 +207,7 @@ fn hold(verified: &Verified, site: usize, hold: &Hold) -> WrittenHold {
     }
 }
 
-fn open(verified: &Verified, site: usize, open: Open) -> WrittenOpen {
+fn open(verified: &Verified, site: SiteId, open: Open) -> WrittenOpen {
     let node = match open {
         Open::Owned(Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node), _) => Some(node),
         Open::Owned(Owner::Services | Owner::Network | Owner::Pool, _) | Open::Lan(_) => None,
@@ -241,8 +241,8 @@ fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
 }
 
 /// Returns where a range is written.
-fn claimed(verified: &Verified, site: usize, claim: Claim) -> Option<Value> {
-    let written: Place = verified.fabric.site(site)?.model.place(claim)?;
+fn claimed(verified: &Verified, site: SiteId, claim: Claim) -> Option<Value> {
+    let written: Place = verified.fabric.site(site).model.place(claim)?;
     let label = Label {
         place: written,
         text: String::new(),
@@ -250,9 +250,8 @@ fn claimed(verified: &Verified, site: usize, claim: Claim) -> Option<Value> {
     Some(json!(place(&label, verified.files)))
 }
 
-fn cluster(verified: &Verified, site: usize) -> String {
-    let site = verified.fabric.site(site);
-    site.map_or_else(String::new, |it| it.cluster.to_string())
+fn cluster(verified: &Verified, site: SiteId) -> String {
+    verified.fabric.site(site).cluster.to_string()
 }
 
 fn name(verified: &Verified, at: At) -> String {
