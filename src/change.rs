@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::Limits;
 use crate::manifest::{KUSTOMIZATION, Kustomization, Oddity, OldPeer, Reading};
+use crate::name::ClusterName;
 use crate::place::Place;
 use crate::plan::{Plan, Target};
 
@@ -206,7 +207,7 @@ pub fn changes(
             found.losses.insert(Loss::EmptyTarget { target });
         }
     }
-    let silent = plan.silent.iter().map(|source| source.as_str());
+    let silent = plan.silent.iter().map(ClusterName::as_str);
     for source in silent.filter(|it| !is_known(it, files, same)) {
         let source = source.to_owned();
         found.losses.insert(Loss::SilentSource { source });

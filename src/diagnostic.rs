@@ -43,7 +43,7 @@ pub struct Finding {
     /// The finding that it follows from. Where both are shown, the cause stands for both.
     pub cause: Option<Cause>,
     /// What it has in common with findings about other nodes, unless that is the whole message.
-    pub alike: Option<Alike>,
+    pub alike: Option<Box<Alike>>,
 }
 
 /// What findings about several nodes have in common.
@@ -177,7 +177,7 @@ impl Finding {
     #[must_use]
     pub(crate) fn with_alike(mut self, what: impl Into<String>, value: Option<String>) -> Self {
         let what = what.into();
-        self.alike = Some(Alike { what, value });
+        self.alike = Some(Box::new(Alike { what, value }));
         self
     }
 

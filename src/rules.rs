@@ -68,7 +68,12 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));
     // A cluster in several meshes has most of these in each.
-    let mut findings = once(members.iter().flat_map(|it| roster::findings(it)).collect());
+    let of_roster = members.iter().flat_map(|member| {
+        let mut memberships = fleet.memberships(&member.entry.name);
+        let has_peers = memberships.any(|it| !it.roster.speakers.is_empty());
+        roster::findings(member, has_peers)
+    });
+    let mut findings = once(of_roster.collect());
     findings.extend(plan.map(plan::findings).unwrap_or_default());
     let questions = [ranges::findings, endpoints::findings, kilo::findings];
     findings.extend(questions.iter().flat_map(|question| question(fleet)));

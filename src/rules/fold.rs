@@ -103,10 +103,10 @@ fn together(findings: &[Finding]) -> Option<Finding> {
         message,
         labels: labels(findings),
         help: help.map(|it| it.replace(&in_command("NODE"), &in_command(&commanded))),
-        alike: Some(Alike {
+        alike: Some(Box::new(Alike {
             what: what.to_owned(),
             value: None,
-        }),
+        })),
         ..first.clone()
     })
 }

@@ -1,6 +1,5 @@
 //! Judgement: everything that the rules find in what was read and planned.
 
-use super::fold::folded;
 use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered};
 use crate::change::{Changes, Standing};
 use crate::config::{Config, Date};
@@ -71,7 +70,7 @@ pub fn judge(evidence: &Evidence, standard: Standard) -> Vec<Finding> {
         doubts.extend(levels.unused(&found, today));
     }
     found.extend(doubts);
-    folded(levels.apply(found, today, purpose))
+    levels.apply(found, today, purpose)
 }
 
 fn facts(evidence: &Evidence) -> Vec<Finding> {

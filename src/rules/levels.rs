@@ -1,5 +1,6 @@
 //! How much is a finding to matter, says the config; and is what it says still meant?
 
+use super::fold::folded;
 use super::registry::all;
 use super::{Rule, Subject, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
@@ -71,7 +72,7 @@ impl Levels {
     }
 
     /// Returns the findings as they are to be told: none that is ignored or off, each as grave as
-    /// its rule is to be, the gravest first. What is final stays.
+    /// its rule is to be, the gravest first, and many that are alike as one. What is final stays.
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
@@ -91,7 +92,7 @@ impl Levels {
         });
         let mut told: Vec<Finding> = told.collect();
         gravest_first(&mut told);
-        told
+        folded(told)
     }
 
     /// Returns what has had its time, as far as it is about what is looked for.

@@ -136,7 +136,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
         Loss::SilentSource { source } => {
             let mut finding = match members(fleet, source).next() {
                 Some(member) => {
-                    super::roster::silent(member).at(member.entry.place.key("name"), "")
+                    super::roster::silent(member, false).at(member.entry.place.key("name"), "")
                 }
                 None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
             };

@@ -29,8 +29,8 @@ use crate::roster::{
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::EndpointError;
 
-/// Returns what there is to tell about one cluster in one mesh.
-pub(super) fn findings(member: &Member) -> Vec<Finding> {
+/// Returns what there is to tell about one cluster in one mesh, given whether it has Peers in any.
+pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let roster = &member.roster;
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(
@@ -40,7 +40,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
             .map(|it| contradiction(member, it)),
     );
     if roster.speakers.is_empty() {
-        findings.push(silent(member));
+        findings.push(silent(member, has_peers));
     }
     findings.extend(not_selected(member));
     let is_selected = |it: &&LeftOut| it.reason != Reason::NotSelected;
@@ -103,8 +103,9 @@ fn is_of_undeclared_family(member: &Member, lost: &LostRange) -> bool {
             .all(|range| range.cidr.family() != cidr.family())
 }
 
-/// Returns the finding about a cluster that no other cluster can reach.
-pub(super) fn silent(member: &Member) -> Finding {
+/// Returns the finding about a cluster that no other cluster can reach, or none of this mesh if it has
+/// Peers in another.
+pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
     let roster = &member.roster;
     let why = match roster.left_out.len() {
         _ if !roster.speakers.is_empty() => "no cluster takes what its nodes have".to_owned(),
@@ -112,13 +113,22 @@ pub(super) fn silent(member: &Member) -> Finding {
         1 => "its only node is left out".to_owned(),
         nodes => format!("all its {nodes} nodes are left out"),
     };
-    let message = format!("no other cluster can reach it: {why}");
-    let mut finding = Finding::on_cluster(&SILENT_CLUSTER, &member.entry.name, message);
+    let cluster = &member.entry.name;
+    let message = if has_peers {
+        format!(
+            "no other cluster of mesh `{}` can reach it: {why}",
+            member.mesh.name
+        )
+    } else {
+        format!("no other cluster can reach it: {why}")
+    };
+    let mut finding = Finding::on_cluster(&SILENT_CLUSTER, cluster, message);
     let has_key =
         |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
     if !roster.left_out.iter().any(has_key) {
-        finding.help =
-            Some("does Kilo run there, and did it when the snapshot was taken?".to_owned());
+        finding.help = Some(format!(
+            "check that Kilo runs there, then run `clustermesh snapshot {cluster}`"
+        ));
     }
     finding.with_cause(contradicted(member, |_| true))
 }

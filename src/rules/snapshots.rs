@@ -107,7 +107,10 @@ pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
         let message = "has lost its key, as when its Kilo agent restarts; its annotations of the \
              last snapshot were kept"
             .to_owned();
+        let of_all = "lost the key, as when the Kilo agent restarts; the annotations of the last \
+                      snapshot were kept";
         let mut finding = Finding::on_node(&CARRIED_OVER, cluster, node, message);
+        finding = finding.with_alike(of_all, None);
         finding.help = Some(format!(
             "if Kilo was taken from {} for good, add --no-carry-over {cluster}",
             if nodes.len() == 1 { "it" } else { "them" }
@@ -124,7 +127,9 @@ pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
             "is marked stale: its Kilo agent was last seen {} before the others",
             duration(*seconds)
         );
-        Finding::on_node(&STALE_NODE, cluster, node, message)
+        let of_all = "marked stale, with the time for which the Kilo agent was not seen";
+        let seen = duration(*seconds);
+        Finding::on_node(&STALE_NODE, cluster, node, message).with_alike(of_all, Some(seen))
     });
     told.collect()
 }

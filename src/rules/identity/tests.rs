@@ -48,6 +48,16 @@ fn a_silent_cluster_in_two_meshes_is_reported_once() {
 }
 
 #[test]
+fn a_cluster_that_is_silent_in_one_mesh_is_reported_for_that_mesh() {
+    let asking = format!("{B}, endpointFrom: [Annotation]");
+    let meshes = [mesh_of("m", &[A, B]), mesh_of("k", &[&asking, C])].join("---\n");
+    let told = findings(&meshes, &[("a", NODE_A), ("b", NODE_B), ("c", NODE_C)]);
+    let silent =
+        "[silent-cluster] b: no other cluster of mesh `k` can reach it: its only node is left out";
+    assert!(told.contains(silent), "{told}");
+}
+
+#[test]
 fn a_key_that_the_plan_settles_is_told_there_only() {
     let spokes = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=B"));
     assert!(spokes.contains("[key-in-two-clusters]"), "{spokes}");
