@@ -94,16 +94,6 @@ impl BlockName {
     pub fn new(mesh: &MeshName, cluster: &ClusterName) -> Self {
         Self(format!("{mesh}--{cluster}"))
     }
-
-    /// Returns whether Peers of the two could get one name, whatever nodes are called.
-    pub fn collides_with(&self, other: &Self) -> bool {
-        let begins = |long: &Self, short: &Self| {
-            long.0
-                .strip_prefix(&short.0)
-                .is_some_and(|rest| rest.starts_with("--"))
-        };
-        self == other || begins(self, other) || begins(other, self)
-    }
 }
 
 impl FromStr for PeerName {
@@ -258,16 +248,6 @@ mod tests {
         assert!("m".repeat(63).parse::<MeshName>().is_ok());
         assert!("m".repeat(64).parse::<MeshName>().is_err());
         assert!("a.---b".parse::<MeshName>().is_err());
-    }
-
-    #[test]
-    fn blocks_that_could_share_a_peer_name_collide() {
-        let block = |mesh: &str, cluster: &str| {
-            BlockName::new(&mesh.parse().unwrap(), &cluster.parse().unwrap())
-        };
-        assert!(block("a--b", "c").collides_with(&block("a", "b--c")));
-        assert!(block("a", "b").collides_with(&block("a", "b--c")));
-        assert!(!block("a", "b").collides_with(&block("a", "b-c")));
     }
 
     #[test]
