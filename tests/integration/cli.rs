@@ -33,6 +33,7 @@ mod floods;
 mod formats;
 mod guards;
 mod hostile;
+mod init;
 mod isolation;
 mod levels;
 #[cfg(feature = "snapshot")]

@@ -21,6 +21,7 @@ mod commands {
     pub(crate) mod completions;
     pub(crate) mod config;
     pub(crate) mod explain;
+    pub(crate) mod init;
     pub(crate) mod man;
     pub(crate) mod render;
     pub(crate) mod schema;
@@ -79,6 +80,7 @@ enum Command {
     Snapshot(commands::snapshot::Args),
     Render(commands::render::Args),
     Template(commands::template::Args),
+    Init(commands::init::Args),
     Validate(commands::validate::Args),
     Trace(commands::trace::Args),
     Verify(commands::verify::Args),
@@ -133,6 +135,7 @@ fn main() -> ExitCode {
             commands::capacity::run(args, &cli.options, &mut talk, &mut result)
         }
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
+        Command::Init(args) => commands::init::run(args, &mut talk, &mut result),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),
         Command::Completions(args) => commands::completions::run(args, &mut result),
@@ -175,7 +178,11 @@ impl Command {
             | Self::Verify(_)
             | Self::Capacity(_)
             | Self::Config(_) => true,
-            Self::Explain(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::Init(_)
+            | Self::Explain(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }

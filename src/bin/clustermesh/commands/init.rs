@@ -1,0 +1,242 @@
+//! `clustermesh init`
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::ValueEnum;
+
+use crate::Outcome;
+use crate::disk::{self, Roots};
+use crate::output::Talk;
+use crate::settings::repository;
+
+/// Write the files that a new repository starts with
+///
+/// Writes into the working folder what is not there yet, and changes no file: a config and a mesh with
+/// comments, and, as asked for, what Flux or Argo CD need for each cluster, CI jobs and pre-commit hooks.
+/// Prints what to do next.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What applies the Peers
+    #[arg(long, value_name = "TOOL", default_value = "none")]
+    gitops: Gitops,
+
+    /// Where CI runs: jobs that check pull requests, and one that takes snapshots
+    #[arg(long, value_name = "SERVICE", default_value = "none")]
+    ci: Ci,
+
+    /// Hooks of pre-commit that check each commit
+    #[arg(long)]
+    pre_commit: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh init --gitops flux --ci github --pre-commit
+  clustermesh -C mesh init --gitops argocd";
+
+/// What applies the Peers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Gitops {
+    /// A Kustomization for each cluster
+    Flux,
+    /// An Application for each cluster
+    Argocd,
+    /// Nothing yet
+    None,
+}
+
+/// Where CI runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Ci {
+    /// GitHub Actions
+    Github,
+    /// GitLab CI
+    Gitlab,
+    /// Nowhere yet
+    None,
+}
+
+/// A file of a new repository.
+struct File {
+    path: &'static str,
+    text: String,
+}
+
+/// Texts in `templates/` and other folders of this project.
+macro_rules! text {
+    ($path:literal) => {
+        include_str!(concat!("../../../../", $path))
+    };
+}
+
+const CONFIG: &str = "clustermesh.yaml";
+
+pub(crate) fn run(
+    args: &Args,
+    talk: &mut Talk,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    if let Some(home) = repository()
+        && args.ci != Ci::None
+        && disk::canonical(&home) != disk::canonical(Path::new("."))
+    {
+        bail!(
+            "CI jobs must be in the root of the repository: run this in {}, or without --ci",
+            disk::shown(&home)
+        );
+    }
+    let roots = Roots::within(Path::new("."));
+    let files = files(args);
+    // All or nothing, as far as can be known before.
+    for file in &files {
+        disk::check_output(&roots, Path::new(file.path))
+            .with_context(|| format!("cannot write `{}`", file.path))?;
+    }
+    let mut kept = Vec::new();
+    for file in &files {
+        let path = Path::new(file.path);
+        if disk::is_there(path) {
+            kept.push(file.path);
+            talk.line(&format!("kept {}, which was there", file.path));
+        } else {
+            disk::write_file(&roots, path, file.text.as_bytes())?;
+            talk.line(&format!("wrote {}", file.path));
+        }
+    }
+    crate::print(result, &next(args, &kept))?;
+    Ok(Outcome::Clean)
+}
+
+fn files(args: &Args) -> Vec<File> {
+    let version = env!("CARGO_PKG_VERSION");
+    let file = |path, text: &str| File {
+        path,
+        text: text.replace("@VERSION", &format!("@{version}")),
+    };
+    let mut config = text!("templates/init/clustermesh.yaml").to_owned();
+    config.push_str(&outputs(args.gitops));
+    let mut files = vec![
+        file(CONFIG, &config),
+        file("mesh.yaml", text!("templates/init/mesh.yaml")),
+        file(".gitattributes", text!("templates/init/gitattributes")),
+    ];
+    match args.gitops {
+        Gitops::Flux => files.extend([
+            file("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
+            file(
+                "templates/flux-kustomization.yaml",
+                text!("templates/gallery/flux-kustomization.yaml"),
+            ),
+        ]),
+        Gitops::Argocd => files.extend([
+            file("argocd/project.yaml", text!("argocd/project.yaml")),
+            file(
+                "templates/argocd-application.yaml",
+                text!("templates/gallery/argocd-application.yaml"),
+            ),
+        ]),
+        Gitops::None => {}
+    }
+    match args.ci {
+        Ci::Github => files.extend([
+            file(
+                ".github/workflows/clustermesh-check.yml",
+                text!("templates/init/github-check.yml"),
+            ),
+            file(
+                ".github/workflows/clustermesh-refresh.yml",
+                text!("templates/init/github-refresh.yml"),
+            ),
+        ]),
+        Ci::Gitlab => files.push(file(
+            ".gitlab-ci.yml",
+            text!("templates/init/gitlab-ci.yml"),
+        )),
+        Ci::None => {}
+    }
+    if args.pre_commit {
+        files.push(file(
+            ".pre-commit-config.yaml",
+            text!("templates/init/pre-commit-config.yaml"),
+        ));
+    }
+    files
+}
+
+/// Returns the lines of the config that make `render` write a file for each cluster.
+fn outputs(gitops: Gitops) -> String {
+    let (template, path) = match gitops {
+        Gitops::Flux => (
+            "templates/flux-kustomization.yaml",
+            "flux/{{ target.name }}.yaml",
+        ),
+        Gitops::Argocd => (
+            "templates/argocd-application.yaml",
+            "argocd/{{ target.name }}.yaml",
+        ),
+        Gitops::None => return String::new(),
+    };
+    let head = text!("templates/init/outputs.yaml");
+    format!("{head}  - template: {template}\n    path: \"{path}\"\n")
+}
+
+/// Returns what a person does next.
+fn next(args: &Args, kept: &[&str]) -> String {
+    let mut steps = Vec::new();
+    if kept.contains(&CONFIG) && args.gitops != Gitops::None {
+        let lines = outputs(args.gitops);
+        let lines: Vec<&str> = lines.lines().filter(|it| !it.starts_with('#')).collect();
+        steps.push(format!(
+            "Add to {CONFIG}, which was there:\n{}",
+            lines.join("\n   ").trim_end()
+        ));
+    }
+    steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
+    steps.push(
+        "Take snapshots: `clustermesh snapshot`, or from a file,\n   \
+         `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`."
+            .to_owned(),
+    );
+    steps.push(
+        "Render and check: `clustermesh render`, `clustermesh validate`, `clustermesh verify`."
+            .to_owned(),
+    );
+    match args.gitops {
+        Gitops::Flux => steps.push(
+            "Set the repository in flux/gitrepository.yaml. Apply it and flux/CLUSTER.yaml in each\n   \
+             cluster."
+                .to_owned(),
+        ),
+        Gitops::Argocd => steps.push(
+            "Set the repository in argocd/project.yaml and templates/argocd-application.yaml, then\n   \
+             render again. Apply the folder argocd in the cluster of Argo CD."
+                .to_owned(),
+        ),
+        Gitops::None => {}
+    }
+    match args.ci {
+        Ci::Github => steps.push(
+            "Set up what .github/workflows/clustermesh-refresh.yml asks for in its first lines: a\n   \
+             GitHub App and a kubeconfig."
+                .to_owned(),
+        ),
+        Ci::Gitlab => steps.push(
+            "Set up what .gitlab-ci.yml asks for in its first lines: a token, a kubeconfig and a\n   \
+             schedule."
+                .to_owned(),
+        ),
+        Ci::None => {}
+    }
+    if args.pre_commit {
+        steps.push("Switch the hooks on: `pre-commit install`.".to_owned());
+    }
+    steps.push("Commit everything, `rendered` included.".to_owned());
+    let mut text = "\nNext steps:\n".to_owned();
+    for (number, step) in (1..).zip(steps) {
+        text.push_str(&format!("{number}. {step}\n"));
+    }
+    text
+}

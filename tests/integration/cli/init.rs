@@ -1,0 +1,191 @@
+//! `init`: what a new repository starts with, and that it works.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::Folder;
+use crate::support::project;
+
+const FLUX: &[&str] = &["init", "--gitops", "flux", "--ci", "github", "--pre-commit"];
+const ARGOCD: &[&str] = &["init", "--gitops", "argocd", "--ci", "gitlab"];
+
+/// Returns the paths under the folder.
+fn paths(folder: &Folder) -> Vec<String> {
+    folder.touches(".").into_keys().collect()
+}
+
+#[test]
+fn writes_what_is_not_there() {
+    let folder = Folder::empty();
+    let run = folder.run(FLUX);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr, @r"
+    wrote clustermesh.yaml
+    wrote mesh.yaml
+    wrote .gitattributes
+    wrote flux/gitrepository.yaml
+    wrote templates/flux-kustomization.yaml
+    wrote .github/workflows/clustermesh-check.yml
+    wrote .github/workflows/clustermesh-refresh.yml
+    wrote .pre-commit-config.yaml
+    ");
+    insta::assert_snapshot!(run.stdout, @r"
+    Next steps:
+    1. Put your clusters and their ranges into mesh.yaml.
+    2. Take snapshots: `clustermesh snapshot`, or from a file,
+       `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`.
+    3. Render and check: `clustermesh render`, `clustermesh validate`, `clustermesh verify`.
+    4. Set the repository in flux/gitrepository.yaml. Apply it and flux/CLUSTER.yaml in each
+       cluster.
+    5. Set up what .github/workflows/clustermesh-refresh.yml asks for in its first lines: a
+       GitHub App and a kubeconfig.
+    6. Switch the hooks on: `pre-commit install`.
+    7. Commit everything, `rendered` included.
+    ");
+    let before = folder.touches(".");
+    let run = folder.run(FLUX);
+    assert_eq!(run.code, 0);
+    assert_eq!(folder.touches("."), before);
+    assert!(
+        run.stderr
+            .starts_with("kept clustermesh.yaml, which was there\n")
+    );
+    assert!(
+        run.stdout
+            .contains("1. Add to clustermesh.yaml, which was there:\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+/// From an empty folder and two dumps to a clean check.
+#[test]
+fn what_it_writes_works() {
+    for (arguments, file) in [(FLUX, "flux/west.yaml"), (ARGOCD, "argocd/west.yaml")] {
+        let folder = Folder::empty();
+        assert_eq!(folder.run(arguments).code, 0);
+        let example = project().join("examples/quickstart");
+        fs::copy(example.join("mesh.yaml"), folder.path("mesh.yaml")).unwrap();
+        for cluster in ["east", "west"] {
+            let dump = example.join(format!("nodes/{cluster}.json"));
+            let run = folder.run(&["snapshot", cluster, "--from", dump.to_str().unwrap()]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+        }
+        for command in [
+            &["render"][..],
+            &["render", "--check"],
+            &["validate", "--strict"],
+            &["verify", "--strict"],
+        ] {
+            let run = folder.run(command);
+            assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
+        }
+        assert!(
+            folder.read(file).contains("clustermesh-west"),
+            "{}",
+            folder.read(file)
+        );
+    }
+}
+
+/// Its mesh is one that can be understood: only the snapshots are missing.
+#[test]
+fn its_mesh_is_valid() {
+    let folder = Folder::empty();
+    assert_eq!(folder.run(&["init"]).code, 0);
+    assert_eq!(
+        paths(&folder),
+        [".gitattributes", "clustermesh.yaml", "mesh.yaml"]
+    );
+    let run = folder.run(&["validate", "--output", "concise"]);
+    let rules: BTreeSet<&str> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('[')?.1.split_once(']'))
+        .map(|(rule, _)| rule)
+        .collect();
+    assert_eq!(
+        rules,
+        BTreeSet::from(["missing-snapshot"]),
+        "{}",
+        run.stdout
+    );
+}
+
+/// What users copy is what `init` writes for a cluster `west`.
+#[test]
+fn the_gallery_is_what_users_copy() {
+    let read = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };
+    for (template, copied) in [
+        (
+            "templates/gallery/flux-kustomization.yaml",
+            "flux/peers-west.yaml",
+        ),
+        (
+            "templates/gallery/argocd-application.yaml",
+            "argocd/application.yaml",
+        ),
+    ] {
+        let folder = Folder::mesh();
+        let template = project().join(template);
+        let run = folder.run(&["template", template.to_str().unwrap(), "--target", "west"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let copied = fs::read_to_string(project().join(copied)).unwrap();
+        assert_eq!(read(&run.stdout), read(&copied));
+    }
+}
+
+#[test]
+fn ci_belongs_to_the_root_of_a_repository() {
+    let folder = Folder::empty();
+    fs::create_dir_all(folder.path(".git")).unwrap();
+    fs::create_dir_all(folder.path("inner")).unwrap();
+    let run = folder.run(&["-C", "inner", "init", "--ci", "github"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("must be in the root of the repository"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(fs::read_dir(folder.path("inner")).unwrap().count(), 0);
+    assert_eq!(folder.run(&["-C", "inner", "init"]).code, 0);
+    assert_eq!(folder.run(&["init", "--ci", "github"]).code, 0);
+}
+
+#[test]
+fn writes_through_no_link() {
+    let (folder, outside) = (Folder::empty(), Folder::empty());
+    symlink(outside.path(""), folder.path("flux")).unwrap();
+    let run = folder.run(&["init", "--gitops", "flux"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert_eq!(paths(&outside), Vec::<String>::new());
+    assert!(!folder.path("mesh.yaml").exists(), "half of it was written");
+}
+
+/// A workflow runs only what is pinned, and has no more rights than it needs.
+#[test]
+fn workflows_are_pinned_and_have_few_rights() {
+    let folder = project().join("templates/init");
+    let mut pinned = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("github") {
+            assert!(text.contains("\npermissions: {}\n"), "{name}");
+        }
+        for line in text.lines().filter(|it| it.contains("uses: ")) {
+            let (_, commit) = line.split_once('@').unwrap();
+            let digits = commit.chars().take_while(char::is_ascii_hexdigit).count();
+            assert_eq!(digits, 40, "{name}: {line}");
+            pinned += 1;
+        }
+    }
+    assert!(2 < pinned);
+    let check = fs::read_to_string(project().join("templates/init/github-check.yml")).unwrap();
+    assert!(
+        !check.contains("secrets."),
+        "a stranger's pull request would see secrets"
+    );
+}
