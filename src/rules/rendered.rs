@@ -370,7 +370,7 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
     );
     let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node);
     let finding = finding.at(case.place.clone(), "").help(
-        "so it is when a node or its Kilo was set up anew; if nobody has, ask who wrote that key",
+        "expected after a node or its Kilo was reinstalled; otherwise find out who changed the key",
     );
     let mut speakers = members(fleet, source).flat_map(|it| &it.roster.speakers);
     match speakers.find(|it| it.leader.as_str() == node) {

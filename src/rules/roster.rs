@@ -315,7 +315,7 @@ pub(super) fn words(reason: &Reason) -> String {
     match reason {
         Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
         Reason::PodCidrInvalid { text, error } => {
-            format!("pod CIDR {} is none: {}", Quoted(text), foreign(error))
+            format!("pod CIDR {} is not valid: {}", Quoted(text), foreign(error))
         }
         Reason::PodCidrOutOfRange { cidr } => format!("pod CIDR {cidr} is in no declared range"),
         Reason::NoWireguardIp => {
@@ -323,7 +323,7 @@ pub(super) fn words(reason: &Reason) -> String {
         }
         Reason::WireguardIpInvalid { text, error } => {
             let text = Quoted(text);
-            format!("WireGuard address {text} is none: {}", foreign(error))
+            format!("WireGuard address {text} is not valid: {}", foreign(error))
         }
         Reason::WireguardIpOutOfRange { address } => {
             format!("WireGuard address {address} is in no declared range")

@@ -172,20 +172,20 @@ fn what_is_about_nothing_fails() {
         expectations.yaml#/spec/1/from selects nothing
         help: what is about nothing always holds; see that it is not a typo
     it fails: 0 of 2 pairs break it
-      expectation: nobody has an address in 10.9.9.9
-        expectations.yaml#/spec/2/to/addresses/0 is of nobody that is meant
+      expectation: nothing selected has an address in 10.9.9.9
+        expectations.yaml#/spec/2/to/addresses/0 matches nothing selected
         help: what is about nothing always holds; see that it is not a typo
     it fails: 0 of 0 pairs break it
       expectation: `to` has nothing in 10.3.1.0/24, which belongs to a pod on north/o1
-        expectations.yaml#/spec/3/to/addresses/0 is of nobody that is meant
+        expectations.yaml#/spec/3/to/addresses/0 matches nothing selected
         help: what is about nothing always holds; see that it is not a typo
     it fails: 0 of 0 pairs break it
       expectation: `to` has nothing in 10.2.99.0/24, which belongs to west
-        expectations.yaml#/spec/4/to/addresses/0 is of nobody that is meant
+        expectations.yaml#/spec/4/to/addresses/0 matches nothing selected
         help: what is about nothing always holds; see that it is not a typo
     it fails: 0 of 0 pairs break it
       expectation: `from` has nothing in 10.11.0.1, which belongs to a service of east
-        expectations.yaml#/spec/5/from/addresses/0 is of nobody that is meant
+        expectations.yaml#/spec/5/from/addresses/0 matches nothing selected
         help: what is about nothing always holds; see that it is not a typo
     it fails: 0 of 0 pairs break it
       expectation: both sides are in east

@@ -143,10 +143,10 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
       believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       opens {"lans": 1, "nodes": 2, "pods": 1}
-    impersonation: west is taken for others: by the Peer m--west--m1 its packets are believed to come from 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
+    impersonation: west is taken for others: by the Peer m--west--m1 its packets are believed to come from 0.0.0.0-10.0.255.255 (no cluster's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
       east/m--west.yaml#/spec/allowedIPs/0 believes it
       help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    capture: west is sent what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (nobody's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
+    capture: west is sent what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (no cluster's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
       east/m--west.yaml#/spec/allowedIPs/0 sends it there
       help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
     "#);

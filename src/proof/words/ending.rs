@@ -165,7 +165,7 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
     );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
-    told.at(key, "nobody's key")
+    told.at(key, "no node has this key")
         .help("the node has another key by now, or is gone: take a new snapshot and render")
 }
 
@@ -381,7 +381,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             Finding::new(
                 &rule::AMBIGUOUS,
                 format!(
-                    "{here} sends it to a key that {} have: it gets to whoever called last",
+                    "{here} sends it to a key that {} have: WireGuard sends it to the one that connected last",
                     names.join(" and ")
                 ),
             )

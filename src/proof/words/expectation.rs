@@ -171,10 +171,10 @@ fn no_address(
             field(side),
             whose(fabric, *cluster, range.first())
         ),
-        None => format!("{name}: nobody has an address in {shown}"),
+        None => format!("{name}: nothing selected has an address in {shown}"),
     };
     Finding::new(&rule::EMPTY_EXPECTATION, message)
-        .at(Some(place), "is of nobody that is meant")
+        .at(Some(place), "matches nothing selected")
         .help("what is about nothing always holds; see that it is not a typo")
 }
 

@@ -185,7 +185,7 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
     let address = hold.span.first_address();
     match &hold.whose {
         Whose::Declared => "declared".to_owned(),
-        Whose::Nobody => "nobody's".to_owned(),
+        Whose::Nobody => "no cluster's".to_owned(),
         Whose::Others(owners) => {
             let names: Vec<String> = owners
                 .iter()

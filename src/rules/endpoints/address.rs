@@ -25,7 +25,7 @@ pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
         Host::Ip(address) => {
             let range = documentation(*address)?;
             let message =
-                format!("endpoint {endpoint} lies in {range}, which is nobody's: texts use it");
+                format!("endpoint {endpoint} lies in {range}, which is reserved for documentation");
             let mut finding = dialled.finding(&DOCUMENTATION_ENDPOINT, message);
             finding.help = Some("write the address that the node has".to_owned());
             Some(finding)
@@ -97,7 +97,7 @@ mod tests {
             assert!(!holds(outside), "{outside}");
         }
         insta::assert_snapshot!(of("", "203.0.113.7:51820"), @"
-        notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 lies in 203.0.113.0/24, which is nobody's: texts use it
+        notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 lies in 203.0.113.0/24, which is reserved for documentation
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: write the address that the node has
         ");

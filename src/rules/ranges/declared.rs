@@ -101,7 +101,10 @@ fn is_public(range: Cidr) -> bool {
 }
 
 fn of_unroutable(entry: &Entry, range: &Range, what: &str) -> Finding {
-    let message = format!("{} holds {what}, which nobody can route to it", range.cidr);
+    let message = format!(
+        "{} contains {what}, which cannot be routed between clusters",
+        range.cidr
+    );
     let mut finding = Finding::on_cluster(&UNROUTABLE_RANGE, &entry.name, message);
     finding.labels = vec![label(range.place.clone(), "declared here")];
     finding.help = Some("write the ranges that the cluster itself uses".to_owned());

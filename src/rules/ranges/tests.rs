@@ -41,7 +41,7 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
     let node_c = "c pod=10.3.1.0/24 wg=10.203.0.1/24 key=C external=198.18.113.3";
     let clusters = [("a", NODE_A), ("b", NODE_B), ("c", node_c)];
     insta::assert_snapshot!(findings(&meshes, &clusters), @"
-    error[unroutable-range] a: 127.0.0.0/8 holds loopback addresses, which nobody can route to it
+    error[unroutable-range] a: 127.0.0.0/8 contains loopback addresses, which cannot be routed between clusters
       mesh.yaml#/spec/clusters/0/additionalCIDRs/1 declared here
     notice[unroutable-family] a: 1 IPv6 range left out: not of the family that Kilo routes there (in b, c)
     notice[public-range] a: 172.0.0.0/8 holds public addresses

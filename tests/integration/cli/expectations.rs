@@ -242,7 +242,7 @@ fn a_denial_with_a_typo_does_not_hold() {
         ),
         (
             "empty-expectation",
-            "expectation: nobody has an address in 10.9.9.9",
+            "expectation: nothing selected has an address in 10.9.9.9",
         ),
     ]
     "#);

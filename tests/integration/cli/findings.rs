@@ -40,7 +40,7 @@ fn calls_findings_by_the_operators_reasons() {
     warning[NodeNoPodCIDR]: east/n2: left out: no pod CIDR is assigned
     warning[NodePodCIDROutOfRange]: east/n3: left out: pod CIDR 172.16.0.0/24 is in no declared range
     warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    warning[WGIPInvalid]: east/n5: left out: WireGuard address `10.101.0.5` is none: `10.101.0.5` has no prefix length, as in `10.0.0.0/16`
+    warning[WGIPInvalid]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length, as in `10.0.0.0/16`
     warning[NodeNoPublicKey]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
     warning[NodeEndpointInvalid]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
     warning[NodeNoEndpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address

@@ -93,7 +93,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
     insta::assert_snapshot!(report, @"
     if east were hostile:
       west hears it by the Peers prod--east--n1, prod--east--n2
-        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (nobody's), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (no cluster's), 10.1.1.0/24, 10.1.2.0/24 and 2 more
         to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, wherever the nodes of west get
         and it is sent what goes to the addresses that it could send as
         nothing of it gets through to north
@@ -106,7 +106,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ believes it
-    error[impersonation]: west: east is taken for others: by the Peer prod--east--n2 its packets are believed to come from 172.16.0.0/12 (nobody's)
+    error[impersonation]: west: east is taken for others: by the Peer prod--east--n2 its packets are believed to come from 172.16.0.0/12 (no cluster's)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
@@ -116,7 +116,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ sends it there
-    error[capture]: west: east is sent what is meant for others: by the Peer prod--east--n2, packets to 172.16.0.0/12 (nobody's)
+    error[capture]: west: east is sent what is meant for others: by the Peer prod--east--n2, packets to 172.16.0.0/12 (no cluster's)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"

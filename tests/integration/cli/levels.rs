@@ -58,7 +58,7 @@ fn says_what_it_says_without_a_word() {
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
     ");
 }
 
@@ -76,7 +76,7 @@ rules:
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
     snapshots/west.json:1:915: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
     ");
     let (code, told) = render(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{told}");
@@ -90,7 +90,7 @@ rules:
        = help: write `10.3.0.0/16`
 
     note[NodeNoPodCIDR]: west/n2: left out: no pod CIDR is assigned
-    note[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    note[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
     east: 2 Peers of 2 clusters
     north: 2 Peers of 2 clusters
     west: 2 Peers of 2 clusters
@@ -128,7 +128,7 @@ fn what_is_raised_fails() {
     warning[NodeNoEndpoint]: north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `north` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
     warning[NodeNoPodCIDR]: west/n2: left out: no pod CIDR is assigned
-    warning[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    warning[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
     1 error, 4 warnings
     nothing was written
     ");
@@ -237,7 +237,7 @@ ignore:
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is none: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
     clustermesh.yaml:5:37: warning[expired-level] `host-bits` was to be error until 2001-01-31; since then it counts as usual
     clustermesh.yaml:6:56: warning[expired-level] `missing-endpoint` was to be off until 2001-01-31; since then it counts as usual
     clustermesh.yaml:8:63: warning[expired-ignore] `NodeNoPodCIDR` of `west` was to be ignored until 2001-01-31; since then it counts as usual

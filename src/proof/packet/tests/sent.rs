@@ -123,6 +123,6 @@ fn nobody_has_the_key() {
     insta::assert_snapshot!(lab().later("east", &rekeyed).trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
     unknown-key: west/m1 sends 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, whose key no node has
-      west/m--east.yaml#/spec/publicKey nobody's key
+      west/m--east.yaml#/spec/publicKey no node has this key
     ");
 }
