@@ -340,6 +340,11 @@ pub(crate) mod tests {
     ];
 
     #[test]
+    fn a_tab_behind_a_carriage_return_is_found() {
+        check_text("b: |\n&x b: \r\t\u{fc}");
+    }
+
+    #[test]
     fn syntax_errors_are_plain_sentences() {
         for text in [
             "a: b\n c: d\n",

@@ -22,10 +22,10 @@ impl SyntaxProblem {
         let offset = error.marker().byte_offset().unwrap_or(text.len());
         let start = boundary(text, offset);
         if is_about_tabs(error.kind()) {
-            let tab = tab(text, start).unwrap_or(start);
+            let bytes = tab(text, start).map_or(start..start, |tab| tab..tab + 1);
             return Self {
                 message: "a tab is used for indentation, but YAML allows only spaces".to_owned(),
-                bytes: tab..(tab + 1).min(text.len()),
+                bytes,
                 help: Some("replace the tab with spaces"),
             };
         }
@@ -57,7 +57,7 @@ fn is_about_tabs(kind: &ErrorKind) -> bool {
 /// reports the end of the value before the tab.
 fn tab(text: &str, error: usize) -> Option<usize> {
     let before = text.get(..error)?;
-    let mut start = before.rfind('\n').map_or(0, |end| end + 1);
+    let mut start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
     for line in text.get(start..)?.split_inclusive('\n') {
         let content = line.trim_start_matches([' ', '\t']);
         let indentation = line.get(..line.len() - content.len())?;
