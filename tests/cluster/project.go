@@ -54,6 +54,23 @@ func Example(t testing.TB, name string) string {
 	return Copy(t, Project(t, "examples", name))
 }
 
+// Started returns a repository as a newcomer gets it: `init`, two clusters, `render`.
+func Started(t testing.TB, gitops string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"mesh.yaml", "snapshots"} {
+		if err := exec.Command("cp", "-R", Project(t, "examples", "quickstart", name), folder).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, arguments := range [][]string{{"init", "--gitops", gitops}, {"render"}, {"render", "--check"}} {
+		if run := Clustermesh(t, folder, arguments...); run.Code != 0 {
+			t.Fatal(arguments, run)
+		}
+	}
+	return folder
+}
+
 // Copy returns a copy of a folder, in a folder that the test may change.
 func Copy(t testing.TB, from string) string {
 	t.Helper()

@@ -60,6 +60,8 @@ func TestDownload(t *testing.T) {
 	download(t)
 }
 
+// The API server accepts every file that users copy, and every file that `init` and `render` write for
+// Flux and Argo CD.
 func TestAPIServerAcceptsWiring(t *testing.T) {
 	server := Start(t)
 	for _, file := range download(t) {
@@ -67,7 +69,15 @@ func TestAPIServerAcceptsWiring(t *testing.T) {
 	}
 	server.Namespace(t, "argocd")
 	server.Namespace(t, "flux-system")
-	for _, file := range append(Files(t, "argocd", "*.yaml"), Files(t, "flux", "*.yaml")...) {
+	files := append(Files(t, "argocd", "*.yaml"), Files(t, "flux", "*.yaml")...)
+	for _, gitops := range []string{"argocd", "flux"} {
+		written, err := filepath.Glob(filepath.Join(Started(t, gitops), gitops, "*.yaml"))
+		if err != nil || len(written) != 3 {
+			t.Fatal("init and render write", written, err)
+		}
+		files = append(files, written...)
+	}
+	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			for _, document := range Documents(t, file) {
 				if err := server.DryRun(document); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/app/path"
@@ -41,6 +42,27 @@ func TestGeneratedAsRendered(t *testing.T) {
 				cluster.Same(t, plain(t, objects), rendered)
 			}
 		})
+	}
+}
+
+// What `init` and `render` write for Argo CD delivers the Peers, and the project allows it.
+func TestInit(t *testing.T) {
+	repository := cluster.Started(t, "argocd")
+	project := read[v1alpha1.AppProject](t, filepath.Join(repository, "argocd", "project.yaml"))
+	for _, target := range []string{"east", "west"} {
+		app := &application{
+			Application: read[v1alpha1.Application](t, filepath.Join(repository, "argocd", target+".yaml")),
+			repository:  repository,
+			deadline:    time.Minute,
+		}
+		if app.Spec.Project != project.Name || !project.IsSourcePermitted(app.Spec.GetSource()) {
+			t.Errorf("not permitted: %+v", app.Spec)
+		}
+		objects, err := app.generate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Same(t, plain(t, objects), cluster.Rendered(t, repository, target))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"clustermesh.test/cluster"
@@ -58,6 +59,22 @@ func TestKustomizations(t *testing.T) {
 				t.Errorf("the source is called %s", spec.SourceRef.Name)
 			}
 		})
+	}
+}
+
+// What `init` and `render` write for Flux delivers the Peers.
+func TestInit(t *testing.T) {
+	repository := cluster.Started(t, "flux")
+	for _, target := range []string{"east", "west"} {
+		flux := &controllers{
+			source:        read[sourcev1.GitRepository](t, filepath.Join(repository, "flux", "gitrepository.yaml")),
+			kustomization: read[kustomizev1.Kustomization](t, filepath.Join(repository, "flux", target+".yaml")),
+		}
+		built, err := flux.build(t, repository)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Same(t, plain(built), cluster.Rendered(t, repository, target))
 	}
 }
 
