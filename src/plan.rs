@@ -68,7 +68,9 @@ pub struct Target {
     pub cluster: ClusterName,
     /// Places in [`Plan::blocks`], in order of their names.
     pub blocks: Vec<usize>,
-    /// Sources that give it nothing although people let them.
+    /// Sources that it sees and that give it nothing.
+    pub without: BTreeSet<ClusterName>,
+    /// Those of them that people let give it something.
     pub missed: BTreeMap<ClusterName, Missed>,
 }
 
@@ -96,6 +98,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         let mut verdicts = seen.verdicts();
         let mut keepers = Keepers::new();
         let mut given = Vec::new();
+        let mut without = BTreeSet::new();
         let mut missed = BTreeMap::new();
         for source in &seen.sources {
             let mut verdict = verdicts.remove(&source.index).unwrap_or_default();
@@ -120,6 +123,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
             let found = verdict.cuts.into_iter().chain(draft.cuts.iter().cloned());
             let found: Vec<_> = found.collect();
             if draft.block.is_none() {
+                without.insert(name.clone());
                 let missing = Missed::of(&seen, source, &found);
                 missed.extend(missing.map(|it| (name.clone(), it)));
             }
@@ -133,6 +137,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         targets.push(Target {
             cluster: target.clone(),
             blocks: given,
+            without,
             missed,
         });
     }

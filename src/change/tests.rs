@@ -43,6 +43,7 @@ fn plan(lines: &[&str]) -> Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
             blocks: (0..blocks.len()).collect(),
+            without: BTreeSet::new(),
             missed: BTreeMap::new(),
         }],
         blocks,
@@ -307,6 +308,7 @@ fn what_is_alike_in_many_targets_is_told_once() {
     plan.targets.push(Target {
         cluster: "north".parse().unwrap(),
         blocks: vec![0],
+        without: BTreeSet::new(),
         missed: BTreeMap::new(),
     });
     let files = [

@@ -77,7 +77,8 @@ impl Allowing<'_> {
             Self::Parameter => {
                 let losses = losses.join(", ");
                 format!(
-                    "if that is meant, set the plugin's parameter `allow-empty` to `[{losses}]`"
+                    "if that is meant, add `{{name: allow-empty, array: [{losses}]}}` to the parameters of \
+                     the plugin"
                 )
             }
         }

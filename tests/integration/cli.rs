@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::support::{Run, clustermesh_with_input};
 
 mod accepted;
+mod argocd;
 mod capacity;
 mod ceilings;
 mod check;

@@ -17,6 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rayon::ThreadPoolBuilder;
 
 mod commands {
+    pub(crate) mod argocd;
     pub(crate) mod capacity;
     pub(crate) mod completions;
     pub(crate) mod config;
@@ -85,6 +86,7 @@ enum Command {
     Trace(commands::trace::Args),
     Verify(commands::verify::Args),
     Capacity(commands::capacity::Args),
+    Argocd(commands::argocd::Args),
     Explain(commands::explain::Args),
     Config(commands::config::Args),
     Schema(commands::schema::Args),
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         }
         Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
         Command::Init(args) => commands::init::run(args, &mut talk, &mut result),
+        Command::Argocd(args) => Ok(commands::argocd::run(args, &cli.options, &mut result)),
         Command::Explain(args) => commands::explain::run(args, &mut result),
         Command::Schema(args) => commands::schema::run(args, &mut result),
         Command::Completions(args) => commands::completions::run(args, &mut result),
@@ -179,6 +182,7 @@ impl Command {
             | Self::Capacity(_)
             | Self::Config(_) => true,
             Self::Init(_)
+            | Self::Argocd(_)
             | Self::Explain(_)
             | Self::Schema(_)
             | Self::Completions(_)

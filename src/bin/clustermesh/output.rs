@@ -24,6 +24,7 @@ mod gitlab;
 mod human;
 mod json;
 mod markdown;
+mod plugin;
 mod report;
 mod repository;
 mod sarif;
@@ -36,6 +37,7 @@ mod wording;
 
 use entry::entries;
 pub(crate) use json::schema as report_schema;
+pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};

@@ -63,14 +63,17 @@ pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result
 
 /// Returns what the target would lose and nobody allows.
 fn losses(judgement: &Judgement, order: &Order) -> anyhow::Result<Vec<Loss>> {
-    let Some((fleet, plan)) = &judgement.planned else {
+    let Some((_, plan)) = &judgement.planned else {
         return Ok(Vec::new());
     };
+    if plan.targets.is_empty() && order.threshold.fails(&judgement.findings) {
+        return Ok(Vec::new());
+    }
     let target = target(plan, order.target)?;
     allowance::check(order.allowances, order.allowing.name(), plan, judgement)?;
     let tree = judgement.rendered.as_ref();
     let tree = tree.map(|it| (&it.standing, &it.changes));
-    let losses = losses_of(target, plan, fleet, tree);
+    let losses = losses_of(target, plan, tree);
     Ok(allowance::unallowed(order.allowances, losses))
 }
 
@@ -80,10 +83,8 @@ fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
         .find(|it| it.cluster.as_str() == name)
         .with_context(|| {
             let known = plan.targets.iter().map(|it| it.cluster.to_string());
-            format!(
-                "no mesh names a cluster `{}`; there are {}",
-                input::name(Path::new(name)),
-                allowance::names(known)
-            )
+            let known = allowance::names(known);
+            let name = input::name(Path::new(name));
+            format!("no mesh names a cluster `{name}`; there are {known}")
         })
 }

@@ -1,6 +1,7 @@
 //! The rendered tree: what it shall be, how it stands, and what lies between the two.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,7 +77,8 @@ pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
 /// Finds what changes the tree's delivery from the folders above it, up to the repository's root.
 pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
     let whole = |path: &Path| disk::whole(path).ok();
-    let repository = settings.repository.as_deref().and_then(whole);
+    let repository = settings.surroundings.repository();
+    let repository = repository.as_deref().and_then(whole);
     let paths = repository
         .zip(whole(&settings.rendered.value))
         .zip(whole(Path::new(".")));
@@ -92,6 +94,35 @@ pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
         (!file_type.is_dir()).then_some(found)
     });
     files.collect()
+}
+
+/// Finds what changes the delivery from a folder, unless it is found in the tree or above it.
+pub(crate) fn overrides_in(
+    roots: &Roots,
+    folder: &Path,
+    settings: &Settings,
+) -> anyhow::Result<Vec<Finding>> {
+    let tree = disk::whole(&settings.rendered.value)?;
+    if folder.starts_with(&tree) {
+        return Ok(Vec::new());
+    }
+    let here = disk::whole(Path::new("."))?;
+    let mut found = Vec::new();
+    for (path, file_type) in disk::entries(roots, folder)? {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let is_above = name == Overriding::IGNORE && tree.starts_with(folder);
+        if let Some(overriding) = Overriding::of(name).filter(|_| !file_type.is_dir() && !is_above)
+        {
+            let path = input::name(&seen_from(&here, folder).join(name));
+            found.push(gitops::override_file(
+                &path,
+                disk::kind(file_type),
+                overriding,
+            ));
+        }
+    }
+    found.sort_by(|a, b| a.message.cmp(&b.message));
+    Ok(found)
 }
 
 /// Returns a folder as seen from another one.

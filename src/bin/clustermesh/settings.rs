@@ -19,7 +19,7 @@ mod surroundings;
 pub(crate) use config_file::ConfigFile;
 pub(crate) use options::Options;
 pub(crate) use setting::{Origin, Setting};
-pub(crate) use surroundings::repository;
+pub(crate) use surroundings::Surroundings;
 
 /// The variable from which `kubectl` takes its kubeconfig.
 const KUBECONFIG: &str = "KUBECONFIG";
@@ -30,8 +30,8 @@ const EXPECTATIONS: &str = "expectations.yaml";
 /// What a run goes by.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// The root of the repository, if there is one.
-    pub(crate) repository: Option<PathBuf>,
+    /// The root of the repository, if there is one, and what else is around.
+    pub(crate) surroundings: Surroundings,
     /// The config, with what it says about limits and clusters.
     pub(crate) config: ConfigFile,
     /// Files of meshes and folders of them, in order; none if nobody names one and none is there.
@@ -67,7 +67,7 @@ impl Options {
     /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
     /// asked for later.
     pub(crate) fn settle(&self) -> Result<Settings, Unreadable> {
-        let config = ConfigFile::read(self.config.clone(), self.roots())?;
+        let config = ConfigFile::read(self.config.clone(), self.roots(), &self.surroundings)?;
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
@@ -87,7 +87,7 @@ impl Options {
             })
         };
         Ok(Settings {
-            repository: repository(),
+            surroundings: self.surroundings.clone(),
             snapshots: folder(
                 &self.snapshots,
                 config.content.snapshots.as_ref(),
@@ -122,7 +122,7 @@ impl Settings {
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
-        mesh_files::all(&self.mesh_paths())
+        mesh_files::all(&self.mesh_paths(), &self.surroundings)
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::config::capacity::Steps;
@@ -25,6 +25,7 @@ fn plan(ranges: u32) -> Plan {
     let target = |name: &str| Target {
         cluster: name.parse().unwrap(),
         blocks: vec![0],
+        without: BTreeSet::new(),
         missed: BTreeMap::new(),
     };
     Plan {

@@ -102,7 +102,7 @@ fn wants_a_command_that_is_there() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'redner' for '[COMMAND]'
-      [possible values: snapshot, render, template, init, validate, trace, verify, capacity, explain, config, schema, completions, man]
+      [possible values: snapshot, render, template, init, validate, trace, verify, capacity, argocd, explain, config, schema, completions, man]
 
       tip: a similar value exists: 'render'
 

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::output::Talk;
-use crate::settings::repository;
+use crate::settings::Surroundings;
 
 /// Write the files that a new repository starts with
 ///
@@ -79,7 +79,7 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    if let Some(home) = repository()
+    if let Some(home) = Surroundings::default().repository()
         && args.ci != Ci::None
         && disk::canonical(&home) != disk::canonical(Path::new("."))
     {

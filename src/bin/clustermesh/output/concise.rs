@@ -4,25 +4,30 @@ use std::fmt::Write as _;
 
 use clustermesh::document::Position;
 
+use super::entry::Entry;
 use super::wording::title;
 use super::{Report, line_start};
 
 /// Returns the lines.
 pub(super) fn text(report: &Report) -> String {
-    let mut text = String::new();
-    for entry in report.entries() {
-        let finding = entry.finding;
-        let place = finding.labels.first().map(|label| &label.place);
-        if let Some(place) = place {
-            text.push_str(&line_start(&place.source));
-            if let Some(positions) = report.files.positions(place) {
-                let Position { line, column } = positions.start;
-                let _ = write!(text, ":{line}:{column}");
-            }
-            text.push_str(": ");
+    let lines = report.entries().into_iter().map(|it| line(report, &it));
+    lines.map(|line| line + "\n").collect()
+}
+
+/// Returns the line of an entry.
+pub(super) fn line(report: &Report, entry: &Entry) -> String {
+    let mut line = String::new();
+    let finding = entry.finding;
+    let place = finding.labels.first().map(|label| &label.place);
+    if let Some(place) = place {
+        line.push_str(&line_start(&place.source));
+        if let Some(positions) = report.files.positions(place) {
+            let Position { line: row, column } = positions.start;
+            let _ = write!(line, ":{row}:{column}");
         }
-        let (severity, rule) = (finding.severity, finding.rule.name);
-        let _ = writeln!(text, "{severity}[{rule}] {}", title(&entry));
+        line.push_str(": ");
     }
-    text
+    let (severity, rule) = (finding.severity, finding.rule.name);
+    let _ = write!(line, "{severity}[{rule}] {}", title(entry));
+    line
 }

@@ -13,7 +13,7 @@ use clustermesh::rules::{self, Finding, Levels};
 #[cfg(feature = "snapshot")]
 use super::owner::Owners;
 use super::setting::{Origin, Setting};
-use super::surroundings;
+use super::surroundings::Surroundings;
 use crate::disk::{self, Roots};
 use crate::input::{self, InputFile, Unreadable};
 
@@ -40,14 +40,18 @@ pub(crate) struct ConfigFile {
 
 impl ConfigFile {
     /// Reads the file that was named, or for want of that the nearest one, here or above.
-    pub(super) fn read(named: Option<Setting<PathBuf>>, roots: Roots) -> Result<Self, Unreadable> {
+    pub(super) fn read(
+        named: Option<Setting<PathBuf>>,
+        roots: Roots,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Unreadable> {
         let path = match named {
             Some(Setting { value, origin }) => Setting {
                 value: Some(value),
                 origin,
             },
             None => Setting {
-                value: surroundings::nearest().config,
+                value: surroundings.nearest().config,
                 origin: Origin::Default,
             },
         };
@@ -144,6 +148,11 @@ impl ConfigFile {
         });
         unnamed.collect()
     }
+}
+
+/// Returns whether a folder has meshes under the names that need no config.
+pub(super) fn has_mesh(folder: &Path) -> bool {
+    disk::is_file(&folder.join("mesh.yaml")) || disk::is_folder(&folder.join("meshes"))
 }
 
 /// Returns the folder of a config that a person named, or that lies above: its paths may lead there.

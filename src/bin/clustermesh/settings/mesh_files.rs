@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::config_file::{self, ConfigFile};
-use super::surroundings;
+use super::surroundings::Surroundings;
 use crate::disk;
 use crate::input::InputFile;
 
@@ -20,7 +20,10 @@ pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
 }
 
 /// Returns the files that paths mean, at least one for each.
-pub(super) fn all(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
+pub(super) fn all(
+    paths: &[InputFile],
+    surroundings: &Surroundings,
+) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
         let found = expanded(path)?;
@@ -30,7 +33,7 @@ pub(super) fn all(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
         files.extend(found);
     }
     if files.is_empty() {
-        if let Some(folder) = above() {
+        if let Some(folder) = above(surroundings) {
             bail!(
                 "there is no `mesh.yaml` and no `meshes/` here, but there is in `{0}`: use -C {0}",
                 folder.display()
@@ -55,13 +58,12 @@ pub(super) fn any(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
 }
 
 /// Returns the nearest folder above that has meshes, no further than the repository's root.
-fn above() -> Option<PathBuf> {
+fn above(surroundings: &Surroundings) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
-    surroundings::upwards(&here)
+    surroundings
+        .upwards(&here)
         .map(|(relative, _)| relative)
-        .find(|folder| {
-            disk::is_file(&folder.join("mesh.yaml")) || disk::is_folder(&folder.join("meshes"))
-        })
+        .find(|folder| config_file::has_mesh(folder))
 }
 
 /// A folder means the YAML files in it, by name.

@@ -9,12 +9,15 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
+use super::config_file::NAME;
 use super::setting::{Origin, Setting};
-use super::surroundings;
-use crate::disk::Roots;
+use super::surroundings::Surroundings;
+use crate::disk::{self, Roots};
 
 /// Options of every command.
+#[derive(Clone)]
 pub(crate) struct Options {
+    pub(super) surroundings: Surroundings,
     directory: Option<PathBuf>,
     root: Option<PathBuf>,
     color: ColorChoice,
@@ -170,10 +173,28 @@ impl Options {
         Ok(())
     }
 
+    /// Goes to the folder, here or above, from which a repository with this root is rendered, and returns
+    /// the options of a run that stays within that root.
+    pub(crate) fn enter_repository(&self, root: PathBuf) -> anyhow::Result<Self> {
+        let surroundings = Surroundings::within(root);
+        let home = surroundings.home().with_context(|| {
+            format!(
+                "no {NAME}, mesh.yaml or meshes/ in the folder of the Application or above it, up to \
+                 the root of the repository"
+            )
+        })?;
+        env::set_current_dir(&home)
+            .with_context(|| format!("cannot enter {}", disk::shown(&home)))?;
+        Ok(Self {
+            surroundings,
+            ..self.clone()
+        })
+    }
+
     /// Returns the folders that files may lie in which no person named for this run: the repository,
     /// or else the working folder, and the one that is allowed besides.
     pub(super) fn roots(&self) -> Roots {
-        let home = surroundings::repository();
+        let home = self.surroundings.repository();
         let roots = Roots::within(home.as_deref().unwrap_or(Path::new(".")));
         match &self.root {
             Some(root) => roots.and(root),
@@ -185,7 +206,7 @@ impl Options {
     pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
         match self.config {
             Some(_) => None,
-            None => surroundings::nearest().ignored,
+            None => self.surroundings.nearest().ignored,
         }
     }
 }
@@ -202,6 +223,7 @@ impl FromArgMatches for Options {
         let meshes = arguments.meshes.into_iter();
         let meshes: Vec<PathBuf> = meshes.filter(|path| says_something(path)).collect();
         Ok(Self {
+            surroundings: Surroundings::default(),
             directory: arguments.directory,
             root: arguments.root.filter(|path| says_something(path)),
             color: arguments.color,

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::config_file::NAME;
+use super::config_file::{self, NAME};
 use super::owner::Owners;
 
 /// What git marks a repository with: a folder, or a file in worktrees and submodules.
@@ -18,59 +18,97 @@ pub(super) struct Nearest {
     pub(super) ignored: Option<PathBuf>,
 }
 
-/// Looks for the config here and above, no further than the repository's root.
-///
-/// Above the working folder, only a config counts that belongs, with its folder, to a trusted user:
-/// otherwise anybody who can write to a shared folder such as `/tmp` could configure our run.
-pub(super) fn nearest() -> Nearest {
-    let Some((here, owners)) = here() else {
-        return Nearest::default();
-    };
-    for (relative, folder) in upwards(&here) {
-        let candidate = relative.join(NAME);
-        if !candidate.is_file() {
-            continue;
-        }
-        if folder == here || owners.own(&candidate) && owners.own(folder) {
+/// What is around the working folder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The root of the repository, canonical, where the caller of the program knows it.
+    root: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Returns the surroundings in a repository with this root, which needs no `.git`. All of it was
+    /// put there by one user, so that owners say nothing.
+    pub(super) fn within(root: PathBuf) -> Self {
+        Self { root: Some(root) }
+    }
+
+    /// Looks for the config here and above, no further than the repository's root.
+    ///
+    /// Above the working folder, only a config counts that belongs, with its folder, to a trusted user:
+    /// otherwise anybody who can write to a shared folder such as `/tmp` could configure our run.
+    pub(super) fn nearest(&self) -> Nearest {
+        let Some((here, owners)) = here() else {
+            return Nearest::default();
+        };
+        for (relative, folder) in self.upwards(&here) {
+            let candidate = relative.join(NAME);
+            if !candidate.is_file() {
+                continue;
+            }
+            let is_trusted = folder == here || self.root.is_some();
+            if is_trusted || owners.own(&candidate) && owners.own(folder) {
+                return Nearest {
+                    config: Some(candidate),
+                    ignored: None,
+                };
+            }
             return Nearest {
-                config: Some(candidate),
-                ignored: None,
+                config: None,
+                ignored: Some(candidate),
             };
         }
-        return Nearest {
-            config: None,
-            ignored: Some(candidate),
-        };
+        Nearest::default()
     }
-    Nearest::default()
-}
 
-/// Returns the repository around the working folder.
-///
-/// A `.git` above it counts only if a trusted user owns it: one that was planted in a shared folder
-/// must not widen what we read.
-pub(crate) fn repository() -> Option<PathBuf> {
-    let (here, owners) = here()?;
-    let (_, folder) = upwards(&here).last()?;
-    let marker = folder.join(MARKER);
-    let is_marked = marker.symlink_metadata().is_ok();
-    (is_marked && (folder == here || owners.own(&marker))).then(|| folder.to_owned())
-}
-
-/// Returns the working folder and the folders above it, up to the first that is marked as a
-/// repository: each as seen from the working folder, and its whole path.
-pub(super) fn upwards(here: &Path) -> impl Iterator<Item = (PathBuf, &Path)> {
-    let mut is_inside = true;
-    let mut relative = PathBuf::new();
-    here.ancestors().map_while(move |folder| {
-        if !is_inside {
-            return None;
+    /// Returns the repository around the working folder.
+    ///
+    /// A `.git` above it counts only if a trusted user owns it: one that was planted in a shared folder
+    /// must not widen what we read.
+    pub(crate) fn repository(&self) -> Option<PathBuf> {
+        if self.root.is_some() {
+            return self.root.clone();
         }
-        is_inside = folder.join(MARKER).symlink_metadata().is_err();
-        let seen = relative.clone();
-        relative.push("..");
-        Some((seen, folder))
-    })
+        let (here, owners) = here()?;
+        let (_, folder) = self.upwards(&here).last()?;
+        let marker = folder.join(MARKER);
+        let is_marked = marker.symlink_metadata().is_ok();
+        (is_marked && (folder == here || owners.own(&marker))).then(|| folder.to_owned())
+    }
+
+    /// Returns the working folder and the folders above it, up to the root of the repository: each as
+    /// seen from the working folder, and its whole path.
+    pub(super) fn upwards<'a>(
+        &'a self,
+        here: &'a Path,
+    ) -> impl Iterator<Item = (PathBuf, &'a Path)> {
+        let mut is_inside = true;
+        let mut relative = PathBuf::new();
+        here.ancestors().map_while(move |folder| {
+            if !is_inside {
+                return None;
+            }
+            is_inside = match &self.root {
+                Some(root) => folder != root,
+                None => folder.join(MARKER).symlink_metadata().is_err(),
+            };
+            let seen = relative.clone();
+            relative.push("..");
+            Some((seen, folder))
+        })
+    }
+
+    /// Returns the nearest folder, here or above, in which a run finds what it needs: a config, or else
+    /// a mesh.
+    pub(super) fn home(&self) -> Option<PathBuf> {
+        let here = env::current_dir().ok()?;
+        let config = self.upwards(&here).find(|(it, _)| it.join(NAME).is_file());
+        let mesh = || {
+            self.upwards(&here)
+                .find(|(it, _)| config_file::has_mesh(it))
+        };
+        let (_, folder) = config.or_else(mesh)?;
+        Some(folder.to_owned())
+    }
 }
 
 /// Returns the working folder, and the users whose files count there.

@@ -1,0 +1,148 @@
+//! `clustermesh argocd`
+
+use std::io::{self, Write};
+use std::mem::ManuallyDrop;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use clustermesh::rules::rendered::Allowing;
+
+use crate::evidence::{self, Evidence};
+use crate::input::{self, Clusters, Unreadable};
+use crate::output::{self, Report};
+use crate::printing::{self, Order};
+use crate::settings::Options;
+use crate::threshold::Threshold;
+use crate::{Outcome, rendered};
+
+mod announcement;
+mod application;
+mod parameters;
+
+use application::Application;
+use parameters::Parameters;
+
+/// Run as an Argo CD config-management plugin
+///
+/// Argo CD's plugin server starts these commands in the folder of an Application and describes the
+/// Application in `ARGOCD_APP_*` variables. Files outside of the repository are not read. Errors are
+/// written to standard error, in at most 8 kB, without colours and without contents of files.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the Peers of the cluster that an Application delivers to
+    ///
+    /// The cluster is the parameter `target`, or else the last part of the Application's path. The
+    /// parameter `strict` (`true` or `false`) makes warnings fail. The parameter `allow-empty`, a list of
+    /// TARGET[/SOURCE], allows losses as `clustermesh render --allow-empty` does.
+    #[command(after_help = EXAMPLES)]
+    Generate,
+
+    /// Print the plugin's parameters as Argo CD's announcement
+    #[command(after_help = EXAMPLES)]
+    Parameters,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cd rendered/west && ARGOCD_APP_SOURCE_PATH=rendered/west clustermesh argocd generate
+
+In plugin.yaml:
+  generate:
+    command: [/clustermesh, argocd, generate]";
+
+/// What came of a command.
+enum Answer {
+    /// The text that was asked for.
+    Text(String),
+    /// Why there is none.
+    Refusal(String, Outcome),
+}
+
+pub(crate) fn run(args: &Args, options: &Options, result: &mut impl Write) -> Outcome {
+    let answer = match args.command {
+        Command::Generate => generate(options),
+        Command::Parameters => parameters(options),
+    };
+    let answer = answer.and_then(|answer| {
+        if let Answer::Text(text) = &answer {
+            result.write_all(text.as_bytes()).context("cannot write")?;
+            result.flush().context("cannot write")?;
+        }
+        Ok(answer)
+    });
+    let (failure, outcome) = match answer {
+        Ok(Answer::Text(_)) => return Outcome::Clean,
+        Ok(Answer::Refusal(text, outcome)) => (text, outcome),
+        Err(error) => (output::failure(&error), Outcome::Unreadable),
+    };
+    // There is no other place to report that standard error is closed.
+    let _ = io::stderr().write_all(failure.as_bytes());
+    outcome
+}
+
+fn generate(options: &Options) -> anyhow::Result<Answer> {
+    let application = Application::of_environment()?;
+    let parameters = Parameters::of_environment()?;
+    let target = application.target(parameters.target.as_deref())?;
+    let options = options.enter_repository(application.root.clone())?;
+    let threshold = parameters.threshold();
+    let mut evidence = match evidence::gather(&options) {
+        // The process ends with the command, and everything is freed then at once.
+        Ok(evidence) => ManuallyDrop::new(evidence),
+        Err(unreadable) => return refused(unreadable, threshold),
+    };
+    find_overrides(&mut evidence, &application)?;
+    let order = Order {
+        target: &target,
+        allowances: &parameters.allow_empty,
+        threshold,
+        allowing: Allowing::Parameter,
+    };
+    let printed = ManuallyDrop::new(printing::print(&evidence, &order)?);
+    if let Some(manifests) = &printed.manifests {
+        return Ok(Answer::Text(manifests.clone()));
+    }
+    let report = Report::new(&evidence.files, &printed.judgement.findings);
+    let text = output::refusal(&report, threshold);
+    Ok(Answer::Refusal(text, evidence.failure()))
+}
+
+/// Finds files in the folder of the Application that change what Argo CD delivers from it.
+fn find_overrides(evidence: &mut Evidence, application: &Application) -> anyhow::Result<()> {
+    let settings = &evidence.settings;
+    let roots = &settings.config.roots;
+    let found = rendered::overrides_in(roots, &application.folder, settings)?;
+    evidence.findings.extend(found);
+    Ok(())
+}
+
+fn parameters(options: &Options) -> anyhow::Result<Answer> {
+    let application = Application::of_environment()?;
+    let options = options.enter_repository(application.root.clone())?;
+    let threshold = Parameters::default().threshold();
+    let settings = match options.settle() {
+        Ok(settings) => settings,
+        Err(unreadable) => return refused(unreadable, threshold),
+    };
+    match input::clusters(&settings.mesh_files()?) {
+        Ok(Clusters { meshes, .. }) => {
+            let text = announcement::text(&meshes, application.name())?;
+            Ok(Answer::Text(text))
+        }
+        Err(unreadable) => refused(unreadable, threshold),
+    }
+}
+
+fn refused(unreadable: Unreadable, threshold: Threshold) -> anyhow::Result<Answer> {
+    let mistakes = unreadable.mistakes()?;
+    let report = Report::new(&mistakes.files, &mistakes.findings);
+    let text = output::refusal(&report, threshold);
+    Ok(Answer::Refusal(text, mistakes.outcome))
+}

@@ -1,0 +1,77 @@
+//! Failures for Argo CD, which shows standard error of a plugin beside the Application: without colours
+//! and excerpts, and short.
+
+use std::fmt::Write as _;
+
+use clustermesh::diagnostic::escaped;
+
+use super::entry::{Entry, select};
+use super::{Report, concise, wording};
+use crate::threshold::Threshold;
+
+/// The most bytes of a failure.
+const LIMIT: usize = 8 << 10;
+
+/// How many of these the last lines have.
+const END: usize = 200;
+
+/// How many findings are shown that do not fail by themselves.
+const OTHERS: usize = 10;
+
+/// The most characters of a line.
+const LINE: usize = 1000;
+
+/// Returns why nothing is delivered: the gravest findings, each with what to do, and how many more there
+/// are.
+pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
+    let entries = report.entries();
+    let all: Vec<&Entry> = entries.iter().collect();
+    let (mut room, mut others) = (LIMIT - END, 0);
+    let selection = select(&all, |entry| {
+        others += usize::from(!threshold.fails([entry.finding]));
+        let lines = lines(report, entry, None);
+        let fits = lines.len() <= room && others <= OTHERS;
+        room = room.saturating_sub(lines.len());
+        fits
+    });
+    let mut text = String::new();
+    let shown = selection.shown.iter();
+    let next = selection.shown.iter().skip(1).map(Some).chain([None]);
+    for (entry, next) in shown.zip(next) {
+        text.push_str(&lines(report, entry, next.copied()));
+    }
+    let left_out = selection.left_out.len();
+    if 0 < left_out {
+        let _ = writeln!(text, "and {left_out} more; run `clustermesh validate`");
+    }
+    text.push_str(&wording::counts(&entries));
+    text.push('\n');
+    bounded(text)
+}
+
+/// Returns why it could not be done.
+pub(crate) fn failure(error: &anyhow::Error) -> String {
+    bounded(format!(
+        "error: {}\n",
+        escaped(&format!("{error:#}"), LIMIT)
+    ))
+}
+
+/// Returns the lines of an entry; its help only if the next one has another.
+fn lines(report: &Report, entry: &Entry, next: Option<&Entry>) -> String {
+    let mut text = escaped(&concise::line(report, entry), LINE);
+    text.push('\n');
+    let help = entry.finding.help.as_ref();
+    let help = help.filter(|it| next.is_none_or(|next| next.finding.help.as_ref() != Some(*it)));
+    if let Some(help) = help {
+        let _ = writeln!(text, "  help: {}", escaped(help, LINE));
+    }
+    text
+}
+
+/// Cuts a text at the limit.
+fn bounded(mut text: String) -> String {
+    let boundary = (0..=LIMIT).rev().find(|it| text.is_char_boundary(*it));
+    text.truncate(boundary.unwrap_or_default());
+    text
+}

@@ -1,0 +1,139 @@
+//! Lost nodes deliver nothing, and neither does a repository with hidden overrides.
+
+use super::*;
+
+/// Leaves `east` without a node that another cluster can dial.
+fn silence_east(application: &Application) {
+    let mut node = node(1, 1);
+    node["addresses"] = json!([]);
+    node["annotations"]["kilo.squat.ai/endpoint"] = json!("");
+    application.keep("east", &[node]);
+}
+
+fn allowing(application: Application, losses: &[&str]) -> Application {
+    application.with(&json!([
+        { "name": "target", "string": "west" },
+        { "name": "allow-empty", "array": losses },
+    ]))
+}
+
+#[test]
+fn lost_nodes_deliver_nothing() {
+    let application = Application::of("west");
+    silence_east(&application);
+    insta::assert_snapshot!(application.refusal(1), @"
+    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all its 2 Peers would vanish from west
+      help: if that is meant, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out
+    snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    1 error, 2 warnings
+    ");
+    let application = allowing(application, &["north/east"]);
+    application.refusal(1);
+    let manifests = allowing(application, &["west/east"]).manifests();
+    assert!(manifests.contains("prod--north--n1") && !manifests.contains("prod--east"));
+}
+
+#[test]
+fn lost_nodes_deliver_nothing_without_a_tree() {
+    let application = Application::unrendered("west");
+    silence_east(&application);
+    insta::assert_snapshot!(application.refusal(1), @"
+    mesh.yaml:7:13: error[lost-source] east: gives west no Peer, and west has no rendered folder to compare with
+      help: if that is meant, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out
+    snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    1 error, 2 warnings
+    ");
+    application.keep("east", &[]);
+    application.refusal(1);
+    let application = allowing(application, &["*/east"]);
+    assert!(application.manifests().contains("prod--north--n1"));
+}
+
+#[test]
+fn all_peers_can_be_given_up() {
+    let application = Application::of("west");
+    silence_east(&application);
+    application.keep("north", &[]);
+    application.refusal(1);
+    let manifests = allowing(application, &["west"]).manifests();
+    assert_eq!(manifests, HEADER);
+}
+
+#[test]
+fn a_repository_that_lost_its_mesh_delivers_nothing() {
+    let application = Application::of("west");
+    application.write("mesh.yaml", "");
+    insta::assert_snapshot!(application.refusal(1), @"
+    error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
+      help: if that is meant, run `clustermesh render --allow-empty '*'`
+    1 error
+    ");
+    fs::remove_file(application.path("mesh.yaml")).unwrap();
+    insta::assert_snapshot!(application.refusal(2), @"error: no clustermesh.yaml, mesh.yaml or meshes/ in the folder of the Application or above it, up to the root of the repository");
+}
+
+#[test]
+fn hidden_overrides_deliver_nothing() {
+    for (path, file, told) in [
+        (
+            "rendered/west",
+            "rendered/west/.argocd-source.yaml",
+            "overrides the source of every Argo CD Application",
+        ),
+        (
+            "rendered/west",
+            "rendered/north/.argocd-source-mesh.yaml",
+            "overrides the source of the Argo CD Application `mesh`",
+        ),
+        (
+            "rendered/west",
+            "rendered/west/.sourceignore",
+            "makes Flux leave out",
+        ),
+        ("rendered/west", ".sourceignore", "makes Flux leave out"),
+        (
+            "apps/west",
+            "apps/west/.argocd-source.yaml",
+            "overrides the source of every Argo CD Application",
+        ),
+        (
+            "apps/west",
+            "apps/west/.argocd-source-mesh.yaml",
+            "overrides the source of the Argo CD Application `mesh`",
+        ),
+        (
+            "apps/west",
+            "apps/west/.sourceignore",
+            "makes Flux leave out",
+        ),
+        (".", ".sourceignore", "makes Flux leave out"),
+        (
+            ".",
+            ".argocd-source.yaml",
+            "overrides the source of every Argo CD Application",
+        ),
+    ] {
+        let mut application = Application::of("west");
+        application.path = path.to_owned();
+        fs::create_dir_all(application.path(path)).unwrap();
+        let application = application.with(&json!([{ "name": "target", "string": "west" }]));
+        assert_eq!(application.manifests(), rendered("west"));
+        application.write(
+            file,
+            "plugin: { parameters: [{ name: target, string: east }] }\n",
+        );
+        let refusal = application.refusal(1);
+        assert_eq!(
+            refusal.matches("error[override-file]").count(),
+            1,
+            "{refusal}"
+        );
+        assert!(refusal.contains(told), "{refusal}");
+        // A link may lead to another file tomorrow.
+        fs::remove_file(application.path(file)).unwrap();
+        symlink("nowhere", application.path(file)).unwrap();
+        assert!(application.refusal(1).contains("(a symbolic link)"));
+    }
+}
