@@ -72,13 +72,12 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
 
 /// Forms a cluster of nodes; their locations are those of the label `region`.
 pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<Own> {
-    let kilos = nodes
-        .iter()
-        .map(|it| Arc::new(KiloNode::read(it, "region")));
-    let kilos: Vec<Arc<KiloNode>> = kilos.collect();
-    let readings = Nodes::new(kilos.iter().map(|it| &**it).collect());
+    let kilos = nodes.iter();
+    let kilos = kilos.map(|it| Arc::new(KiloNode::read(it, "region")));
+    let kilos = Nodes::new(kilos.collect());
+    let readings = kilos.map(|it| &**it);
     let segments = segments(&readings, granularity);
-    Arc::new(Own::of(kilos, &segments))
+    Arc::new(Own::of(&kilos, &segments))
 }
 
 /// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.

@@ -100,8 +100,8 @@ impl<'a> Cluster<'a> {
         let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
         let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
-        let kilos = nodes.iter().map(|it| Arc::clone(&it.kilo)).collect();
-        let own = Arc::new(Own::of(kilos, &segments));
+        let kilos = nodes.map(|it| Arc::clone(&it.kilo));
+        let own = Arc::new(Own::of(&kilos, &segments));
         let mut cluster = Self {
             entry,
             snapshot,

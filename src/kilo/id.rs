@@ -2,15 +2,16 @@
 //! nothing behind it.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Index, IndexMut};
 
 /// A number in a list of things of one kind, which only the list hands out.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Id<K>(usize, PhantomData<K>);
 
 /// Something about each of the things of one kind, in an order that does not change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
 
 /// Nodes of a cluster.
@@ -22,6 +23,12 @@ pub type NodeId = Id<OfNode>;
 
 /// Something about each node of one cluster, in order of name.
 pub type Nodes<T> = Numbered<OfNode, T>;
+
+impl<K> fmt::Debug for Id<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
 
 impl<K> Id<K> {
     /// Returns its place in any list of the same things.
@@ -41,7 +48,9 @@ impl<K, T> Numbered<K, T> {
     }
 
     /// Returns all numbers.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + use<K, T> {
+    pub fn ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + Clone + use<K, T> {
         (0..self.0.len()).map(Id::of)
     }
 
@@ -58,6 +67,11 @@ impl<K, T> Numbered<K, T> {
     /// Returns something else about the same things, found by their numbers.
     pub fn map_ids<U>(&self, map: impl FnMut(Id<K>) -> U) -> Numbered<K, U> {
         Numbered::new(self.ids().map(map).collect())
+    }
+
+    /// Returns the first thing of a kind.
+    pub fn position(&self, is_meant: impl FnMut(&T) -> bool) -> Option<Id<K>> {
+        self.0.iter().position(is_meant).map(Id::of)
     }
 
     /// Finds a thing in a list that is sorted so.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use super::id::{NodeId, Nodes};
 use super::node::KiloNode;
 use super::peer::translation::AllowedIp;
 use super::segment::{Segment, Segments};
@@ -17,7 +18,7 @@ pub struct Own {
     /// How it is cut.
     pub granularity: Granularity,
     /// Its nodes, by name.
-    pub nodes: Vec<OwnNode>,
+    pub nodes: Nodes<OwnNode>,
     /// Its segments, by key, bytewise.
     pub segments: Vec<OwnSegment>,
     /// Whether the Kilo subnet has too few addresses for the segments; no agent can do anything then
@@ -40,7 +41,7 @@ pub struct OwnSegment {
     /// Kilo's key for it.
     pub key: String,
     /// Its members, in the order of names.
-    pub members: Vec<usize>,
+    pub members: Vec<NodeId>,
     /// Who leads.
     pub leader: Leader,
     /// Its WireGuard address.
@@ -56,9 +57,9 @@ pub struct OwnSegment {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Leader {
     /// This node.
-    Certain(usize),
+    Certain(NodeId),
     /// It depends on how names resolve, or on whether an election is over: most likely this node.
-    Ambiguous(usize),
+    Ambiguous(NodeId),
 }
 
 /// The WireGuard address of a segment: its place in the order of segments, nothing else.
@@ -82,7 +83,7 @@ const SUBNET: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 4, 0, 0), 16);
 
 impl Leader {
     /// Returns who leads, as far as one can tell.
-    pub fn node(self) -> usize {
+    pub fn node(self) -> NodeId {
         match self {
             Self::Certain(node) | Self::Ambiguous(node) => node,
         }
@@ -103,31 +104,22 @@ impl WireguardIp {
 impl Own {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
-    pub fn of(kilos: Vec<Arc<KiloNode>>, formed: &Segments) -> Self {
-        let mut nodes: Vec<OwnNode> = kilos
-            .into_iter()
-            .map(|kilo| OwnNode {
-                kilo,
-                segment: None,
-            })
-            .collect();
+    pub fn of(kilos: &Nodes<Arc<KiloNode>>, formed: &Segments) -> Self {
+        let mut nodes = kilos.map(|kilo| OwnNode {
+            kilo: Arc::clone(kilo),
+            segment: None,
+        });
         // Whoever is a segment alone is formed even if Kilo does not count it now.
         let mut segments: Vec<OwnSegment> = formed
             .formed
             .iter()
-            .filter(|it| {
-                nodes
-                    .get(it.leader.index())
-                    .is_some_and(|it| it.kilo.is_ready())
-            })
+            .filter(|it| nodes[it.leader].kilo.is_ready())
             .map(|it| OwnSegment::of(it, &nodes))
             .collect();
         let is_exhausted = number(&mut segments, &nodes);
         for (index, segment) in segments.iter().enumerate() {
             for &member in &segment.members {
-                if let Some(node) = nodes.get_mut(member) {
-                    node.segment = Some(index);
-                }
+                nodes[member].segment = Some(index);
             }
         }
         Self {
@@ -141,7 +133,7 @@ impl Own {
     /// Returns the node that leads a segment.
     pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
         let segment = self.segments.get(segment)?;
-        self.nodes.get(segment.leader.node())
+        Some(&self.nodes[segment.leader.node()])
     }
 
     /// Returns whether a segment's leader has no tunnel to another: in `Cross` there are none within
@@ -166,19 +158,16 @@ impl OwnNode {
 }
 
 impl OwnSegment {
-    fn of(segment: &Segment, nodes: &[OwnNode]) -> Self {
+    fn of(segment: &Segment, nodes: &Nodes<OwnNode>) -> Self {
         let members = segment.members.iter();
-        let members: Vec<&KiloNode> = members
-            .filter_map(|it| nodes.get(it.index()))
-            .map(|it| &*it.kilo)
-            .collect();
+        let members: Vec<&KiloNode> = members.map(|it| &*nodes[*it].kilo).collect();
         Self {
             key: segment.key.clone(),
             leader: leader(segment, &members),
             wireguard_ip: WireguardIp::None,
             allowed_ips: allowed_ips(&members),
             location_ranges: location_ranges(&members),
-            members: segment.members.iter().map(|it| it.index()).collect(),
+            members: segment.members.clone(),
         }
     }
 }
@@ -186,7 +175,7 @@ impl OwnSegment {
 /// Returns who leads, given the one that an announced address points to and the one that an election
 /// without names would give.
 fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
-    let (leader, elected) = (segment.leader.index(), segment.elected.index());
+    let (leader, elected) = (segment.leader, segment.elected);
     let has_name = members.iter().any(|it| it.has_name());
     let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
     match holders {
@@ -216,7 +205,7 @@ fn location_ranges(members: &[&KiloNode]) -> Vec<AllowedIp> {
 
 /// Gives each segment its address: the first of the subnet and one for each segment before it.
 /// Returns whether they are too many.
-fn number(segments: &mut [OwnSegment], nodes: &[OwnNode]) -> bool {
+fn number(segments: &mut [OwnSegment], nodes: &Nodes<OwnNode>) -> bool {
     let subnet = subnet(nodes);
     let mut is_exhausted = false;
     for (segment, offset) in segments.iter_mut().zip(1u128..) {
@@ -225,8 +214,8 @@ fn number(segments: &mut [OwnSegment], nodes: &[OwnNode]) -> bool {
             is_exhausted |= subnet.address(offset - 1).is_none();
             continue;
         };
-        let leader = nodes.get(segment.leader.node());
-        segment.wireguard_ip = match leader.and_then(|it| it.kilo.wireguard_ip()) {
+        let leader = &nodes[segment.leader.node()];
+        segment.wireguard_ip = match leader.kilo.wireguard_ip() {
             Some(announced) if announced.address != computed => WireguardIp::Ambiguous {
                 computed,
                 announced: announced.address,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
 use super::peers::Won;
-use crate::kilo::id::{Id, Numbered};
+use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
@@ -61,8 +61,8 @@ pub type Sites<T> = Numbered<OfSite, T>;
 pub struct At {
     /// The cluster.
     pub site: SiteId,
-    /// The number of the node in [`crate::kilo::own::Own::nodes`].
-    pub node: usize,
+    /// The node.
+    pub node: NodeId,
 }
 
 /// Who of all clusters has the key of a Peer.
@@ -84,7 +84,7 @@ impl<'a> Fabric<'a> {
         let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
-            for (node, own) in it.model.own.nodes.iter().enumerate() {
+            for (node, own) in it.model.own.nodes.numbered() {
                 if let Some(key) = own.kilo.key {
                     keys.entry(key).or_default().push(At { site, node });
                 }
@@ -197,14 +197,14 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns a node.
-    pub fn node(&self, at: At) -> Option<&OwnNode> {
+    pub fn node(&self, at: At) -> &OwnNode {
         self.site(at.site).node(at.node)
     }
 
     /// Returns `cluster/node`, as the node calls itself.
     pub fn name(&self, at: At) -> String {
-        let node = self.node(at).map_or("", |it| &it.kilo.name);
-        format!("{}/{node}", self.site(at.site).cluster)
+        let cluster = self.site(at.site).cluster;
+        format!("{cluster}/{}", self.node(at).kilo.name)
     }
 
     /// Returns the nodes of all clusters that have a key.

@@ -7,6 +7,7 @@ use super::model::{Claim, Model, Tunnel};
 use super::peers::Share;
 use super::prefixes::{Prefixes, Span};
 use super::route::Route;
+use crate::kilo::id::NodeId;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::{Cidr, Family, family};
 
@@ -27,7 +28,7 @@ pub enum FlawKind {
     HostBits,
     /// A node's internal address is of the other family: it gets no route, though WireGuard has the
     /// range.
-    Family(usize),
+    Family(NodeId),
     /// Its route takes the place of a node's own for the very same addresses.
     Replaces(Local),
     /// Its route takes some of the addresses of a node's own.
@@ -49,7 +50,7 @@ pub enum Refusal {
     /// To another node of the cluster itself.
     Segment {
         /// On which node.
-        node: usize,
+        node: NodeId,
         /// The route.
         route: Route,
     },
@@ -61,9 +62,9 @@ pub enum Local {
     /// Everything that nothing else is said of.
     Default,
     /// The network that it is connected to.
-    Lan(usize),
+    Lan(NodeId),
     /// Its pods.
-    Pods(usize),
+    Pods(NodeId),
 }
 
 impl Model<'_> {
@@ -136,7 +137,7 @@ impl Model<'_> {
             route.source.zip(route.gateway).is_some_and(is_between)
                 && pods.any(|it| it == route.destination.interface.network)
         };
-        (0..self.own.nodes.len()).find_map(|node| {
+        self.own.nodes.ids().find_map(|node| {
             let routes = self.own_routes(node).ok()?;
             let route = routes
                 .into_iter()
@@ -165,12 +166,10 @@ impl Model<'_> {
     }
 
     /// Returns which node, the first of them, gets no route to a range of a family.
-    fn without_route(&self) -> impl Fn(Family) -> Option<usize> {
+    fn without_route(&self) -> impl Fn(Family) -> Option<NodeId> {
         let [v4, v6] = [Family::V4, Family::V6].map(|wanted| {
-            let internal = self.own.nodes.iter().map(|it| it.kilo.internal_address());
-            let mut internal = internal.enumerate();
-            let found = internal.find(|(_, it)| it.is_some_and(|it| family(it) == wanted));
-            found.map(|(node, _)| node)
+            let nodes = &self.own.nodes;
+            nodes.position(|it| it.kilo.internal_address().map(family) == Some(wanted))
         });
         move |family| match family {
             Family::V4 => v6,
@@ -183,9 +182,9 @@ impl Model<'_> {
     /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
     /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
     /// not, this is so from the day on which it does.
-    pub fn peers_with_own_keys(&self) -> Vec<(usize, usize)> {
+    pub fn peers_with_own_keys(&self) -> Vec<(usize, NodeId)> {
         let mut found = BTreeMap::new();
-        for (node, own) in self.own.nodes.iter().enumerate() {
+        for (node, own) in self.own.nodes.numbered() {
             let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));
             found.extend(peers.map(|peer| (*peer, node)));
         }
@@ -195,7 +194,7 @@ impl Model<'_> {
     /// What the nodes route by themselves, Kilo or not.
     fn local(&self) -> Prefixes<Local> {
         let mut local = Vec::new();
-        for (number, node) in self.own.nodes.iter().enumerate() {
+        for (number, node) in self.own.nodes.numbered() {
             local.extend(node.kilo.lan.map(|it| (it, Local::Lan(number))));
             local.extend(node.kilo.pods().map(|it| (it, Local::Pods(number))));
         }

@@ -254,10 +254,10 @@ fn carrier(
 ) -> Option<At> {
     let key = third.model.key(claim.tunnel)?;
     let slot = ends.site.model.tunnels.around(span).next()?;
-    let mut holders = fabric.holders(&key).iter().copied();
+    let holders = fabric.holders(&key).iter().copied();
+    let mut holders = holders.filter(|it| it.site == second);
     holders.find(|at| {
-        let segment = ends.site.segment(at.node).filter(|_| at.site == second);
-        let led = segment.filter(|it| {
+        let led = ends.site.segment(at.node).filter(|it| {
             let leader = ends.site.leader(*it);
             leader.is_some_and(|it| it.node() == at.node)
         });

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::model::Model;
 use super::peers::Peer;
+use crate::kilo::id::NodeId;
 use crate::kilo::own::{OwnNode, OwnSegment};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::family;
@@ -91,7 +92,7 @@ impl Model<'_> {
     ///
     /// # Errors
     /// In `Cross`, a node without internal address in the location of one that has one.
-    pub fn routes_of(&self, node: usize) -> Result<Vec<Route>, Panics> {
+    pub fn routes_of(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
         let mut routes = self.own_routes(node)?;
         if let Some((node, own)) = self.with_segment(node) {
             let leader = self.leader(own);
@@ -116,7 +117,7 @@ impl Model<'_> {
     ///
     /// # Errors
     /// As [`Model::routes_of`].
-    pub fn own_routes(&self, node: usize) -> Result<Vec<Route>, Panics> {
+    pub fn own_routes(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
         let Some((node, own)) = self.with_segment(node) else {
             return Ok(Vec::new());
         };
@@ -130,8 +131,8 @@ impl Model<'_> {
         }
     }
 
-    fn with_segment(&self, node: usize) -> Option<(&OwnNode, usize)> {
-        let node = self.own.nodes.get(node)?;
+    fn with_segment(&self, node: NodeId) -> Option<(&OwnNode, usize)> {
+        let node = &self.own.nodes[node];
         Some((node, node.segment?))
     }
 
@@ -228,7 +229,7 @@ impl Model<'_> {
 
     /// Returns the rules that a node has in its `nat` table, in the order of `Topology.Rules`; none
     /// for one that Kilo does not count.
-    pub fn nat_of(&self, node: usize) -> Vec<NatRule> {
+    pub fn nat_of(&self, node: NodeId) -> Vec<NatRule> {
         let Some((node, own)) = self.with_segment(node) else {
             return Vec::new();
         };
@@ -251,7 +252,7 @@ impl Model<'_> {
 
     fn members<'a>(&'a self, segment: &'a OwnSegment) -> impl Iterator<Item = &'a OwnNode> {
         let members = segment.members.iter();
-        members.filter_map(|&member| self.own.nodes.get(member))
+        members.map(|&member| &self.own.nodes[member])
     }
 
     /// Returns what the Peers keep, in their order.

@@ -9,6 +9,7 @@ use super::packet::{Ending, Goal, Packet, Session, Way};
 use super::prefixes::Span;
 use super::rule;
 use crate::diagnostic::Quoted;
+use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 
 mod contest;
@@ -136,7 +137,7 @@ impl Owner {
     }
 
     /// Returns the node, where it is one's own.
-    pub fn node(self) -> Option<usize> {
+    pub fn node(self) -> Option<NodeId> {
         match self {
             Self::Pods(node) | Self::Node(node) | Self::Tunnel(node) => Some(node),
             Self::Services | Self::Network | Self::Pool => None,

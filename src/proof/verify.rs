@@ -12,6 +12,7 @@ use super::model::Claim;
 use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
 use super::trace::{Class, Trace};
+use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
 use cause::Cause;
 use judge::Judge;
@@ -152,7 +153,7 @@ pub struct SinglePoint {
     /// Declared ranges that it alone carries for them.
     pub ranges: BTreeSet<Cidr>,
     /// Nodes whose pods are reached through it alone.
-    pub members: BTreeSet<usize>,
+    pub members: BTreeSet<NodeId>,
 }
 
 /// Verifies clusters, from one of them after another.
@@ -332,7 +333,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                     .uncarried
                     .insert(site, promises.uncarried.clone());
             }
-            let nodes = promises.peered.iter().enumerate();
+            let nodes = promises.peered.numbered();
             let apart = nodes.filter(|(_, is_peered)| !**is_peered);
             let apart = apart.map(|(node, _)| At { site, node });
             verification.apart.extend(apart);

@@ -75,8 +75,8 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     let mut ends = [Some(from), goal].into_iter().flatten();
     let unselected = ends.find(|at| {
         let site = fabric.site(at.site);
-        let node = site.snapshot.nodes.get(at.node);
-        node.is_some_and(|it| !site.entry.selector.matches(&it.labels))
+        let node = site.snapshot_of(at.node);
+        !site.entry.selector.matches(&node.labels)
     })?;
     let cluster = fabric.site(unselected.site).cluster;
     Some(format!(
@@ -141,18 +141,18 @@ fn peer_of(fabric: &Fabric, site: SiteId, number: usize) -> String {
 }
 
 /// Returns what a far end is called.
-fn tunnel(fabric: &Fabric, at: At, tunnel: Tunnel) -> String {
+fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
     match tunnel {
-        Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, at.site, peer)),
+        Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, site, peer)),
         Tunnel::Segment(segment) => {
-            let site = fabric.site(at.site);
-            let leader = site.leader(segment);
+            let model = &fabric.site(site).model;
+            let leader = fabric.site(site).leader(segment);
             let leader = leader.map(|it| At {
+                site,
                 node: it.node(),
-                ..at
             });
             let leader = leader.map_or_else(String::new, |it| called(fabric, it));
-            let segment = site.model.own.segments.get(segment);
+            let segment = model.own.segments.get(segment);
             if segment.is_some_and(|it| 1 < it.members.len()) {
                 format!("the location that {leader} leads")
             } else {

@@ -242,7 +242,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
         }) => {
             let site = fabric.site(carrier.site);
             let leader = site.leader(site.segment(node.node)?)?.node();
-            let leader = bare(&site.node(leader)?.kilo.name);
+            let leader = bare(&site.node(leader).kilo.name);
             let message = format!(
                 "{number} ({between}): {nodes} carries {range}, and only {} is on that LAN",
                 words::called(fabric, node)

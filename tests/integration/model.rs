@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clustermesh::kilo::id::{NodeId, Nodes};
 use clustermesh::kilo::own::Own;
 use clustermesh::net::Cidr;
 use clustermesh::proof::applied::File;
@@ -33,7 +34,7 @@ impl Input {
 
     fn model(&self, scenario: &Scenario) -> Model<'_> {
         let kilos = scenario.readings().into_iter().map(Arc::new).collect();
-        let own = Arc::new(Own::of(kilos, &scenario.formed()));
+        let own = Arc::new(Own::of(&Nodes::new(kilos), &scenario.formed()));
         Model::new(&own, &self.files)
     }
 }
@@ -87,7 +88,7 @@ fn peers_are_those_of_the_topology() {
 fn segments_are_those_of_the_topology() {
     each(|scenario, model| {
         assert!(!model.own.is_exhausted);
-        let name = |node: usize| model.own.nodes[node].kilo.name.as_str();
+        let name = |node: NodeId| model.own.nodes[node].kilo.name.as_str();
         let theirs = scenario.value["expected"]["segments"].as_array().unwrap();
         assert_eq!(
             model.own.segments.len(),
@@ -117,7 +118,7 @@ fn segments_are_those_of_the_topology() {
 }
 
 /// What `Conf` writes on a node.
-fn configuration(model: &Model, node: usize, segment: usize) -> Value {
+fn configuration(model: &Model, node: NodeId, segment: usize) -> Value {
     let keepalive = model.own.nodes[node].kilo.keepalive;
     let tunnels = model.configured(segment).into_iter();
     tunnels
@@ -149,7 +150,7 @@ fn every_node_is_configured_as_by_kilo() {
         let theirs = scenario.value["expected"]["perNode"].as_object().unwrap();
         let counted = model.own.nodes.iter().filter(|it| it.segment.is_some());
         assert_eq!(counted.count(), theirs.len(), "{}", scenario.name());
-        for (number, node) in model.own.nodes.iter().enumerate() {
+        for (number, node) in model.own.nodes.numbered() {
             let Some(segment) = node.segment else {
                 continue;
             };
@@ -261,7 +262,7 @@ fn printed_route(route: &Route) -> String {
 fn routes_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
-        for (number, node) in model.own.nodes.iter().enumerate() {
+        for (number, node) in model.own.nodes.numbered() {
             let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("routes") else {
                 continue;
@@ -297,7 +298,7 @@ fn printed_rule(rule: NatRule) -> String {
 fn nat_rules_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
-        for (number, node) in model.own.nodes.iter().enumerate() {
+        for (number, node) in model.own.nodes.numbered() {
             let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("iptables") else {
                 continue;

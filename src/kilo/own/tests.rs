@@ -7,11 +7,12 @@ fn an_election_that_depends_on_names_is_not_certain() {
         let one = "pod=10.42.0.0/24 endpoint=wg.example:1 internal-ip=192.168.0.1/24";
         let two = "pod=10.42.1.0/24 endpoint=192.0.2.2:1 internal-ip=192.168.0.2/24";
         let nodes = format!("a {one} {more}\nb {two}");
-        numbered(&nodes, Granularity::Location).segments[0].leader
+        let leader = numbered(&nodes, Granularity::Location).segments[0].leader;
+        format!("{leader:?}")
     };
-    assert_eq!(leader(""), Leader::Ambiguous(1));
-    assert_eq!(leader("wireguard-ip=10.4.0.1/16"), Leader::Certain(0));
-    assert_eq!(leader("stale"), Leader::Certain(1));
+    assert_eq!(leader(""), "Ambiguous(1)");
+    assert_eq!(leader("wireguard-ip=10.4.0.1/16"), "Certain(0)");
+    assert_eq!(leader("stale"), "Certain(1)");
 }
 
 #[test]

@@ -292,7 +292,7 @@ impl Sum {
             let internal = node.kilo.internal_address();
             internal.is_some_and(|it| endpoint.is_some_and(|endpoint| endpoint.host.is(it)))
         };
-        let members = segment.members.iter().filter_map(|&it| own.nodes.get(it));
+        let members = segment.members.iter().map(|&it| &own.nodes[it]);
         let (mut at_endpoint, mut local) = (0, 0);
         for member in members {
             at_endpoint += usize::from(is_endpoint(member));

@@ -2,6 +2,7 @@
 
 use super::Side;
 use crate::expectations::{Expectation, Selection};
+use crate::kilo::id::NodeId;
 use crate::proof::fabric::Site;
 use crate::proof::prefixes::Span;
 use crate::proof::reach::{Parcel, of_nodes, parcels};
@@ -109,12 +110,11 @@ impl<'m> Meant<'m> {
         is_class && (!self.is_sender || matches!(class, Some(Class::Pod | Class::Node)))
     }
 
-    fn is_selected(&self, site: &Site, node: Option<usize>) -> bool {
+    fn is_selected(&self, site: &Site, node: Option<NodeId>) -> bool {
         let Some(selector) = &self.selection.nodes else {
             return true;
         };
-        let node = node.and_then(|it| site.snapshot.nodes.get(it));
-        node.is_some_and(|it| selector.matches(&it.labels))
+        node.is_some_and(|it| selector.matches(&site.snapshot_of(it).labels))
     }
 
     /// Returns what some addresses have in common with the ranges.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::kilo::cluster::{Cluster, ClusterNode};
-use crate::kilo::id::NodeId;
+use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::own::{Leader, OwnNode, WireguardIp};
 use crate::kilo::stand::{Stand, Standing, Stands};
 use crate::mesh::{Entry, Networks, Range};
@@ -15,7 +15,7 @@ use crate::proof::flaw::Refusal;
 use crate::proof::model::{Model, Tunnel};
 use crate::proof::peers::Won;
 use crate::proof::prefixes::{Prefixes, Span};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::Endpoint;
 
 /// One cluster.
@@ -40,31 +40,31 @@ pub struct Site<'a> {
     /// The ranges that it declares as a whole.
     for_all: Prefixes<()>,
     /// What nodes are connected to, which they need no tunnel for.
-    connected: Prefixes<usize>,
+    connected: Prefixes<NodeId>,
     /// A route that no kernel takes: where a pass of Kilo's meets it, it ends, and whatever comes later is
     /// missing (`kilo.md` §2.5).
     refused: Option<Refusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<usize>,
     /// The kinds of address that each node shows.
-    shown: Vec<Families>,
+    shown: Nodes<Families>,
     /// Whether a node may dial a kind of address that it does not show.
     pub(in crate::proof) has_unseen: bool,
     /// Declared ranges on the LAN of one node, with the node.
-    distant: Prefixes<usize>,
+    distant: Prefixes<NodeId>,
     /// Where each node is dialled.
-    pub(super) doors: Vec<(IpAddr, usize, Option<u16>)>,
+    pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
 
 /// Who has an address of a cluster.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Owner {
     /// A node: its internal address.
-    Node(usize),
+    Node(NodeId),
     /// A node: its address in the Kilo subnet.
-    Tunnel(usize),
+    Tunnel(NodeId),
     /// A node's pods.
-    Pods(usize),
+    Pods(NodeId),
     /// The services of the cluster.
     Services,
     /// Whatever else the cluster declares as a whole.
@@ -89,7 +89,7 @@ impl<'a> Site<'a> {
 
     fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
-        let shown: Vec<Families> = reading.nodes.iter().map(ClusterNode::families).collect();
+        let shown = reading.nodes.map(ClusterNode::families);
         let model = Model::decided(&reading.own, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
@@ -117,13 +117,13 @@ impl<'a> Site<'a> {
     }
 
     /// Returns a node.
-    pub fn node(&self, node: usize) -> Option<&OwnNode> {
-        self.model.own.nodes.get(node)
+    pub fn node(&self, node: NodeId) -> &OwnNode {
+        &self.model.own.nodes[node]
     }
 
     /// Returns a pod CIDR of a node: one of the kind that its Kilo routes, if it has one.
-    pub fn routed_pods(&self, node: usize) -> Option<Cidr> {
-        let kilo = &self.node(node)?.kilo;
+    pub fn routed_pods(&self, node: NodeId) -> Option<Cidr> {
+        let kilo = &self.node(node).kilo;
         let mut pods = kilo.pods();
         let routed = pods.find(|it| Some(it.family()) == self.reading.family);
         routed.or(kilo.pod_cidr)
@@ -131,24 +131,26 @@ impl<'a> Site<'a> {
 
     /// Returns whether its Kilo carries packets to a pod CIDR of a node: it is of the kind that is
     /// routed, and the first, or else the tunnel ends on the node itself.
-    pub fn carries_pods(&self, node: usize, pods: Cidr) -> bool {
-        let Some(own) = self.node(node) else {
-            return false;
-        };
+    pub fn carries_pods(&self, node: NodeId, pods: Cidr) -> bool {
+        let own = self.node(node);
         let leader = own.segment.and_then(|it| self.leader(it));
         Some(pods.family()) == self.reading.family
             && (own.kilo.pod_cidr == Some(pods) || leader.map(Leader::node) == Some(node))
     }
 
+    /// Returns a node as the snapshot has it.
+    pub fn snapshot_of(&self, node: NodeId) -> &Node {
+        self.reading.nodes[node].node
+    }
+
     /// Returns the number of a node.
-    pub fn node_named(&self, name: &str) -> Option<usize> {
-        let nodes = &self.model.own.nodes;
-        nodes.iter().position(|node| node.kilo.name == name)
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.model.own.nodes.position(|it| it.kilo.name == name)
     }
 
     /// Returns the segment of a node; none while Kilo does not count it.
-    pub fn segment(&self, node: usize) -> Option<usize> {
-        self.node(node)?.segment
+    pub fn segment(&self, node: NodeId) -> Option<usize> {
+        self.node(node).segment
     }
 
     /// Returns who leads a segment.
@@ -157,13 +159,13 @@ impl<'a> Site<'a> {
     }
 
     /// Returns whether a node shows an address of a kind.
-    pub fn shows(&self, node: usize, family: Family) -> bool {
-        self.shown.get(node).is_some_and(|it| it.has(family))
+    pub fn shows(&self, node: NodeId, family: Family) -> bool {
+        self.shown[node].has(family)
     }
 
     /// Returns the kinds of address that a node shows.
-    pub fn shown(&self, node: usize) -> Families {
-        self.shown.get(node).copied().unwrap_or_default()
+    pub fn shown(&self, node: NodeId) -> Families {
+        self.shown[node]
     }
 
     /// Returns whether any range that it declares lies on the LAN of one node.
@@ -173,11 +175,11 @@ impl<'a> Site<'a> {
 
     /// Returns the range around an address that a node carries although it lies on the LAN of one node
     /// of another segment, and that node. What people named as its anchor is right.
-    pub fn distant(&self, carrier: usize, address: IpAddr) -> Option<(Cidr, usize)> {
+    pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
         let slot = self.distant.holding(address).next()?;
         let (range, nodes) = self.distant.get(slot)?;
         let node = *nodes.first()?;
-        let name = self.node(carrier)?.kilo.name.as_str();
+        let name = self.node(carrier).kilo.name.as_str();
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {
             let ranges = anchor.ranges.as_ref();
             ranges.is_none_or(|it| it.contains(&range))
@@ -208,7 +210,7 @@ impl<'a> Site<'a> {
 
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
     /// network of its internal address.
-    pub fn connection(&self, node: usize, address: IpAddr) -> Option<Cidr> {
+    pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
         let mut holding = self.connected.holding(address);
         holding.find_map(|slot| {
             let (range, nodes) = self.connected.get(slot)?;
@@ -217,10 +219,8 @@ impl<'a> Site<'a> {
     }
 
     /// Returns whether an address is a node's own: its internal one, or that of the segment it leads.
-    pub fn has_address(&self, node: usize, address: IpAddr) -> bool {
-        let Some(own) = self.node(node) else {
-            return false;
-        };
+    pub fn has_address(&self, node: NodeId, address: IpAddr) -> bool {
+        let own = self.node(node);
         let led = own.segment.filter(|it| {
             let leader = self.leader(*it);
             leader.is_some_and(|it| it.node() == node)
@@ -235,7 +235,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the ranges that nodes of it are connected to.
-    pub fn connections(&self) -> &Prefixes<usize> {
+    pub fn connections(&self) -> &Prefixes<NodeId> {
         &self.connected
     }
 
@@ -252,8 +252,8 @@ impl<'a> Site<'a> {
 
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
     /// subnet where there is none (`kilo.md` §6.3).
-    pub fn address(&self, node: usize) -> Option<IpAddr> {
-        let own = self.node(node)?;
+    pub fn address(&self, node: NodeId) -> Option<IpAddr> {
+        let own = self.node(node);
         let tunnel = || self.tunnel_address(own.segment?);
         own.kilo.internal_address().or_else(tunnel)
     }
@@ -271,7 +271,7 @@ impl<'a> Site<'a> {
 
 fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
     let mut owned = Vec::new();
-    for (number, node) in model.own.nodes.iter().enumerate() {
+    for (number, node) in model.own.nodes.numbered() {
         let internal = node.kilo.internal_address().map(Cidr::host);
         owned.extend(internal.map(|it| (it, Owner::Node(number))));
         let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
@@ -308,9 +308,9 @@ fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
     Prefixes::new(&owned)
 }
 
-fn connected(model: &Model) -> Prefixes<usize> {
+fn connected(model: &Model) -> Prefixes<NodeId> {
     let mut connected = Vec::new();
-    for (number, node) in model.own.nodes.iter().enumerate() {
+    for (number, node) in model.own.nodes.numbered() {
         let lan = node.kilo.lan;
         let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
         connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
@@ -319,10 +319,9 @@ fn connected(model: &Model) -> Prefixes<usize> {
 }
 
 /// Returns the ranges of a cluster as a whole that lie on the LAN of one of the nodes that take part.
-fn distant(cluster: &Cluster) -> Prefixes<usize> {
-    let numbered = || cluster.nodes.numbered().zip(&cluster.own.nodes);
-    let usable = numbered().filter(|((_, it), own)| {
-        own.segment.is_some()
+fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
+    let usable = cluster.nodes.numbered().filter(|(id, it)| {
+        cluster.own.nodes[*id].segment.is_some()
             && it.checked.is_sound()
             && it.checked.pods.is_ok()
             && cluster.entry.selector.matches(&it.node.labels)
@@ -336,18 +335,18 @@ fn distant(cluster: &Cluster) -> Prefixes<usize> {
     if ranges.peek().is_none() {
         return Prefixes::new(&[]);
     }
-    let stands: Vec<(NodeId, Stand)> = usable.map(|((id, it), _)| (id, Stand::of(it))).collect();
+    let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::of(it))).collect();
     let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
     let distant = ranges.filter_map(|range| match stands.standing(*range) {
-        Standing::One(node) => Some((*range, node.index())),
+        Standing::One(node) => Some((*range, node)),
         Standing::Several(_) | Standing::Nobody => None,
     });
     Prefixes::new(&distant.collect::<Vec<_>>())
 }
 
 /// Returns where nodes can be dialled.
-fn doors(cluster: &Cluster) -> Vec<(IpAddr, usize, Option<u16>)> {
-    let nodes = cluster.nodes.iter().enumerate();
+fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
+    let nodes = cluster.nodes.numbered();
     let doors = nodes.flat_map(|(number, node)| {
         let doors = node.doors();
         doors.map(move |(address, port)| (address, number, port))
@@ -360,10 +359,9 @@ fn doors(cluster: &Cluster) -> Vec<(IpAddr, usize, Option<u16>)> {
 
 /// Returns whether a node that dials Peers does not show an address of every kind at which they are
 /// dialled.
-fn has_unseen(model: &Model, shown: &[Families]) -> bool {
+fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
     let peers = (0..model.peers.len()).filter_map(|it| model.endpoint(Tunnel::Peer(it)));
     let dialled: Families = peers.filter_map(Endpoint::address).collect();
-    let leaders = model.own.segments.iter().map(|it| it.leader.node());
-    let mut shown = leaders.filter_map(|it| shown.get(it));
-    shown.any(|shown| !shown.contain(dialled))
+    let mut segments = model.own.segments.iter();
+    segments.any(|it| !shown[it.leader.node()].contain(dialled))
 }

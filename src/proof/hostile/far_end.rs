@@ -130,7 +130,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 let slot = self.site.model.tunnels.around(span).next();
                 let is_alike =
                     slot.is_some_and(|it| self.is_alike(it)) && !self.site.is_connected(span);
-                let ready = (0..own.len()).filter(|it| self.site.segment(*it).is_some());
+                let ready = own.ids().filter(|it| self.site.segment(*it).is_some());
                 let nodes = ready.take(if is_alike { 1 } else { own.len() });
                 let sent = nodes.filter_map(|node| {
                     let at = At { site: number, node };

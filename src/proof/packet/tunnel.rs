@@ -74,7 +74,7 @@ impl Fabric<'_> {
     pub(super) fn back(&self, sender: At, peer: usize, by: At) -> Result<usize, Ending> {
         let refused = |why| Ending::NotAccepted { by, why };
         let site = self.site(by.site);
-        let Some(key) = self.node(sender).and_then(|it| it.kilo.key) else {
+        let Some(key) = self.node(sender).kilo.key else {
             return Err(refused(Unaccepted::NoPeer));
         };
         let Some(segment) = site.segment(by.node) else {
@@ -157,7 +157,7 @@ impl Fabric<'_> {
             let site = self.site(side.at.site);
             site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
         };
-        let calls = self.node(far.at).is_some_and(|it| 0 < it.kilo.keepalive);
+        let calls = 0 < self.node(far.at).kilo.keepalive;
         let opened = match session {
             Session::Open => (near.at, None),
             Session::New if there => (near.at, endpoint(near)),
@@ -223,7 +223,7 @@ impl Fabric<'_> {
     /// where that cannot be told.
     pub(in crate::proof) fn swallows(&self, from: At, to: At) -> Option<usize> {
         let site = self.site(from.site);
-        match self.node(to)?.endpoint()?.host {
+        match self.node(to).endpoint()?.host {
             Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
             Host::Dns(_) => None,
         }

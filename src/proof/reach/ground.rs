@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::view::Select;
+use crate::kilo::id::{NodeId, Nodes};
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Owner, Site, SiteId};
 use crate::proof::model::{Claim, Holder, Tunnel};
@@ -24,7 +25,7 @@ pub(super) struct Ground {
 
 /// How packets to some addresses end on each node of the cluster, as [`Ending::name`] calls it; none on
 /// a node that sends nothing.
-pub(super) type Split = Vec<Option<&'static str>>;
+pub(super) type Split = Nodes<Option<&'static str>>;
 
 /// The longest ranges around some addresses: who has them, who is connected to them, which tunnels they
 /// belong to. Nothing else decides how packets to them end.
@@ -43,7 +44,7 @@ pub(super) enum Connected {
     Nobody,
     Some,
     /// All of them alike; one of them.
-    All(usize),
+    All(NodeId),
 }
 
 impl Looks {
@@ -117,12 +118,10 @@ impl Ground {
         if let Some(known) = self.known.get(&slots) {
             return *known;
         }
-        let nodes = 0..site.model.own.nodes.len();
-        let split = nodes.map(|node| {
+        let split: Split = site.model.own.nodes.map_ids(|node| {
             let at = At { site: viewer, node };
             ending(site, at, span)
         });
-        let split: Split = split.collect();
         let mut names: Vec<&str> = split.iter().flatten().copied().collect();
         names.dedup();
         let select = match names.as_slice() {

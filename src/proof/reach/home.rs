@@ -66,7 +66,7 @@ fn plots(site: &Site) -> Vec<Plot> {
 fn plot(site: &Site, parcel: Parcel) -> Option<Plot> {
     let segment = parcel.owner.node().and_then(|node| site.segment(node));
     let leader = segment.and_then(|it| site.leader(it));
-    let speaker = leader.and_then(|it| site.node(it.node()));
+    let speaker = leader.map(|it| site.node(it.node()));
     let is_whole = parcel.span.first == parcel.span.last
         || site.model.tunnels.look(parcel.span).is_whole
             && site.connections().look(parcel.span).is_whole;

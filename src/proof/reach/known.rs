@@ -1,6 +1,5 @@
 //! What a cluster's Peers come to, whatever is sent through them.
 
-use crate::kilo::own::OwnNode;
 use crate::proof::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::proof::model::{Dial, Tunnel};
 use crate::proof::peers::Standing;
@@ -73,7 +72,7 @@ impl Link {
         };
         let endpoint = site.model.endpoint(tunnel);
         // Where it calls from counts as well as where it is dialled.
-        let caller = fabric.node(at).and_then(OwnNode::endpoint);
+        let caller = fabric.node(at).endpoint();
         let is_in_range = endpoint.is_some_and(is_held);
         let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);

@@ -36,7 +36,7 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
 /// Returns what each node of a cluster has, of those that Kilo counts or of those that it does not.
 pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
     let mut parcels = Vec::new();
-    for (number, node) in site.model.own.nodes.iter().enumerate() {
+    for (number, node) in site.model.own.nodes.numbered() {
         if node.segment.is_some() != is_counted {
             continue;
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Reach;
 use super::parcel::{Parcel, pieces};
+use crate::kilo::id::NodeId;
 use crate::kilo::own::Leader;
 use crate::net::{Families, Family, family};
 use crate::proof::fabric::{At, Fabric, Site, SiteId};
@@ -38,7 +39,7 @@ enum Party {
         is_expected: bool,
     },
     /// Like no other: the number of the node.
-    Alone(usize),
+    Alone(NodeId),
     /// A range that a cluster has as a whole: its place among those that are asked for.
     Range(usize),
 }
@@ -135,11 +136,11 @@ fn parties(
 }
 
 /// Returns to which party a node belongs for `viewer`.
-fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: usize) -> Party {
+fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: NodeId) -> Party {
     let leader = home.segment(node).and_then(|it| home.leader(it));
     let leader = leader.map_or(node, Leader::node);
     let like = || {
-        let own = home.node(leader)?;
+        let own = home.node(leader);
         let [peer] = *viewer.model.peers_with(&own.kilo.key?) else {
             return None;
         };

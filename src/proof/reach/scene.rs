@@ -223,7 +223,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
         let ranges = site.owned.iter();
         let ranges = ranges.filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));
-        let nodes = 0..site.model.own.nodes.len();
+        let nodes = site.model.own.nodes.ids();
         let hosts = nodes.filter_map(|node| site.address(node));
         owned.extend(hosts.map(|it| (Cidr::host(it), number)));
     }

@@ -145,7 +145,7 @@ impl Seen {
         };
         let mut groups: BTreeMap<Option<&str>, Vec<Parcel>> = BTreeMap::new();
         for &sender in senders {
-            let ending = sender.owner.node().and_then(|it| *split.get(it)?);
+            let ending = sender.owner.node().and_then(|it| split[it]);
             groups.entry(ending).or_default().push(sender);
         }
         groups.into_values().map(Cow::Owned).collect()
@@ -353,7 +353,7 @@ impl Eye<'_, '_> {
             deliver,
             segment: plot.segment.filter(|_| is_doubtful),
             calls: speaker
-                .and_then(|it| home.node(it.node))
+                .map(|it| home.node(it.node))
                 .is_some_and(|it| 0 < it.kilo.keepalive),
             is_led: !matches!(plot.leader.or_else(leads), Some(Leader::Ambiguous(_))),
             unique,

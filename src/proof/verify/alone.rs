@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::SinglePoint;
 use super::links::Links;
+use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, SiteId};
 
@@ -43,8 +44,8 @@ pub(super) fn single_points(
             .kept()
             .map(|it| it.allowed.interface.network)
             .collect();
-        let is_given = |node: &usize| {
-            let pods = home.node(*node).and_then(|it| it.kilo.pod_cidr);
+        let is_given = |node: &NodeId| {
+            let pods = home.node(*node).kilo.pod_cidr;
             pods.is_some_and(|pods| {
                 given.contains(&pods) || given.iter().any(|it| it.contains(pods))
             })

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::Excused;
+use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::annotation;
 use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
@@ -16,13 +17,13 @@ use crate::wireguard::PublicKey;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
     /// Whether it takes part.
-    pub(super) peered: Vec<bool>,
+    pub(super) peered: Nodes<bool>,
     /// Which of its pods are reached.
-    pods: Vec<Vec<Family>>,
+    pods: Nodes<Vec<Family>>,
     /// Declared pod CIDRs that its Kilo does not carry packets to.
     pub(super) uncarried: Vec<Cidr>,
     /// Whether its internal address is.
-    nodes: Vec<bool>,
+    nodes: Nodes<bool>,
 }
 
 impl Promises {
@@ -38,8 +39,9 @@ impl Promises {
             let mut ranges = ranges.iter();
             ranges.any(|range| range.cidr.contains(inner))
         };
-        let mut promises = Self::default();
-        for (node, own) in site.model.own.nodes.iter().enumerate() {
+        let (mut peered, mut pods, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut uncarried = Vec::new();
+        for (node, own) in site.model.own.nodes.numbered() {
             let name = own.kilo.name.as_str();
             let is_excused = excused.is_some_and(|it| it.has_node(site.cluster, name));
             let is_peered = is_peered(fabric, At { site: number, node }) && !is_excused;
@@ -49,31 +51,29 @@ impl Promises {
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
             let address = site.address(node).filter(|it| !is_dialled(it));
             let address = address.filter(|it| !is_lost(Cidr::host(*it)));
-            promises.peered.push(is_peered);
-            let pods = own.kilo.pods().filter(|it| is_peered && !is_lost(*it));
-            let (carried, others): (Vec<Cidr>, Vec<Cidr>) = pods
+            peered.push(is_peered);
+            let given = own.kilo.pods().filter(|it| is_peered && !is_lost(*it));
+            let (carried, others): (Vec<Cidr>, Vec<Cidr>) = given
                 .filter(|it| within(for_pods, *it))
                 .partition(|it| site.carries_pods(node, *it));
-            promises
-                .pods
-                .push(carried.into_iter().map(Cidr::family).collect());
-            promises.uncarried.extend(others);
-            promises
-                .nodes
-                .push(is_peered && address.is_some_and(|it| within(for_nodes, Cidr::host(it))));
+            pods.push(carried.into_iter().map(Cidr::family).collect());
+            uncarried.extend(others);
+            let is_declared = |it: IpAddr| within(for_nodes, Cidr::host(it));
+            nodes.push(is_peered && address.is_some_and(is_declared));
         }
-        promises
+        Self {
+            peered: Nodes::new(peered),
+            pods: Nodes::new(pods),
+            uncarried,
+            nodes: Nodes::new(nodes),
+        }
     }
 
     /// Returns whether a link promises these addresses.
     pub(super) fn include(&self, parcel: &Parcel) -> bool {
-        let says = |all: &[bool], node: usize| all.get(node).copied().unwrap_or(false);
         match parcel.owner {
-            Owner::Pods(node) => {
-                let families = self.pods.get(node);
-                families.is_some_and(|it| it.contains(&parcel.span.family))
-            }
-            Owner::Node(node) => says(&self.nodes, node),
+            Owner::Pods(node) => self.pods[node].contains(&parcel.span.family),
+            Owner::Node(node) => self.nodes[node],
             Owner::Services | Owner::Network => self.peered.contains(&true),
             Owner::Tunnel(_) | Owner::Pool => false,
         }
@@ -84,18 +84,16 @@ impl Promises {
 /// nothing about it that would keep anybody from having one.
 fn is_peered(fabric: &Fabric, at: At) -> bool {
     let site = fabric.site(at.site);
-    let Some(own) = site.node(at.node) else {
-        return false;
-    };
+    let own = site.node(at.node);
     let leader = own.segment.and_then(|it| site.leader(it));
-    let (Some(Leader::Certain(leader)), Some(node)) = (leader, site.snapshot.nodes.get(at.node))
-    else {
+    let Some(Leader::Certain(leader)) = leader else {
         return false;
     };
+    let node = site.snapshot_of(at.node);
     if !site.entry.selector.matches(&node.labels) {
         return false;
     }
-    let Some(key) = site.node(leader).and_then(|it| it.kilo.key) else {
+    let Some(key) = site.node(leader).kilo.key else {
         return false;
     };
     let mut sites = fabric.sites.iter();
@@ -107,10 +105,8 @@ fn is_peered(fabric: &Fabric, at: At) -> bool {
 
 /// Returns whether a leader has what a Peer needs: a WireGuard address that was declared, and an
 /// endpoint where its cluster looks for one.
-fn speaks(site: &Site, leader: usize) -> bool {
-    let (Some(own), Some(node)) = (site.node(leader), site.snapshot.nodes.get(leader)) else {
-        return false;
-    };
+fn speaks(site: &Site, leader: NodeId) -> bool {
+    let (own, node) = (site.node(leader), site.snapshot_of(leader));
     let is_declared = own.kilo.wireguard_ip().is_some_and(|announced| {
         let mut ranges = site.entry.networks.all().into_iter();
         ranges.any(|range| range.cidr.holds(announced.address))

@@ -2,7 +2,6 @@
 
 use super::{called, peer, peer_of, place, speaker, tunnel, upset};
 use crate::diagnostic::Finding;
-use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::proof::fabric::{At, Fabric, Owner};
@@ -85,7 +84,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
         Goal::Services(_) | Goal::Network(_) => None,
     };
     let known = goal.and_then(|goal| {
-        let key = fabric.node(goal)?.kilo.key?;
+        let key = fabric.node(goal).kilo.key?;
         let peer = site.model.peers_with(&key).first()?;
         Some((site.model.peers.get(*peer)?, goal))
     });
@@ -144,7 +143,7 @@ fn stolen_by(
     Finding::new(&rule::STOLEN_BY, format!(
         "{} sends {to} by {range} to {}{whom}, and not to {meant}",
         called(fabric, at),
-        tunnel(fabric, at, claim.tunnel)
+        tunnel(fabric, at.site, claim.tunnel)
     ))
     .at(place(fabric, at, claim), "takes it")
     .help(
@@ -160,7 +159,7 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
             "{} sends {} by {range} to {}, whose key no node has",
             called(fabric, at),
             packet.destination,
-            tunnel(fabric, at, claim.tunnel)
+            tunnel(fabric, at.site, claim.tunnel)
         ),
     );
     let key = peer(fabric, at.site, claim.tunnel);
@@ -281,7 +280,7 @@ fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)
     let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
     let carried = match (endpoint, holder) {
         (None, Some(holder)) => {
-            let caller = fabric.node(holder).and_then(OwnNode::endpoint);
+            let caller = fabric.node(holder).endpoint();
             let caller = caller.map_or_else(String::new, ToString::to_string);
             format!(
                 "{here} would answer {} at {caller}, since the Peer {name} does not tell where to \
@@ -298,7 +297,7 @@ fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)
         &rule::LOOPS,
         format!(
             "{carried} is in {range} of {}: into the tunnel again",
-            tunnel(fabric, at, claim.tunnel)
+            tunnel(fabric, at.site, claim.tunnel)
         ),
     )
     .at(place(fabric, at, claim), "holds the endpoint")
@@ -320,7 +319,7 @@ fn source_rejected(
     let told = match (owner, peer) {
         (Some((claim, range)), _) => Finding::new(&rule::SOURCE_REJECTED, format!(
             "{here} drops it: there, the source {source} belongs by {range} to {}, and not to {sender}",
-            tunnel(fabric, by, claim.tunnel)
+            tunnel(fabric, by.site, claim.tunnel)
         ))
         .at(place(fabric, by, claim), "has the source")
         .at(list, "the Peer of the sender"),
@@ -359,7 +358,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             }
             let names: Vec<String> = claims
                 .iter()
-                .map(|it| tunnel(fabric, at, it.tunnel))
+                .map(|it| tunnel(fabric, at.site, it.tunnel))
                 .collect();
             let message = format!(
                 "{range} on {here} is held by {}{}: it depends on what was applied last",
@@ -486,8 +485,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
     let peer = site.model.peers.get(*twin)?;
     let key = site.model.key(Tunnel::Peer(*twin));
-    let mut nodes = site.model.own.nodes.iter();
-    let node = nodes.position(|it| it.kilo.key == key)?;
+    let node = site.model.own.nodes.position(|it| it.kilo.key == key)?;
     let message = format!(
         "the Peer {} has the key of {}, a node of the same cluster",
         peer.applied.name,
@@ -502,13 +500,11 @@ fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
 
 fn not_ready(fabric: &Fabric, at: At) -> Finding {
     let mut lacks = Vec::new();
-    if let Some(node) = fabric.node(at) {
-        let kilo = &node.kilo;
-        lacks.extend(kilo.stale.then_some("its agent stopped checking in"));
-        lacks.extend(kilo.key.is_none().then_some("it has no key"));
-        lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
-        lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
-    }
+    let kilo = &fabric.node(at).kilo;
+    lacks.extend(kilo.stale.then_some("its agent stopped checking in"));
+    lacks.extend(kilo.key.is_none().then_some("it has no key"));
+    lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
+    lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
     Finding::new(
         &rule::NOT_READY,
         format!(

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{called, tunnel, whose};
 use crate::diagnostic::Finding;
 use crate::place::Place;
-use crate::proof::fabric::{At, Fabric, SiteId};
+use crate::proof::fabric::{Fabric, SiteId};
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::rule;
@@ -198,7 +198,7 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
 
 /// Returns what a far end of a cluster's tunnels is called.
 pub fn far_end(fabric: &Fabric, site: SiteId, far_end: Tunnel) -> String {
-    tunnel(fabric, At { site, node: 0 }, far_end)
+    tunnel(fabric, site, far_end)
 }
 
 fn place(fabric: &Fabric, site: SiteId, claim: Claim) -> Option<Place> {

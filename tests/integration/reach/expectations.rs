@@ -95,7 +95,7 @@ fn read(written: &[Value]) -> Vec<Expectation> {
 
 /// Whether an address is one of those that a side means, looked at by itself.
 fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -> bool {
-    let labels = owner.node().map(|it| &site.snapshot.nodes[it].labels);
+    let labels = owner.node().map(|it| &site.snapshot_of(it).labels);
     let is_class = selection
         .class
         .is_none_or(|class| owner.class() == Some(class.into()));
@@ -115,7 +115,7 @@ fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -
 /// Everything that anybody has, whether Kilo counts the node or not.
 fn everything(site: &Site) -> Vec<(Parcel, bool)> {
     let mut all: Vec<(Parcel, bool)> = parcels(site).into_iter().map(|it| (it, true)).collect();
-    for (number, node) in site.model.own.nodes.iter().enumerate() {
+    for (number, node) in site.model.own.nodes.numbered() {
         if node.segment.is_none() {
             let pods = node.kilo.pods().map(Span::of);
             let pods = pods.map(|span| (Owner::Pods(number), span));

@@ -158,7 +158,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
             prop_assert!(attracted.is_none_or(|it| !it.is_certain));
             continue;
         }
-        let nodes = 0..site.model.own.nodes.len();
+        let nodes = site.model.own.nodes.ids();
         let ready = nodes.filter(|it| site.segment(*it).is_some());
         let ways: Vec<Option<Option<bool>>> = ready
             .map(|node| {
@@ -210,7 +210,7 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
             let by = |at: At, is_enough: &dyn Fn(Option<bool>) -> bool| {
                 let segment = second.segment(at.node);
                 let led = segment.filter(|it| second.leader(*it).unwrap().node() == at.node);
-                let key = fabric.node(at).unwrap().kilo.key;
+                let key = fabric.node(at).kilo.key;
                 let own = Keys::from_iter(key);
                 let segments = 0..third.model.own.segments.len();
                 led.is_some_and(|it| held(second, it, &root, address).is_some())
@@ -219,7 +219,7 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
                         .all(|it| is_enough(held(third, it, &own, address)))
                     && 0 < segments.end
             };
-            let nodes = (0..second.model.own.nodes.len()).map(|node| At {
+            let nodes = second.model.own.nodes.ids().map(|node| At {
                 site: exposure.site,
                 node,
             });
@@ -231,7 +231,7 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
             prop_assert!(passage.is_some() || !surely, "no way with {}", address);
             if let Some(passage) = passage {
                 prop_assert_eq!(passage.by.site, exposure.site);
-                let key = fabric.node(passage.by).unwrap().kilo.key;
+                let key = fabric.node(passage.by).kilo.key;
                 let taken = believed(third, &Keys::from_iter(key), address);
                 prop_assert!(taken.is_some(), "no way with {}", address);
             }

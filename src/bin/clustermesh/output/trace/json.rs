@@ -233,7 +233,7 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
 
 fn end(traced: &Traced, end: End) -> WrittenEnd {
     let site = traced.fabric.site(end.site);
-    let node = end.owner.node().and_then(|it| site.node(it));
+    let node = end.owner.node().map(|it| site.node(it));
     WrittenEnd {
         cluster: site.cluster.to_string(),
         node: node.map(|it| escaped(&it.kilo.name, NAMED)),

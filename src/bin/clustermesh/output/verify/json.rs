@@ -291,10 +291,10 @@ impl Verified<'_, '_> {
     }
 
     fn node(&self, at: At) -> WrittenNode {
-        let name = self.fabric.node(at).map(|it| escaped(&it.kilo.name, NAMED));
+        let name = &self.fabric.node(at).kilo.name;
         WrittenNode {
             cluster: self.cluster(at.site),
-            node: name.unwrap_or_default(),
+            node: escaped(name, NAMED),
         }
     }
 
