@@ -133,6 +133,27 @@ fn delivers_what_render_prints() {
     }
 }
 
+/// Runs what `argocd/plugin` has, as the plugin server would.
+#[test]
+fn what_is_shipped_is_what_is_understood() {
+    let shipped = |file: &str| -> Value {
+        let path = crate::support::project().join("argocd/plugin").join(file);
+        serde_yaml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let spec = shipped("plugin.yaml")["spec"].take();
+    assert_eq!(
+        spec["generate"],
+        json!({ "command": ["/clustermesh", "argocd", "generate"] })
+    );
+    let parameters = json!({ "command": ["/clustermesh", "argocd", "parameters"] });
+    assert_eq!(spec["parameters"], json!({ "dynamic": parameters }));
+    assert_eq!(spec.as_object().unwrap().len(), 2, "{spec}");
+    let source = shipped("application.yaml")["spec"]["source"].take();
+    let mut application = Application::unrendered("north").with(&source["plugin"]["parameters"]);
+    application.path = source["path"].as_str().unwrap().to_owned();
+    assert_eq!(application.manifests(), rendered("west"));
+}
+
 #[test]
 fn a_parameter_goes_before_the_path() {
     let application =
