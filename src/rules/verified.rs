@@ -25,7 +25,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let failures = failures(fabric, verification);
     let assumptions = verification.assumptions.iter();
     let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
-    let leaks = verification.leaks.iter().filter_map(|it| leak(fabric, it));
+    let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
     let outsiders = verification.outsiders.iter();
     let outsiders = outsiders.filter_map(|it| {
         let finding = outsider(fabric, *it)?;
@@ -277,7 +277,7 @@ pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
     }
 }
 
-fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
+fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     let packet = &leak.trace.packet;
     let from = cluster(fabric, packet.from.site);
     let to = cluster(fabric, packet.to.site());
@@ -304,7 +304,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Option<Finding> {
         ),
     };
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
-    Some(finding.at(place, "by this range").help(help))
+    finding.at(place, "by this range").help(help)
 }
 
 fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Finding> {

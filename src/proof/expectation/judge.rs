@@ -89,14 +89,14 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
     ) {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, (from, sent.chosen), (to, taken.chosen));
-        let (seen, sees) = (self.reach.sight(from, to), self.reach.sight(to, from));
-        let senders = sent.seen_as(seen);
-        let receivers = taken.seen_as(sees);
+        let (near, far) = (self.reach.sight(from, to), self.reach.sight(to, from));
+        let senders = sent.seen_as(near);
+        let receivers = taken.seen_as(far);
         let fates = self.fates(from, to);
         for sender in senders {
             for receiver in receivers {
                 if sender.lot.least.span.family == receiver.lot.least.span.family {
-                    let fate = fates.get(sender.kin * sees.kinds() + receiver.kin);
+                    let fate = fates.get(sender.kin * far.kinds() + receiver.kin);
                     let fate = fate.copied().unwrap_or(Fate::Apart);
                     check.judge(fabric, fate, (from, sender), (to, receiver));
                 }

@@ -207,10 +207,10 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
 }
 
 /// Returns why a node does not get to another one where it dials its Peer.
-fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Option<String> {
+fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> String {
     let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
-    Some(match site.model.endpoint(Tunnel::Peer(peer)) {
+    match site.model.endpoint(Tunnel::Peer(peer)) {
         None => match site
             .model
             .share(peer)
@@ -222,11 +222,11 @@ fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Option<String>
             None => format!("the Peer {name} has no endpoint"),
         },
         Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
-    })
+    }
 }
 
 fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Finding {
-    let there = missed(fabric, (from, peer), to).unwrap_or_default();
+    let there = missed(fabric, (from, peer), to);
     let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
     let (here, other) = (called(fabric, from), called(fabric, to));
     let message = if quiet {
@@ -235,7 +235,7 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
              annotation `kilo.squat.ai/persistent-keepalive`"
         )
     } else {
-        let again = missed(fabric, (to, back), from).unwrap_or_default();
+        let again = missed(fabric, (to, back), from);
         format!("neither of {here} and {other} can dial the other: {there}, and {again}")
     };
     Finding::new(&rule::NO_INITIATOR, message)
@@ -255,7 +255,7 @@ fn endpoint(fabric: &Fabric, at: At, peer: usize) -> Option<Place> {
 
 fn flapping(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Finding {
     let (here, there) = (called(fabric, at), called(fabric, other));
-    let why = missed(fabric, (at, peer), other).unwrap_or_default();
+    let why = missed(fabric, (at, peer), other);
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
