@@ -24,5 +24,7 @@ func TestMain(m *testing.M) {
 	// Failures are what many tests are about, and returned anyway.
 	log.SetLevel(log.FatalLevel)
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	os.Exit(m.Run())
+	code := m.Run()
+	running.stop()
+	os.Exit(code)
 }
