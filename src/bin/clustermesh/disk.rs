@@ -22,7 +22,7 @@ pub(crate) mod tree;
 pub(crate) use read::{
     entries, files_in, is_file, is_folder, is_there, read_listed, read_text, type_of,
 };
-pub(crate) use roots::{Roots, whole};
+pub(crate) use roots::Roots;
 
 /// What temporary files and folders of ours begin with.
 const TEMPORARY: &str = ".clustermesh-";

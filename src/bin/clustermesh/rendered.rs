@@ -76,15 +76,12 @@ pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
 
 /// Finds what changes the tree's delivery from the folders above it, up to the repository's root.
 pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
-    let whole = |path: &Path| disk::whole(path).ok();
-    let repository = settings.surroundings.repository();
-    let repository = repository.as_deref().and_then(whole);
-    let paths = repository
-        .zip(whole(&settings.rendered.value))
-        .zip(whole(Path::new(".")));
-    let Some(((repository, tree), here)) = paths else {
+    let Some(repository) = settings.surroundings.repository() else {
         return Vec::new();
     };
+    let repository = disk::canonical(&repository);
+    let tree = disk::canonical(&settings.rendered.value);
+    let here = disk::canonical(Path::new("."));
     let folders = tree.ancestors().skip(1);
     let folders = folders.take_while(|folder| folder.starts_with(&repository));
     let files = folders.filter_map(|folder| {
@@ -102,11 +99,11 @@ pub(crate) fn overrides_in(
     folder: &Path,
     settings: &Settings,
 ) -> anyhow::Result<Vec<Finding>> {
-    let tree = disk::whole(&settings.rendered.value)?;
+    let tree = disk::canonical(&settings.rendered.value);
     if folder.starts_with(&tree) {
         return Ok(Vec::new());
     }
-    let here = disk::whole(Path::new("."))?;
+    let here = disk::canonical(Path::new("."));
     let mut found = Vec::new();
     for (path, file_type) in disk::entries(roots, folder)? {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();

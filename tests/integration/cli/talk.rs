@@ -159,6 +159,11 @@ fn quiet_runs_print_nothing_on_success() {
         let printed = (run.stdout.as_str(), run.stderr.as_str());
         assert_eq!((run.code, printed), (0, ("", "")), "{arguments:?}");
     }
+    let run = Folder::empty().run(&["init", "-q"]);
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.stderr.as_str()),
+        (0, "", "")
+    );
 }
 
 #[test]

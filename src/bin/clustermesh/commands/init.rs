@@ -106,7 +106,7 @@ pub(crate) fn run(
             talk.line(&format!("wrote {}", file.path));
         }
     }
-    crate::print(result, &next(args, &kept))?;
+    talk.result(result, &next(args, &kept))?;
     Ok(Outcome::Clean)
 }
 

@@ -145,7 +145,7 @@ fn git_folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the canonical path of something that need not be there: of the folders above it that are.
-pub(crate) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
     let mut rest: Vec<&OsStr> = Vec::new();
     let mut there = path;
     while fs::symlink_metadata(there).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
