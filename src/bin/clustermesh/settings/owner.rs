@@ -1,6 +1,8 @@
 //! Owners: the users whose files a run trusts, as git does since CVE-2022-24765.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
 use std::path::Path;
 
 /// The users whose files are trusted.
@@ -20,11 +22,7 @@ impl Owners {
 
     /// Adds the owner of a folder.
     pub(super) fn and_of(mut self, folder: &Path) -> Self {
-        #[cfg(unix)]
-        if let Ok(metadata) = folder.metadata() {
-            use std::os::unix::fs::MetadataExt as _;
-            self.0.insert(metadata.uid());
-        }
+        self.0.extend(folder.metadata().ok().as_ref().and_then(owner));
         self
     }
 
@@ -32,18 +30,21 @@ impl Owners {
     ///
     /// Where files have no owners, every file does.
     pub(crate) fn own(&self, path: &Path) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-            let own = |it: std::io::Result<std::fs::Metadata>| {
-                it.is_ok_and(|metadata| self.0.contains(&metadata.uid()))
-            };
-            own(path.symlink_metadata()) && own(path.metadata())
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = path;
-            true
-        }
+        let own = |it: io::Result<Metadata>| {
+            it.is_ok_and(|file| owner(&file).is_none_or(|uid| self.0.contains(&uid)))
+        };
+        own(path.symlink_metadata()) && own(path.metadata())
     }
+}
+
+/// Returns the owner of a file, on systems where files have one.
+#[cfg(unix)]
+fn owner(file: &Metadata) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some(file.uid())
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Metadata) -> Option<u32> {
+    None
 }
