@@ -22,6 +22,7 @@ mod operator;
 mod properties;
 mod published;
 mod reach;
+mod release;
 mod schema;
 mod support;
 mod topology;
