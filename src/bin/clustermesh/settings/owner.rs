@@ -22,7 +22,8 @@ impl Owners {
 
     /// Adds the owner of a folder.
     pub(super) fn and_of(mut self, folder: &Path) -> Self {
-        self.0.extend(folder.metadata().ok().as_ref().and_then(owner));
+        self.0
+            .extend(folder.metadata().ok().as_ref().and_then(owner));
         self
     }
 
