@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clustermesh::change::Loss;
 use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 
@@ -95,13 +96,25 @@ pub(crate) fn check(
     let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
     if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
         let known = names(known.iter().map(|name| input::name(Path::new(name))));
-        bail!("{name} names a cluster `{target}` that is nowhere; there are {known}");
+        bail!(
+            "{name} names `{target}`, which no mesh and no rendered folder has; the clusters are {known}"
+        );
     }
     Ok(())
 }
 
+/// Returns the error about a target that no mesh has, with what may have been meant.
+pub(crate) fn unknown_target(name: &str, plan: &Plan) -> anyhow::Error {
+    let known = || plan.targets.iter().map(|it| it.cluster.as_str());
+    let meant = match nearest(name, known()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("the clusters are {}", names(known().map(str::to_owned))),
+    };
+    anyhow!("no mesh names a cluster {}; {meant}", Quoted(name))
+}
+
 /// Lists names for a message.
-pub(crate) fn names(names: impl Iterator<Item = String>) -> String {
+fn names(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }

@@ -1,8 +1,5 @@
 //! Printing: the manifests of one target, behind the same guards as the rendered tree.
 
-use std::path::Path;
-
-use anyhow::Context as _;
 use clustermesh::change::{Loss, losses_of};
 use clustermesh::manifest;
 use clustermesh::plan::{Plan, Target};
@@ -13,7 +10,6 @@ use clustermesh::rules::rendered::Allowing;
 use crate::allowance::{self, Allowance};
 use crate::disk;
 use crate::evidence::Evidence;
-use crate::input;
 use crate::judgement::{self, Judgement};
 use crate::threshold::Threshold;
 
@@ -61,7 +57,7 @@ pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result
     })
 }
 
-/// Returns what the target would lose and nobody allows.
+/// Returns what the target would lose without a person's permission.
 fn losses(judgement: &Judgement, order: &Order) -> anyhow::Result<Vec<Loss>> {
     let Some((_, plan)) = &judgement.planned else {
         return Ok(Vec::new());
@@ -81,10 +77,5 @@ fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
     let mut targets = plan.targets.iter();
     targets
         .find(|it| it.cluster.as_str() == name)
-        .with_context(|| {
-            let known = plan.targets.iter().map(|it| it.cluster.to_string());
-            let known = allowance::names(known);
-            let name = input::name(Path::new(name));
-            format!("no mesh names a cluster `{name}`; there are {known}")
-        })
+        .ok_or_else(|| allowance::unknown_target(name, plan))
 }

@@ -198,7 +198,7 @@ fn without_a_target_nothing_is_delivered() {
     let application = Application::at(".", &Folder::rendered());
     insta::assert_snapshot!(application.refusal(2), @"error: no cluster is named; set the plugin's parameter `target`, or the path of the Application to the folder of a cluster");
     let application = Application::at("rendered", &Folder::rendered());
-    insta::assert_snapshot!(application.refusal(2), @"error: no mesh names a cluster `rendered`; there are `east`, `north`, `west`");
+    insta::assert_snapshot!(application.refusal(2), @"error: no mesh names a cluster `rendered`; the clusters are `east`, `north`, `west`");
 }
 
 #[test]

@@ -376,7 +376,7 @@ fn a_cluster_that_has_what_is_rendered_does_not_change() {
 fn a_cluster_that_is_nowhere_is_a_slip() {
     let run = Folder::rendered().run(&["capacity", "wets"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; there are `east`, `north`, `west`");
+    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; did you mean `west`?");
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn without_a_tree_claims_of_nodes_stop_no_other_cluster() {
 fn an_allowance_for_a_target_that_is_nowhere_is_a_mistake() {
     let run = Folder::mesh().run(&[WEST.as_slice(), &["--allow-empty", "wets"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: --allow-empty names a cluster `wets` that is nowhere; there are `east`, `north`, `west`");
+    insta::assert_snapshot!(run.stderr, @"error: --allow-empty names `wets`, which no mesh and no rendered folder has; the clusters are `east`, `north`, `west`");
 }
 
 /// A pipe whose reader has gone, as behind `| head`.

@@ -77,7 +77,7 @@ fn wants_a_cluster_that_a_file_can_be_named_after() {
 
 #[test]
 fn wants_a_target_that_a_mesh_names() {
-    insta::assert_snapshot!(refusal(&["render", "--target", "south"]), @"error: no mesh names a cluster `south`; there are `east`, `north`, `west`");
+    insta::assert_snapshot!(refusal(&["render", "--target", "south"]), @"error: no mesh names a cluster `south`; the clusters are `east`, `north`, `west`");
     assert!(refusal(&["render", "--target", ""]).contains("a value is required"));
 }
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::bail;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::diagnostic::Severity;
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
+use crate::allowance;
 use crate::fabric::Dumps;
 use crate::judgement::Judgement;
 use crate::output::{self, Talk};
@@ -155,22 +155,17 @@ pub(crate) fn run(
     })
 }
 
-/// A cluster that is nowhere is a slip.
+/// Fails if a cluster is in no mesh.
 fn check_targets(args: &Args, plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let unknown = args
         .targets
         .iter()
         .find(|it| !known().any(|known| known == it.as_str()));
-    if let Some(unknown) = unknown {
-        let known: Vec<String> = known().map(|it| format!("`{it}`")).collect();
-        let known = known.join(", ");
-        bail!(
-            "no mesh names a cluster {}; there are {known}",
-            Quoted(unknown)
-        );
+    match unknown {
+        Some(unknown) => Err(allowance::unknown_target(unknown, plan)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn names(args: &Args, cluster: &str) -> bool {

@@ -44,7 +44,7 @@ fn wrong_ones_are_errors() {
     error: the parameter `allow-empty` must be an `array`
     error: the parameter `allow-empty` cannot have `west/`: expected TARGET or TARGET/SOURCE
     error: the parameter `allow-empty` cannot have `WEST`: `WEST` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-    error: the parameter `allow-empty` names a cluster `south` that is nowhere; there are `east`, `north`, `west`
+    error: the parameter `allow-empty` names `south`, which no mesh and no rendered folder has; the clusters are `east`, `north`, `west`
     ");
 }
 
