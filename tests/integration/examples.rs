@@ -112,7 +112,12 @@ fn proof(example: &str) -> String {
 
 #[test]
 fn every_example_holds_what_it_promises() {
-    let proven = ["hub-and-spokes", "multi-cloud-location", "quickstart"];
+    let proven = [
+        "gitops",
+        "hub-and-spokes",
+        "multi-cloud-location",
+        "quickstart",
+    ];
     let names = examples()
         .into_iter()
         .map(|it| it.file_name().unwrap().to_owned());
@@ -166,6 +171,7 @@ fn every_example_holds_what_it_promises() {
     note[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of its pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
     230 of 230 promised pairs hold, there and back; 97 others are reached too (list them with `--undeclared`)
     ");
+    assert_eq!(proof("gitops"), proof("quickstart"));
     insta::assert_snapshot!(proof("quickstart"), @"
     FROM  TO    pod → pod  pod → service  pod → network  pod → node  node → pod  node → service
     east  west  9/9        3/3            -              -           9/9         +3

@@ -136,6 +136,38 @@ fn the_gallery_is_what_users_copy() {
     }
 }
 
+/// Names that YAML readers take for something else than strings.
+#[test]
+fn the_gallery_keeps_hostile_names() {
+    let names = ["no", "1", "null", "1e3", "0x1", "y"];
+    let folder = Folder::empty();
+    let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata:\n  name: \"on\"\nspec:\n  clusters:\n".to_owned();
+    for (number, name) in (1..).zip(names) {
+        mesh.push_str(&format!(
+            "    - {{ name: \"{name}\", podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{}.0.0/24 }}\n",
+            100 + number
+        ));
+        folder.keep(name, &[super::node(number, 1)]);
+    }
+    folder.write("mesh.yaml", mesh);
+    for template in ["flux-kustomization", "argocd-application"] {
+        let template = project().join(format!("templates/gallery/{template}.yaml"));
+        for name in names {
+            let run = folder.run(&["template", template.to_str().unwrap(), "--target", name]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            let read: serde_json::Value = serde_yaml::from_str(&run.stdout).unwrap();
+            assert_eq!(read["metadata"]["name"], format!("clustermesh-{name}"));
+            let (path, expected) = match read["kind"].as_str() {
+                Some("Application") => {
+                    (&read["spec"]["source"]["path"], format!("rendered/{name}"))
+                }
+                _ => (&read["spec"]["path"], format!("./rendered/{name}")),
+            };
+            assert_eq!(*path, expected);
+        }
+    }
+}
+
 #[test]
 fn ci_belongs_to_the_root_of_a_repository() {
     let folder = Folder::empty();
