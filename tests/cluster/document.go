@@ -81,6 +81,35 @@ func Rendered(t testing.TB, repository, target string) []Object {
 	return Bare(found)
 }
 
+// Tree is the folder with the rendered Peers of a cluster.
+type Tree struct {
+	Repository, Target string
+}
+
+// Name is the name of a tree in test reports.
+func (it Tree) Name() string {
+	return filepath.Base(it.Repository) + "/" + it.Target
+}
+
+// Folder is its path.
+func (it Tree) Folder() string {
+	return filepath.Join(it.Repository, "rendered", it.Target)
+}
+
+// Trees returns the rendered trees of all examples but thirty-mistakes, where they are mistakes too.
+func Trees(t testing.TB) []Tree {
+	t.Helper()
+	var found []Tree
+	for _, file := range Files(t, "examples", "*", "rendered", "*", "kustomization.yaml") {
+		folder := filepath.Dir(file)
+		it := Tree{filepath.Dir(filepath.Dir(folder)), filepath.Base(folder)}
+		if filepath.Base(it.Repository) != "thirty-mistakes" {
+			found = append(found, it)
+		}
+	}
+	return found
+}
+
 // Labels and annotations that Flux and Argo CD add.
 var added = []string{
 	"kustomize.toolkit.fluxcd.io/name",

@@ -191,15 +191,10 @@ func TestRefusedCredentials(t *testing.T) {
 // The API server stores every rendered Peer of the examples as it is.
 func TestRenderedPeersAreStoredUnchanged(t *testing.T) {
 	server := Start(t)
-	for _, folder := range Files(t, "examples", "*", "rendered", "*") {
-		target := filepath.Base(folder)
-		repository := filepath.Dir(filepath.Dir(folder))
-		if filepath.Base(repository) == "thirty-mistakes" {
-			continue // what is rendered there is one of the mistakes
-		}
-		t.Run(filepath.Base(repository)+"/"+target, func(t *testing.T) {
+	for _, tree := range Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
 			server.DeletePeers(t)
-			rendered := Rendered(t, repository, target)
+			rendered := Rendered(t, tree.Repository, tree.Target)
 			for _, peer := range rendered {
 				if err := server.Apply(encode(t, peer)); err != nil {
 					t.Fatal(err)

@@ -71,6 +71,7 @@ func TestAPIServerAcceptsWiring(t *testing.T) {
 	server.Namespace(t, "flux-system")
 	files := append(Files(t, "argocd", "*.yaml"), Files(t, "flux", "*.yaml")...)
 	files = append(files, Project(t, "argocd", "plugin", "application.yaml"))
+	files = append(files, Files(t, "examples", "*", "flux", "*.yaml")...)
 	for _, gitops := range []string{"argocd", "flux"} {
 		written, err := filepath.Glob(filepath.Join(Started(t, gitops), gitops, "*.yaml"))
 		if err != nil || len(written) != 3 {

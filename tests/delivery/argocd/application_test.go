@@ -28,11 +28,10 @@ func partly(t *testing.T) []string {
 // Argo CD generates exactly the Peers that are rendered, by the Directory source of argocd/ and by
 // Kustomize.
 func TestGeneratedAsRendered(t *testing.T) {
-	for _, folder := range cluster.Files(t, "examples", "*", "rendered", "*") {
-		repository, target := filepath.Dir(filepath.Dir(folder)), filepath.Base(folder)
-		t.Run(filepath.Base(repository)+"/"+target, func(t *testing.T) {
-			rendered := cluster.Rendered(t, repository, target)
-			app := shipped(t, repository, target)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			rendered := cluster.Rendered(t, tree.Repository, tree.Target)
+			app := shipped(t, tree.Repository, tree.Target)
 			for _, directory := range []*v1alpha1.ApplicationSourceDirectory{app.Spec.Source.Directory, nil} {
 				app.Spec.Source.Directory = directory
 				objects, err := app.generate()

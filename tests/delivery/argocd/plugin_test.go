@@ -139,13 +139,10 @@ func moduleFolder(t *testing.T) string {
 // The plugin delivers the Peers that are rendered: for a cluster by name, and for the folder of a
 // cluster, with and without a rendered tree and `.git`.
 func TestPluginGeneratesAsRendered(t *testing.T) {
-	for _, folder := range cluster.Files(t, "examples", "*", "rendered", "*") {
-		source, target := filepath.Dir(filepath.Dir(folder)), filepath.Base(folder)
-		if filepath.Base(source) == "thirty-mistakes" {
-			continue
-		}
-		t.Run(filepath.Base(source)+"/"+target, func(t *testing.T) {
-			rendered := cluster.Rendered(t, source, target)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			target := tree.Target
+			rendered := cluster.Rendered(t, tree.Repository, target)
 			check := func(app *application) {
 				t.Helper()
 				objects, err := app.generate()
@@ -154,7 +151,7 @@ func TestPluginGeneratesAsRendered(t *testing.T) {
 				}
 				cluster.Same(t, plain(t, objects), rendered)
 			}
-			repository := cluster.Copy(t, source)
+			repository := cluster.Copy(t, tree.Repository)
 			cluster.Write(t, "ref: refs/heads/main\n", repository, ".git", "HEAD")
 			check(plugged(t, repository, ".", text("target", target)))
 			check(plugged(t, repository, "rendered/"+target))

@@ -27,14 +27,13 @@ func plain(objects []*unstructured.Unstructured) []cluster.Object {
 
 // Flux applies exactly the Peers that are rendered.
 func TestBuiltAsRendered(t *testing.T) {
-	for _, folder := range cluster.Files(t, "examples", "*", "rendered", "*") {
-		repository, target := filepath.Dir(filepath.Dir(folder)), filepath.Base(folder)
-		t.Run(filepath.Base(repository)+"/"+target, func(t *testing.T) {
-			built, err := shipped(t, target).build(t, repository)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			built, err := shipped(t, tree.Target).build(t, tree.Repository)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cluster.Same(t, plain(built), cluster.Rendered(t, repository, target))
+			cluster.Same(t, plain(built), cluster.Rendered(t, tree.Repository, tree.Target))
 		})
 	}
 }

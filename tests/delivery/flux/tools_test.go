@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"clustermesh.test/cluster"
@@ -27,16 +26,15 @@ func tool(t *testing.T, variable string, arguments ...string) (string, error) {
 
 // kustomize builds the Peers that are rendered.
 func TestKustomizeBuildsAsRendered(t *testing.T) {
-	for _, folder := range cluster.Files(t, "examples", "*", "rendered", "*") {
-		repository, target := filepath.Dir(filepath.Dir(folder)), filepath.Base(folder)
-		t.Run(filepath.Base(repository)+"/"+target, func(t *testing.T) {
-			output, err := tool(t, "KUSTOMIZE", "build", folder)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			output, err := tool(t, "KUSTOMIZE", "build", tree.Folder())
 			if err != nil {
 				t.Fatal(err, output)
 			}
 			file := filepath.Join(t.TempDir(), "built.yaml")
 			cluster.Write(t, output, file)
-			cluster.Same(t, cluster.Bare(cluster.Objects(t, file)), cluster.Rendered(t, repository, target))
+			cluster.Same(t, cluster.Bare(cluster.Objects(t, file)), cluster.Rendered(t, tree.Repository, tree.Target))
 		})
 	}
 }
@@ -47,12 +45,9 @@ func TestKubeconform(t *testing.T) {
 	check := func(path string) (string, error) {
 		return tool(t, "KUBECONFORM", "-strict", "-summary", "-skip", "Kustomization", "-schema-location", schemas, path)
 	}
-	for _, folder := range cluster.Files(t, "examples", "*", "rendered") {
-		if strings.Contains(folder, "thirty-mistakes") {
-			continue // a file of somebody else is one of the mistakes
-		}
-		if output, err := check(folder); err != nil {
-			t.Error(folder, output)
+	for _, tree := range cluster.Trees(t) {
+		if output, err := check(tree.Folder()); err != nil {
+			t.Error(tree.Name(), output)
 		}
 	}
 	repository := cluster.Example(t, "quickstart")
