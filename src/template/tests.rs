@@ -122,6 +122,7 @@ fn a_result_is_in_its_format() {
     insta::assert_snapshot!(filled_as(Format::Json, "{", 1).unwrap_err(), @"the result is not valid JSON: it cannot be parsed from line 1 on");
     assert_eq!(Format::of("apps/a.yaml"), Format::Yaml);
     assert_eq!(Format::of("a.JSON"), Format::Json);
+    assert_eq!(Format::of("a.json.j2"), Format::Json);
     assert_eq!(Format::of("yaml/Corefile"), Format::Text);
 }
 
