@@ -11,7 +11,7 @@ use crate::diagnostic::{Label, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
-use crate::net::{Cidr, Cover};
+use crate::net::{Cidr, Cover, Nest};
 use crate::proof::location_ranges::Outranked;
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, Rule, listed};
@@ -33,6 +33,9 @@ struct Offer<'a> {
 /// How many ranges a command names.
 const NAMED_RANGES: usize = 16;
 
+/// How many ranges are taken out of one for a command.
+const CUT_OUT: usize = 256;
+
 /// Something of a node's own.
 #[derive(Clone, Copy)]
 struct Claim<'a> {
@@ -44,6 +47,9 @@ struct Claim<'a> {
 
 /// Ranges of other clusters that this one sees, each with its owner.
 type Foreign<'f> = Cover<(&'f Member<'f>, &'f Range)>;
+
+/// The ranges that nodes offer, each with the segment that does; none where several do.
+type Offered = Nest<Option<usize>>;
 
 /// Returns what there is to tell about location ranges.
 pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
@@ -63,10 +69,17 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
         .flat_map(|it| it.entry.networks.all());
     let declared: Vec<Cidr> = declared.map(|range| range.cidr).collect();
     let mut findings = Vec::new();
-    let outranked = site.cluster().own.outranked_location_ranges();
+    let outranked = site.cluster().own.outranked_location_ranges().into_iter();
+    let outranked = outranked.map(|it| ((it.segment, it.range), it)).collect();
+    let offered = offered(&offers);
     for offer in &offers {
         findings.extend(ignored(site, offer));
-        findings.extend(self::outranked(site, &offers, offer, &outranked));
+        findings.extend(self::outranked(
+            site,
+            &offers,
+            offer,
+            (&outranked, &offered),
+        ));
         findings.extend(contested_within(site, offer, &claims));
         findings.extend(contested_across(site, offer, &foreign));
         findings.extend(undeclared(site, offer, &declared, &foreign));
@@ -98,6 +111,17 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
             })
         });
     offers.collect()
+}
+
+fn offered(offers: &[Offer]) -> Offered {
+    let mut offered: BTreeMap<Cidr, Option<usize>> = BTreeMap::new();
+    for offer in offers {
+        for range in &offer.ranges {
+            let known = offered.entry(*range).or_insert(offer.own);
+            *known = known.filter(|it| Some(*it) == offer.own);
+        }
+    }
+    offered.into_iter().collect()
 }
 
 /// Returns which segment each node is in.
@@ -214,12 +238,12 @@ fn outranked(
     site: &Site,
     offers: &[Offer],
     offer: &Offer,
-    outranked: &[Outranked],
+    (outranked, offered): (&BTreeMap<(usize, Cidr), Outranked>, &Offered),
 ) -> Option<Finding> {
     let own = &site.cluster().own;
-    let mine = outranked.iter();
-    let mut mine =
-        mine.filter(|it| Some(it.segment) == offer.own && offer.ranges.contains(&it.range));
+    let segment = offer.own?;
+    let ranges = offer.ranges.iter();
+    let mut mine = ranges.filter_map(|range| outranked.get(&(segment, *range)));
     let first = mine.next()?;
     let mut others = offers.iter();
     let other =
@@ -241,19 +265,25 @@ fn outranked(
     });
     let is_wider = first.stronger.contains(first.range) && first.stronger != first.range;
     let changed = if is_wider { other } else { offer };
-    finding.help = Some(disjoint(offers, changed));
+    finding.help = Some(disjoint(offered, changed));
     Some(finding)
 }
 
 /// Returns the command that takes the ranges of other segments out of what a node offers.
-fn disjoint(offers: &[Offer], changed: &Offer) -> String {
-    let others = offers.iter().filter(|it| it.own != changed.own);
-    let others: Vec<&Cidr> = others.flat_map(|it| &it.ranges).collect();
-    let mut left: Vec<String> = Vec::new();
+fn disjoint(offered: &Offered, changed: &Offer) -> String {
+    let is_others = |known: &Option<usize>| known.is_none() || *known != changed.own;
+    let mut left: Vec<Cidr> = Vec::new();
     for range in &changed.ranges {
-        let rest = range.without(others.iter().copied());
-        left.extend(rest.iter().map(ToString::to_string));
-        if NAMED_RANGES < left.len() {
+        if offered.around(*range).any(|(_, known)| is_others(known)) {
+            continue;
+        }
+        let inside = offered.inside(*range).filter(|(_, known)| is_others(known));
+        // Every one that is cut out costs as much as all that were before it.
+        let inside: Vec<Cidr> = inside.map(|it| it.0).take(CUT_OUT + 1).collect();
+        if inside.len() <= CUT_OUT {
+            left.extend(range.without(&inside));
+        }
+        if CUT_OUT < inside.len() || NAMED_RANGES < left.len() {
             let name = Quoted(&changed.node.name);
             return format!("take what other segments offer out of the ranges of {name}");
         }
@@ -262,6 +292,7 @@ fn disjoint(offers: &[Offer], changed: &Offer) -> String {
     if left.is_empty() {
         return annotate(changed.node, &format!("{key}-"));
     }
+    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
     annotate(changed.node, &format!("{key}={}", left.join(",")))
 }
 

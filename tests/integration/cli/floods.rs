@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::{Folder, HEADER, PATIENCE};
+use super::{Folder, HEADER, PATIENCE, node};
 use crate::support::Run;
 
 /// The size of each file, in bytes.
@@ -97,4 +97,25 @@ fn of_a_file_that_is_to_go() {
         assert_eq!(render.code, 1, "{}", render.stderr);
         assert!(folder.path(path).exists());
     }
+}
+
+/// Each node offers what all others do, so that every range is taken from all segments but the last.
+#[test]
+fn of_location_ranges() {
+    let folder = Folder::mesh();
+    let ranges: Vec<String> = (0..1000)
+        .map(|it| format!("172.16.{}.{}/30", it / 64, it % 64 * 4))
+        .collect();
+    let nodes = (100..160).map(|number| {
+        let mut node = node(1, number);
+        let annotations = &mut node["annotations"];
+        annotations["kilo.squat.ai/granularity"] = "location".into();
+        annotations["kilo.squat.ai/location"] = format!("l{number}").into();
+        annotations["kilo.squat.ai/allowed-location-ips"] = ranges.join(",").into();
+        node
+    });
+    folder.keep("east", &nodes.collect::<Vec<_>>());
+    let run = run(&folder, &["validate", "--output", "concise"]);
+    let said = "Kilo drops location range 172.16.0.0/30";
+    assert!(run.stdout.contains(said), "{}{}", run.stdout, run.stderr);
 }
