@@ -6,9 +6,12 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Output, Value};
 use serde::Deserialize as _;
 
-use super::whole;
+use super::{SIZE_LIMIT, whole};
 use crate::diagnostic::is_deceptive;
 use crate::yaml;
+
+/// How often lists and maps can be nested in a value.
+const NESTED: usize = 64;
 
 /// The format of a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,28 +110,49 @@ pub(super) fn write(format: Format, out: &mut Output, value: &Value) -> Result<(
 
 /// Returns a list or map on one line, as JSON writes it and YAML reads it.
 fn flow(format: Format, value: &Value) -> Result<String, Error> {
-    Ok(match (value.kind(), value.as_str()) {
-        (ValueKind::String, Some(text)) if format == Format::Yaml => yaml::quoted(text),
-        (ValueKind::String, Some(text)) => json(text),
-        (ValueKind::Bool, _) => value.is_true().to_string(),
-        (ValueKind::Number, _) if is_finite(value) => value.to_string(),
-        (ValueKind::None, _) => "null".to_owned(),
+    let mut text = String::new();
+    write_flow(format, value, NESTED, &mut text)?;
+    Ok(text)
+}
+
+/// Writes a value in which lists and maps are nested at most so many times. A few steps of a template
+/// make a list of lists that is deeper than the stack, or longer than memory.
+fn write_flow(format: Format, value: &Value, left: usize, out: &mut String) -> Result<(), Error> {
+    if SIZE_LIMIT < out.len() {
+        return Err(refused("the value is too large"));
+    }
+    let Some(left) = left.checked_sub(1) else {
+        return Err(refused("lists and maps are nested too deeply"));
+    };
+    match (value.kind(), value.as_str()) {
+        (ValueKind::String, Some(text)) if format == Format::Yaml => {
+            out.push_str(&yaml::quoted(text));
+        }
+        (ValueKind::String, Some(text)) => out.push_str(&json(text)),
+        (ValueKind::Bool, _) => out.push_str(if value.is_true() { "true" } else { "false" }),
+        (ValueKind::Number, _) if is_finite(value) => out.push_str(&value.to_string()),
+        (ValueKind::None, _) => out.push_str("null"),
         (ValueKind::Seq | ValueKind::Iterable, _) => {
-            let items = value.try_iter()?.map(|item| flow(format, &item));
-            format!("[{}]", items.collect::<Result<Vec<_>, _>>()?.join(", "))
+            out.push('[');
+            for (index, item) in value.try_iter()?.enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                write_flow(format, &item, left, out)?;
+            }
+            out.push(']');
         }
         (ValueKind::Map, _) => {
-            let entries = value.try_iter()?.map(|key| {
-                let item = flow(format, &value.get_item(&key)?)?;
-                Ok(format!("{}: {item}", flow(format, &key)?))
-            });
-            format!(
-                "{{{}}}",
-                entries.collect::<Result<Vec<_>, Error>>()?.join(", ")
-            )
+            out.push('{');
+            for (index, key) in value.try_iter()?.enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                write_flow(format, &key, left, out)?;
+                out.push_str(": ");
+                write_flow(format, &value.get_item(&key)?, left, out)?;
+            }
+            out.push('}');
         }
         (kind, _) => return Err(unprintable(kind, format)),
-    })
+    }
+    Ok(())
 }
 
 /// Returns a JSON string in which nothing is invisible.
@@ -167,4 +191,8 @@ fn is_finite(value: &Value) -> bool {
 fn unprintable(kind: ValueKind, format: Format) -> Error {
     let detail = format!("a value of type {kind} cannot be written as {format}");
     Error::new(ErrorKind::InvalidOperation, detail)
+}
+
+fn refused(why: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidOperation, why)
 }

@@ -133,6 +133,22 @@ fn a_result_has_a_limit() {
     assert_eq!(error, "the result has more than 16777216 bytes");
 }
 
+/// Each step only makes one more list, which fuel allows.
+#[test]
+fn a_list_of_lists_has_limits() {
+    let nested = |item: &str| {
+        format!(
+            "{{% set ns = namespace(x=[1]) %}}{{% for i in range(100) %}}\
+             {{% set ns.x = {item} %}}{{% endfor %}}a: {{{{ ns.x }}}}"
+        )
+    };
+    let refusal = filled(&nested("[ns.x]"), 1).unwrap_err();
+    insta::assert_snapshot!(refusal, @"line 1: invalid operation: lists and maps are nested too deeply");
+    let doubled = nested("[ns.x, ns.x]").replace("100", "40");
+    let refusal = filled_as(Format::Json, &doubled, 1).unwrap_err();
+    insta::assert_snapshot!(refusal, @"line 1: invalid operation: the value is too large");
+}
+
 proptest! {
     /// In every place where a string may stand, every reader gets it back.
     #[test]
