@@ -97,12 +97,19 @@ fn sweep_all(folder: &Path) {
     };
     for entry in entries.flatten() {
         let is_file = entry.file_type().is_ok_and(|it| it.is_file());
-        let is_ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        let is_ours = is_temporary(&entry.file_name().to_string_lossy());
         if is_ours && is_file && is_abandoned(&entry.path()) {
             // Whoever may not delete it has it in the way of nothing.
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Returns whether a name is one that `tempfile` made for us. Others with our prefix are people's, or
+/// lasting files of ours.
+fn is_temporary(name: &str) -> bool {
+    let random = name.strip_prefix(TEMPORARY);
+    random.is_some_and(|text| text.len() == 6 && text.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 /// Returns whether nobody holds a temporary file; where files can't be held, whether it is so old
@@ -246,14 +253,20 @@ mod tests {
     #[test]
     fn sweeps_what_killed_runs_have_left() {
         let folder = TempDir::new().unwrap();
-        let names = [".clustermesh-left", "east.json", ".other"];
+        let names = [
+            ".clustermesh-a1B2c3",
+            "east.json",
+            ".other",
+            ".clustermesh-outputs",
+            ".clustermesh-left",
+        ];
         for name in names {
             File::create(folder.path().join(name)).unwrap();
         }
         let held = temporary_in(folder.path()).unwrap();
         sweep(&Roots::anywhere(), folder.path());
         let left = names.map(|name| folder.path().join(name).exists());
-        assert_eq!(left, [false, true, true]);
+        assert_eq!(left, [false, true, true, true, true]);
         assert!(held.path().exists());
     }
 

@@ -261,6 +261,46 @@ fn a_wrong_template_stops_everything() {
     }
 }
 
+/// A render that fails after it has begun leaves the list of its outputs as it was, and other files
+/// with names like ours are never its business.
+#[test]
+fn the_record_outlives_a_failure() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.write("apps/.clustermesh-notes", "mine\n");
+    let record = folder.read("rendered/.clustermesh-outputs");
+    // A file and a folder of one name: the disk refuses that.
+    configure(
+        &folder,
+        "\
+- { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }
+- { template: templates/app.yaml, path: 'a/{{ target.name }}' }
+- { template: templates/app.yaml, path: 'a/{{ target.name }}/b' }",
+    );
+    folder.edit("templates/app.yaml", "peers:", "number:");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert_eq!(folder.read("rendered/.clustermesh-outputs"), record);
+    assert_eq!(folder.read("apps/.clustermesh-notes"), "mine\n");
+    assert!(!folder.path("a").exists());
+    configure(&folder, "  []");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert!(!folder.path("apps/west.yaml").exists());
+    assert_eq!(folder.read("apps/.clustermesh-notes"), "mine\n");
+}
+
+/// plugin from delivering them.
+#[test]
+fn printing_fills_in_no_template() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.write("templates/app.yaml", "a: {{ nothing }}");
+    assert_eq!(folder.run(&["render"]).code, 1);
+    let run = folder.run(&["render", "--target", "west"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("kind: Peer\n"));
+}
+
 #[test]
 fn a_damaged_record_stops_everything() {
     let folder = folder();

@@ -13,10 +13,10 @@ use super::{folder_of, shown, sweep_all, temporary_in};
 /// What is to be done.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
-    /// Files to write, in this order.
-    pub(crate) write: Vec<(PathBuf, Arc<str>)>,
     /// Files to remove.
     pub(crate) remove: Vec<PathBuf>,
+    /// Files to write afterwards, in this order.
+    pub(crate) write: Vec<(PathBuf, Arc<str>)>,
 }
 
 /// New files that wait beside the places that they are meant for, so that a rename puts each there.

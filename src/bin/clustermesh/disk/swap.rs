@@ -187,6 +187,13 @@ impl Swap {
 
     /// Makes ready what is to be done beside the tree.
     fn stage_beside(&mut self, beside: &Beside) -> anyhow::Result<()> {
+        // What is written last lists what is there: a run that is killed before finds in the old list
+        // what it has yet to remove.
+        for path in &beside.remove {
+            let old = self.back_up(path)?;
+            let path = path.clone();
+            self.steps.push(Step::Remove { path, old });
+        }
         for (to, text) in &beside.write {
             let from = self.waiting.add(to, text)?;
             let to = to.clone();
@@ -196,11 +203,6 @@ impl Swap {
             } else {
                 Step::Make { from, to }
             });
-        }
-        for path in &beside.remove {
-            let old = self.back_up(path)?;
-            let path = path.clone();
-            self.steps.push(Step::Remove { path, old });
         }
         Ok(())
     }
@@ -468,6 +470,29 @@ mod tests {
             .is_err()
         );
         assert_eq!(standing(folder.path()), BTreeMap::new());
+    }
+
+    /// A run that is killed between two steps must find in its list what it has yet to remove.
+    #[test]
+    fn removes_before_it_forgets() {
+        let root = TempDir::new().unwrap();
+        let [old, list] = ["old", "list"].map(|name| root.path().join(name));
+        fs::write(&old, "").unwrap();
+        let mut swap = Swap {
+            staging: TempDir::new_in(root.path()).unwrap(),
+            waiting: Waiting::default(),
+            steps: Vec::new(),
+            done: 0,
+        };
+        let beside = Beside {
+            remove: vec![old],
+            write: vec![(list, "nothing".into())],
+        };
+        swap.stage_beside(&beside).unwrap();
+        assert!(matches!(
+            swap.steps[..],
+            [Step::Remove { .. }, Step::Make { .. }]
+        ));
     }
 
     #[test]

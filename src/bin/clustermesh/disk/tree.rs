@@ -15,7 +15,7 @@ use crate::outputs::RECORD;
 
 use super::read::open_regular;
 use super::roots::is_git;
-use super::{Roots, TEMPORARY, holds, kind, shown};
+use super::{Roots, holds, is_temporary, kind, shown};
 
 /// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
 pub(crate) type Files = BTreeMap<String, Arc<str>>;
@@ -156,7 +156,7 @@ impl Walk<'_> {
         for entry in entries(root)? {
             let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if file_type.is_dir() && is_staging(&name) && holds_only_ours(&entry.path(), true) {
+            if file_type.is_dir() && is_temporary(&name) && holds_only_ours(&entry.path(), true) {
                 self.survey.abandoned.push(entry.path());
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;
@@ -310,12 +310,6 @@ fn head(file: &mut File) -> io::Result<Vec<u8>> {
         .take(yaml::HEADER.len() as u64 + 2)
         .read_to_end(&mut head)?;
     Ok(head)
-}
-
-/// Returns whether a name is one that `tempfile` made for us.
-fn is_staging(name: &str) -> bool {
-    let random = name.strip_prefix(TEMPORARY);
-    random.is_some_and(|text| text.len() == 6 && text.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]
