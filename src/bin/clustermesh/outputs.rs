@@ -100,21 +100,40 @@ pub(crate) fn compare(
 }
 
 /// Returns what reads templates: by paths of the config, and only visible files within the roots.
-pub(crate) fn loader(
+fn loader(
     config: &ConfigFile,
 ) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
     let (roots, base) = (config.roots.clone(), config.join(""));
-    move |path: &str| read_template(&roots, &base.join(path))
+    move |path: &str| read_template(&roots, &base, path)
 }
 
-fn read_template(roots: &Roots, path: &Path) -> Result<String, String> {
-    let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
-    let mut names = path.components();
-    if names.any(|it| matches!(it, Component::Normal(name) if is_hidden(name))) {
+/// Returns the text of a template that is named relative to a folder.
+pub(crate) fn read_template(roots: &Roots, base: &Path, path: &str) -> Result<String, String> {
+    let file = base.join(path);
+    if has_hidden(Path::new(path)) || is_hidden(base, &file) {
         return Err("a template must not be a hidden file, or in a hidden folder".to_owned());
     }
-    let text = disk::read_text(roots, path, TEMPLATE_LIMIT);
+    let text = disk::read_text(roots, &file, TEMPLATE_LIMIT);
     text.map_err(|error| format!("{:#}", error.root_cause()))
+}
+
+/// Returns whether a file, links included, is hidden from a folder, which may be hidden itself.
+fn is_hidden(base: &Path, file: &Path) -> bool {
+    let here = Path::new(".");
+    let base = disk::canonical(if base == Path::new("") { here } else { base });
+    let file = disk::canonical(file);
+    let mut names = file.components();
+    let common = base.components().zip(file.components());
+    for _ in common.take_while(|(one, other)| one == other) {
+        names.next();
+    }
+    has_hidden(names.as_path())
+}
+
+fn has_hidden(path: &Path) -> bool {
+    let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
+    let mut names = path.components();
+    names.any(|it| matches!(it, Component::Normal(name) if is_hidden(name)))
 }
 
 /// Reads what the last render has written; none if it wrote no outputs.
@@ -227,6 +246,9 @@ impl Survey<'_> {
         let roots = &self.settings.config.roots;
         let reason = |error: anyhow::Error| format!("{:#}", error.root_cause());
         disk::check_output(roots, file).map_err(reason)?;
+        if is_hidden(&self.settings.config.join(""), file) {
+            return Err("a link leads to a hidden folder".to_owned());
+        }
         match disk::type_of(file) {
             None => Ok(None),
             Some(file_type) if !file_type.is_file() => {

@@ -161,7 +161,10 @@ fn lead_nowhere_else() {
     let folder = folder();
     let outside = tempfile::TempDir::new().unwrap();
     symlink(outside.path(), folder.path("link")).unwrap();
+    fs::create_dir_all(folder.path(".github/workflows")).unwrap();
+    symlink(".github", folder.path("ci")).unwrap();
     let paths = [
+        "ci/workflows/x.yaml",
         "../x.yaml",
         "/tmp/x.yaml",
         ".git/config",
@@ -199,6 +202,7 @@ fn templates_come_from_the_repository() {
     )
     .unwrap();
     folder.write(".env", "hunter2\n");
+    symlink("../.env", folder.path("templates/hidden.yaml")).unwrap();
     folder.write(".git/config", "hunter2\n");
     folder.write("templates/include.yaml", "{% include '../.env' %}");
     let away = outside.path().join("secret.yaml");
@@ -207,6 +211,7 @@ fn templates_come_from_the_repository() {
         ".env",
         ".git/config",
         "templates/include.yaml",
+        "templates/hidden.yaml",
         "/proc/self/environ",
         away.to_str().unwrap(),
         "templates/missing.yaml",
@@ -227,6 +232,8 @@ fn templates_come_from_the_repository() {
         }
         assert_eq!(folder.touches("."), before);
     }
+    let run = folder.run(&["template", "templates/include.yaml"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     // An include beside the template is fine.
     folder.write("templates/include.yaml", "{% include 'app.yaml' %}");
     configure(
@@ -259,6 +266,27 @@ fn a_wrong_template_stops_everything() {
         let refused = refusal(&folder);
         assert!(refused.contains(problem), "{template}: {refused}");
     }
+}
+
+/// The config's own folder may be hidden; what counts is what is hidden in it.
+#[test]
+fn a_config_can_lie_in_a_hidden_folder() {
+    let folder = folder();
+    fs::create_dir(folder.path(".deploy")).unwrap();
+    for name in [
+        "clustermesh.yaml",
+        "mesh.yaml",
+        "snapshots",
+        "rendered",
+        "templates",
+    ] {
+        if folder.path(name).exists() {
+            fs::rename(folder.path(name), folder.path(&format!(".deploy/{name}"))).unwrap();
+        }
+    }
+    let run = folder.run(&["--config", ".deploy/clustermesh.yaml", "render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.path(".deploy/apps/west.yaml").exists());
 }
 
 /// A render that fails after it has begun leaves the list of its outputs as it was, and other files

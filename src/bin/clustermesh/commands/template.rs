@@ -11,8 +11,9 @@ use clustermesh::rules::Purpose;
 use clustermesh::template::Format;
 
 use crate::disk::{self, Roots};
+use crate::judgement::Outputs;
 use crate::output::Talk;
-use crate::outputs::{TEMPLATE_LIMIT, values};
+use crate::outputs::{TEMPLATE_LIMIT, read_template, values};
 use crate::settings::Options;
 use crate::{Outcome, evidence, input, judgement};
 
@@ -53,7 +54,7 @@ pub(crate) fn run(
         Ok(evidence) => evidence,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
-    let judgement = judgement::judge(&evidence, Purpose::Render, None)?;
+    let judgement = judgement::judge(&evidence, Purpose::Render, None, Outputs::Unasked)?;
     let Some((fleet, plan)) = &judgement.planned else {
         talk.findings(&evidence.files.of_people(), &judgement.findings);
         talk.counts(&judgement.findings);
@@ -88,8 +89,7 @@ pub(crate) fn run(
     // What a template includes lies beside it.
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let roots = evidence.settings.config.roots.clone().and(&folder);
-    let load =
-        move |included: &str| disk::read_text(&roots, &folder.join(included), TEMPLATE_LIMIT).ok();
+    let load = move |included: &str| read_template(&roots, &folder, included).ok();
     let filled = outputs::one((&name, &text), format, context, load);
     let text = filled.map_err(|problem| anyhow!("{name}: {problem}"))?;
     crate::print(result, &text)?;
