@@ -24,6 +24,15 @@ pub(crate) struct Judgement<'a> {
     pub(crate) rendered: Option<Rendered>,
 }
 
+/// What becomes of the outputs beside the rendered tree.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outputs {
+    /// They are compared with what they shall be, wherever the tree is.
+    Compared,
+    /// Nobody asks for them: no template is filled in.
+    Unasked,
+}
+
 impl Judgement<'_> {
     /// Adds what only a person may want.
     pub(crate) fn add_losses(&mut self, losses: &[Loss], allowing: Allowing) {
@@ -43,6 +52,7 @@ pub(crate) fn judge(
     evidence: &Evidence,
     purpose: Purpose,
     fate: Option<Fate>,
+    outputs: Outputs,
 ) -> anyhow::Result<Judgement<'_>> {
     let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
     let members: Vec<Member> = candidates.into_par_iter().map(Candidate::member).collect();
@@ -62,7 +72,7 @@ pub(crate) fn judge(
         .filter(|_| fate.is_some())
         .map(|plan| rendered::compare(plan, &texts, settings))
         .transpose()?;
-    if let (Some(plan), Some(rendered)) = (&plan, &mut rendered) {
+    if let (Outputs::Compared, Some(plan), Some(rendered)) = (outputs, &plan, &mut rendered) {
         match outputs::compare((&fleet, plan), &bytes, settings) {
             Ok(outputs) => rendered.outputs = outputs,
             Err(wrong) => mistakes.extend(wrong),

@@ -10,7 +10,7 @@ use clustermesh::rules::rendered::Allowing;
 use crate::allowance::{self, Allowance};
 use crate::disk;
 use crate::evidence::Evidence;
-use crate::judgement::{self, Judgement};
+use crate::judgement::{self, Judgement, Outputs};
 use crate::threshold::Threshold;
 
 /// What is to be printed, and what a person allows.
@@ -41,7 +41,7 @@ pub(crate) struct Printed<'a> {
 pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result<Printed<'a>> {
     let is_tree = disk::is_there(&evidence.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
-    let mut judgement = judgement::judge(evidence, Purpose::Render, fate)?;
+    let mut judgement = judgement::judge(evidence, Purpose::Render, fate, Outputs::Unasked)?;
     allowance::allow_no_mesh(order.allowances, &mut judgement);
     let losses = losses(&judgement, order)?;
     judgement.add_losses(&losses, order.allowing);

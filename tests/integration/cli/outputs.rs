@@ -317,6 +317,7 @@ fn the_record_outlives_a_failure() {
     assert_eq!(folder.read("apps/.clustermesh-notes"), "mine\n");
 }
 
+/// What is printed is Peers: a template that is wrong, or takes all memory, must not keep Argo CD's
 /// plugin from delivering them.
 #[test]
 fn printing_fills_in_no_template() {

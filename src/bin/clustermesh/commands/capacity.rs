@@ -13,7 +13,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::allowance;
 use crate::fabric::Dumps;
-use crate::judgement::Judgement;
+use crate::judgement::{Judgement, Outputs};
 use crate::output::{self, Talk};
 use crate::settings::Options;
 use crate::threshold::{FailOn, Threshold};
@@ -101,7 +101,12 @@ pub(crate) fn run(
     } else {
         args.dumps.read(&mut evidence)?
     };
-    let judgement = judgement::judge(&evidence, Purpose::Validate, Some(Fate::Kept))?;
+    let judgement = judgement::judge(
+        &evidence,
+        Purpose::Validate,
+        Some(Fate::Kept),
+        Outputs::Unasked,
+    )?;
     let Judgement {
         findings,
         planned: Some((fleet, plan)),

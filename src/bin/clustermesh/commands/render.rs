@@ -15,7 +15,7 @@ use clustermesh::rules::{Finding, Purpose, Subject};
 use crate::allowance::{self, Allowance};
 use crate::disk::swap;
 use crate::evidence::Evidence;
-use crate::judgement::Judgement;
+use crate::judgement::{Judgement, Outputs};
 use crate::output::Talk;
 use crate::printing::{self, Order};
 use crate::rendered::Rendered;
@@ -75,7 +75,7 @@ pub(crate) fn run(
     } else {
         Fate::Replaced
     };
-    let judgement = judgement::judge(&evidence, Purpose::Render, Some(fate))?;
+    let judgement = judgement::judge(&evidence, Purpose::Render, Some(fate), Outputs::Compared)?;
     let mut judgement = ManuallyDrop::new(judgement);
     allowance::allow_no_mesh(&args.allow_empty, &mut judgement);
     let losses = losses(args, &judgement)?;

@@ -6,6 +6,7 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
+use crate::judgement::Outputs;
 use crate::output::{Format, Report, Talk};
 use crate::settings::Options;
 use crate::threshold::FailOn;
@@ -45,7 +46,12 @@ pub(crate) fn run(
         Ok(evidence) => evidence,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output, result),
     };
-    let mut judgement = judgement::judge(&evidence, Purpose::Validate, Some(Fate::Kept))?;
+    let mut judgement = judgement::judge(
+        &evidence,
+        Purpose::Validate,
+        Some(Fate::Kept),
+        Outputs::Compared,
+    )?;
     let losses = judgement
         .rendered
         .as_ref()
