@@ -25,7 +25,7 @@ fn writes_what_is_not_there() {
     wrote mesh.yaml
     wrote .gitattributes
     wrote flux/gitrepository.yaml
-    wrote templates/flux-kustomization.yaml
+    wrote templates/flux-kustomization.yaml.j2
     wrote .github/workflows/clustermesh-check.yml
     wrote .github/workflows/clustermesh-refresh.yml
     wrote .pre-commit-config.yaml
@@ -119,11 +119,11 @@ fn the_gallery_is_what_users_copy() {
     let read = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };
     for (template, copied) in [
         (
-            "templates/gallery/flux-kustomization.yaml",
+            "templates/gallery/flux-kustomization.yaml.j2",
             "flux/peers-west.yaml",
         ),
         (
-            "templates/gallery/argocd-application.yaml",
+            "templates/gallery/argocd-application.yaml.j2",
             "argocd/application.yaml",
         ),
     ] {
@@ -151,7 +151,7 @@ fn the_gallery_keeps_hostile_names() {
     }
     folder.write("mesh.yaml", mesh);
     for template in ["flux-kustomization", "argocd-application"] {
-        let template = project().join(format!("templates/gallery/{template}.yaml"));
+        let template = project().join(format!("templates/gallery/{template}.yaml.j2"));
         for name in names {
             let run = folder.run(&["template", template.to_str().unwrap(), "--target", name]);
             assert_eq!(run.code, 0, "{}", run.stderr);

@@ -127,15 +127,15 @@ fn files(args: &Args) -> Vec<File> {
         Gitops::Flux => files.extend([
             file("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
             file(
-                "templates/flux-kustomization.yaml",
-                text!("templates/gallery/flux-kustomization.yaml"),
+                "templates/flux-kustomization.yaml.j2",
+                text!("templates/gallery/flux-kustomization.yaml.j2"),
             ),
         ]),
         Gitops::Argocd => files.extend([
             file("argocd/project.yaml", text!("argocd/project.yaml")),
             file(
-                "templates/argocd-application.yaml",
-                text!("templates/gallery/argocd-application.yaml"),
+                "templates/argocd-application.yaml.j2",
+                text!("templates/gallery/argocd-application.yaml.j2"),
             ),
         ]),
         Gitops::None => {}
@@ -170,11 +170,11 @@ fn files(args: &Args) -> Vec<File> {
 fn outputs(gitops: Gitops) -> String {
     let (template, path) = match gitops {
         Gitops::Flux => (
-            "templates/flux-kustomization.yaml",
+            "templates/flux-kustomization.yaml.j2",
             "flux/{{ target.name }}.yaml",
         ),
         Gitops::Argocd => (
-            "templates/argocd-application.yaml",
+            "templates/argocd-application.yaml.j2",
             "argocd/{{ target.name }}.yaml",
         ),
         Gitops::None => return String::new(),
@@ -211,7 +211,7 @@ fn next(args: &Args, kept: &[&str]) -> String {
                 .to_owned(),
         ),
         Gitops::Argocd => steps.push(
-            "Set the repository in argocd/project.yaml and templates/argocd-application.yaml, then\n   \
+            "Set the repository in argocd/project.yaml and templates/argocd-application.yaml.j2, then\n   \
              render again. Apply the folder argocd in the cluster of Argo CD."
                 .to_owned(),
         ),
