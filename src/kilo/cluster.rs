@@ -11,7 +11,7 @@ use super::check::{self, NodeChecks};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::own::Own;
-use super::segment::{self, Segment, Segments};
+use super::segment::{self, Cut, Segment};
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
@@ -32,7 +32,7 @@ pub struct Cluster<'a> {
     /// by default.
     pub granularity: Granularity,
     /// What it is cut into; whoever is a segment alone is in it even if Kilo does not count it now.
-    pub segments: Segments,
+    pub segments: Cut,
     /// The cluster that its Kilo forms of the nodes that it counts.
     pub own: Arc<Own>,
     /// The declared ranges of the cluster as a whole.

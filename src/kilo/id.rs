@@ -24,6 +24,16 @@ pub type NodeId = Id<OfNode>;
 /// Something about each node of one cluster, in order of name.
 pub type Nodes<T> = Numbered<OfNode, T>;
 
+/// Segments of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfSegment {}
+
+/// The number of a segment in its cluster, in order of key.
+pub type SegmentId = Id<OfSegment>;
+
+/// Something about each segment of one cluster, in order of key.
+pub type Segments<T> = Numbered<OfSegment, T>;
+
 impl<K> fmt::Debug for Id<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         self.0.fmt(formatter)
@@ -57,6 +67,11 @@ impl<K, T> Numbered<K, T> {
     /// Returns all things with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (Id<K>, &T)> {
         self.ids().zip(&self.0)
+    }
+
+    /// Returns all things with their numbers, to change them.
+    pub fn numbered_mut(&mut self) -> impl Iterator<Item = (Id<K>, &mut T)> {
+        self.ids().zip(&mut self.0)
     }
 
     /// Returns something else about the same things, with the same numbers.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::id::{NodeId, Nodes};
+use super::id::{NodeId, Nodes, SegmentId, Segments};
 use super::node::KiloNode;
 use super::peer::translation::AllowedIp;
-use super::segment::{Segment, Segments};
+use super::segment::{Cut, Segment};
 use crate::granularity::Granularity;
 use crate::net::{Cidr, Interface};
 use crate::wireguard::Endpoint;
@@ -20,7 +20,7 @@ pub struct Own {
     /// Its nodes, by name.
     pub nodes: Nodes<OwnNode>,
     /// Its segments, by key, bytewise.
-    pub segments: Vec<OwnSegment>,
+    pub segments: Segments<OwnSegment>,
     /// Whether the Kilo subnet has too few addresses for the segments; no agent can do anything then
     /// (`kilo.md` §4.4).
     pub is_exhausted: bool,
@@ -32,7 +32,7 @@ pub struct OwnNode {
     /// What Kilo knows of it.
     pub kilo: Arc<KiloNode>,
     /// Its segment; none while Kilo does not count it.
-    pub segment: Option<usize>,
+    pub segment: Option<SegmentId>,
 }
 
 /// A segment of the cluster.
@@ -104,26 +104,27 @@ impl WireguardIp {
 impl Own {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
-    pub fn of(kilos: &Nodes<Arc<KiloNode>>, formed: &Segments) -> Self {
+    pub fn of(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
         let mut nodes = kilos.map(|kilo| OwnNode {
             kilo: Arc::clone(kilo),
             segment: None,
         });
         // Whoever is a segment alone is formed even if Kilo does not count it now.
-        let mut segments: Vec<OwnSegment> = formed
+        let mut segments: Vec<OwnSegment> = cut
             .formed
             .iter()
             .filter(|it| nodes[it.leader].kilo.is_ready())
             .map(|it| OwnSegment::of(it, &nodes))
             .collect();
         let is_exhausted = number(&mut segments, &nodes);
-        for (index, segment) in segments.iter().enumerate() {
+        let segments = Segments::new(segments);
+        for (id, segment) in segments.numbered() {
             for &member in &segment.members {
-                nodes[member].segment = Some(index);
+                nodes[member].segment = Some(id);
             }
         }
         Self {
-            granularity: formed.granularity,
+            granularity: cut.granularity,
             nodes,
             segments,
             is_exhausted,
@@ -131,15 +132,14 @@ impl Own {
     }
 
     /// Returns the node that leads a segment.
-    pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
-        let segment = self.segments.get(segment)?;
-        Some(&self.nodes[segment.leader.node()])
+    pub fn leader(&self, segment: SegmentId) -> &OwnNode {
+        &self.nodes[self.segments[segment].leader.node()]
     }
 
     /// Returns whether a segment's leader has no tunnel to another: in `Cross` there are none within
     /// a location, and nowhere one to itself.
-    pub fn are_one(&self, one: usize, other: usize) -> bool {
-        let location = |segment| self.leader(segment).map(|it| &it.kilo.location);
+    pub fn are_one(&self, one: SegmentId, other: SegmentId) -> bool {
+        let location = |segment| &self.leader(segment).kilo.location;
         one == other || self.granularity == Granularity::Cross && location(one) == location(other)
     }
 

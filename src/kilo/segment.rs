@@ -21,7 +21,7 @@ pub struct Segment {
 
 /// A cluster cut into segments.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Segments {
+pub struct Cut {
     /// How it is cut.
     pub granularity: Granularity,
     /// The segments, sorted by key, bytewise.
@@ -34,7 +34,7 @@ pub struct Segments {
 ///
 /// A node that is its own segment is formed whether Kilo counts it now or not: its Peer is right
 /// as soon as it is back.
-pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Segments {
+pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Cut {
     let mut alone = Vec::new();
     let mut unready = Vec::new();
     let mut locations: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
@@ -64,7 +64,7 @@ pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Segments 
     });
     let mut formed: Vec<Segment> = shared.chain(own).collect();
     formed.sort_by(|a, b| a.key.cmp(&b.key));
-    Segments {
+    Cut {
         granularity,
         formed,
         unready,

@@ -7,7 +7,7 @@ use super::model::{Claim, Model, Tunnel};
 use super::peers::Share;
 use super::prefixes::{Prefixes, Span};
 use super::route::Route;
-use crate::kilo::id::NodeId;
+use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::{Cidr, Family, family};
 
@@ -34,7 +34,7 @@ pub enum FlawKind {
     /// Its route takes some of the addresses of a node's own.
     Narrows(Local),
     /// A segment of the cluster has the same range: who of them gets it changes.
-    OfSegment(usize),
+    OfSegment(SegmentId),
 }
 
 /// A route that a kernel refuses.
@@ -201,7 +201,7 @@ impl Model<'_> {
         Prefixes::new(&local)
     }
 
-    fn segment_with(&self, range: Cidr) -> Option<usize> {
+    fn segment_with(&self, range: Cidr) -> Option<SegmentId> {
         let (_, claims) = self.tunnels.get(self.tunnels.exactly(range)?)?;
         claims.iter().find_map(|claim| match claim.tunnel {
             Tunnel::Segment(segment) => Some(segment),

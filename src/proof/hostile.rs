@@ -257,10 +257,7 @@ fn carrier(
     let holders = fabric.holders(&key).iter().copied();
     let mut holders = holders.filter(|it| it.site == second);
     holders.find(|at| {
-        let led = ends.site.segment(at.node).filter(|it| {
-            let leader = ends.site.leader(*it);
-            leader.is_some_and(|it| it.node() == at.node)
-        });
+        let led = ends.site.led(at.node);
         led.is_some_and(|it| ends.holder(it, slot).is_some())
     })
 }

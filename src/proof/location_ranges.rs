@@ -1,6 +1,7 @@
 //! Location ranges: what Kilo drops of them, given the Peers.
 
 use super::prefixes::{Prefixes, Span};
+use crate::kilo::id::{SegmentId, Segments};
 use crate::kilo::own::{Own, OwnSegment};
 use crate::net::Cidr;
 
@@ -8,11 +9,11 @@ use crate::net::Cidr;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Outranked {
     /// The segment whose range is dropped.
-    pub segment: usize,
+    pub segment: SegmentId,
     /// The range.
     pub range: Cidr,
     /// The last segment with a range that overlaps it.
-    pub by: usize,
+    pub by: SegmentId,
     /// That segment's range.
     pub stronger: Cidr,
 }
@@ -22,8 +23,7 @@ impl Own {
     /// segments. What else drops them takes the Peers; see [`Own::filter_location_ranges`].
     pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
         let later = Later::new(&self.segments);
-        let segments = self.segments.iter().enumerate();
-        let ranges = segments.flat_map(|(segment, it)| {
+        let ranges = self.segments.numbered().flat_map(|(segment, it)| {
             let ranges = it.location_ranges.iter();
             ranges.map(move |range| (segment, range.interface.network))
         });
@@ -48,53 +48,54 @@ impl Own {
     pub fn filter_location_ranges(&mut self, peers: &Prefixes<impl Sized>) {
         let later = Later::new(&self.segments);
         let mut allowed = Vec::new();
-        for (index, segment) in self.segments.iter().enumerate() {
+        for (id, segment) in self.segments.numbered() {
             let of_nodes = segment
                 .allowed_ips
                 .iter()
                 .map(|it| (it.interface.network, None));
             allowed.extend(of_nodes);
             let own = segment.wireguard_ip.computed();
-            allowed.extend(own.map(|address| (Cidr::host(address), Some(index))));
+            allowed.extend(own.map(|address| (Cidr::host(address), Some(id))));
         }
         let allowed = Prefixes::new(&allowed);
-        for (index, segment) in self.segments.iter_mut().enumerate() {
+        for (id, segment) in self.segments.numbered_mut() {
             segment.location_ranges.retain(|range| {
                 let span = Span::of(range.interface.network);
                 // Only where it begins is looked at, and later segments have no address yet.
                 let mut holding = allowed.holding(range.interface.address);
                 let is_allowed = holding.any(|slot| {
                     let claims = allowed.get(slot).map(|it| it.1).unwrap_or_default();
-                    claims
-                        .iter()
-                        .any(|it| it.is_none_or(|number| number <= index))
+                    claims.iter().any(|it| it.is_none_or(|it| it <= id))
                 });
-                let is_outranked = later.meeting(range.interface.network, index).is_some();
+                let is_outranked = later.meeting(range.interface.network, id).is_some();
                 !is_allowed && !is_outranked && !peers.meets(span)
             });
         }
     }
 }
 
+/// A segment, and the slot of a range of it.
+type Last = (Option<SegmentId>, usize);
+
 /// All location ranges, and for each the last segment with one that it meets.
 struct Later {
-    ranges: Prefixes<usize>,
+    ranges: Prefixes<SegmentId>,
     /// That segment, and the slot of its range.
-    last: Vec<(usize, usize)>,
+    last: Vec<Last>,
 }
 
 impl Later {
-    fn new(segments: &[OwnSegment]) -> Self {
+    fn new(segments: &Segments<OwnSegment>) -> Self {
         let mut claims = Vec::new();
-        for (index, segment) in segments.iter().enumerate() {
+        for (id, segment) in segments.numbered() {
             let ranges = segment.location_ranges.iter();
-            claims.extend(ranges.map(|it| (it.interface.network, index)));
+            claims.extend(ranges.map(|it| (it.interface.network, id)));
         }
         let ranges = Prefixes::new(&claims);
-        let own: Vec<(usize, usize)> = ranges
+        let own: Vec<Last> = ranges
             .iter()
             .enumerate()
-            .map(|(slot, (_, claims))| (claims.iter().copied().max().unwrap_or_default(), slot))
+            .map(|(slot, (_, claims))| (claims.iter().copied().max(), slot))
             .collect();
         // From what is inside to what is around it, and back: each step only once.
         let mut last = own.clone();
@@ -114,15 +115,16 @@ impl Later {
     }
 
     /// Returns the last segment behind this one that has a range which `range` meets, and that range.
-    fn meeting(&self, range: Cidr, segment: usize) -> Option<(usize, Cidr)> {
+    fn meeting(&self, range: Cidr, segment: SegmentId) -> Option<(SegmentId, Cidr)> {
         let slot = self.ranges.exactly(range)?;
         let &(last, at) = self.last.get(slot)?;
         let (stronger, _) = self.ranges.get(at)?;
-        (segment < last).then_some((last, stronger))
+        let last = last.filter(|it| segment < *it)?;
+        Some((last, stronger))
     }
 }
 
-fn raise(last: &mut [(usize, usize)], slot: Option<usize>, to: usize) {
+fn raise(last: &mut [Last], slot: Option<usize>, to: usize) {
     let floor = last.get(to).copied().unwrap_or_default();
     if let Some(last) = slot.and_then(|slot| last.get_mut(slot)) {
         *last = floor.max(*last);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::applied::File;
 use super::peers::{Contest, Peer, Peers, Share, Standing, Won};
 use super::prefixes::Prefixes;
+use crate::kilo::id::SegmentId;
 use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::net::Cidr;
@@ -58,7 +59,7 @@ pub enum Upset {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Tunnel {
     /// A segment of its own.
-    Segment(usize),
+    Segment(SegmentId),
     /// A Peer.
     Peer(usize),
 }
@@ -164,9 +165,9 @@ impl<'a> Model<'a> {
     /// themselves are [`Contest`]s.
     fn shared_keys(&self) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
         let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
-        for number in 0..self.own.segments.len() {
-            if let Some(key) = self.own.leader(number).and_then(|it| it.kilo.key) {
-                keys.entry(key).or_default().push(Tunnel::Segment(number));
+        for segment in self.own.segments.ids() {
+            if let Some(key) = self.own.leader(segment).kilo.key {
+                keys.entry(key).or_default().push(Tunnel::Segment(segment));
             }
         }
         for (key, tunnels) in &mut keys {
@@ -178,7 +179,7 @@ impl<'a> Model<'a> {
 
     /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; nobody where only
     /// the segment itself lays claim to it.
-    pub fn holder(&self, segment: usize, slot: usize) -> Option<Holder> {
+    pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<Holder> {
         let (_, claims) = self.tunnels.get(slot)?;
         let there = || {
             let claims = claims.iter().copied();
@@ -196,15 +197,15 @@ impl<'a> Model<'a> {
 
     /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
     /// it takes one from there: the longest prefix and who has it.
-    pub fn select(&self, segment: usize, address: IpAddr) -> Option<(usize, Holder)> {
+    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(usize, Holder)> {
         let mut holding = self.tunnels.holding(address);
         holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
     }
 
     /// Returns whether the WireGuard of a segment's leader has this far end: not itself, nobody
     /// with its own key (`kilo.md` §2.7), and in `Cross` no one of its own location.
-    pub fn is_configured(&self, segment: usize, tunnel: Tunnel) -> bool {
-        let own = self.own.leader(segment).and_then(|it| it.kilo.key);
+    pub fn is_configured(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
+        let own = self.own.leader(segment).kilo.key;
         let is_apart = match tunnel {
             Tunnel::Segment(other) => !self.own.are_one(segment, other),
             Tunnel::Peer(_) => true,
@@ -213,7 +214,7 @@ impl<'a> Model<'a> {
     }
 
     /// Returns whether another far end of a segment's leader has the same key.
-    pub fn shares_key(&self, segment: usize, tunnel: Tunnel) -> bool {
+    pub fn shares_key(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
         let key = self.key(tunnel);
         let sharing = key.and_then(|key| self.shared_keys.get(&key));
         let mut others = sharing.into_iter().flatten().filter(|it| **it != tunnel);
@@ -227,8 +228,8 @@ impl<'a> Model<'a> {
 
     /// Returns the far ends of a segment's leader in the order in which `Topology.Conf` lists them:
     /// segments, then Peers by name.
-    pub fn configured(&self, segment: usize) -> Vec<Tunnel> {
-        let segments = (0..self.own.segments.len()).map(Tunnel::Segment);
+    pub fn configured(&self, segment: SegmentId) -> Vec<Tunnel> {
+        let segments = self.own.segments.ids().map(Tunnel::Segment);
         let peers = (0..self.peers.len()).map(Tunnel::Peer);
         let is_there = |it: &Tunnel| match *it {
             Tunnel::Segment(other) => !self.own.are_one(segment, other),
@@ -245,7 +246,7 @@ impl<'a> Model<'a> {
     /// Returns the key of a far end.
     pub fn key(&self, tunnel: Tunnel) -> Option<[u8; 32]> {
         match tunnel {
-            Tunnel::Segment(segment) => self.own.leader(segment)?.kilo.key,
+            Tunnel::Segment(segment) => self.own.leader(segment).kilo.key,
             Tunnel::Peer(peer) => Some(self.share(peer)?.translation.key),
         }
     }
@@ -254,13 +255,13 @@ impl<'a> Model<'a> {
     /// placeholder. With a keepalive of its own it may be found elsewhere (`kilo.md` §2.9).
     pub fn endpoint(&self, tunnel: Tunnel) -> Option<&Endpoint> {
         match tunnel {
-            Tunnel::Segment(segment) => self.own.leader(segment)?.endpoint(),
+            Tunnel::Segment(segment) => self.own.leader(segment).endpoint(),
             Tunnel::Peer(peer) => self.share(peer)?.translation.dialled(),
         }
     }
 
     /// Returns whether a segment's leader can dial a far end.
-    pub fn dial(&self, segment: usize, tunnel: Tunnel) -> Dial<'_> {
+    pub fn dial(&self, segment: SegmentId, tunnel: Tunnel) -> Dial<'_> {
         let Some(endpoint) = self.endpoint(tunnel) else {
             return Dial::Unknown;
         };
@@ -277,8 +278,8 @@ impl<'a> Model<'a> {
     ///
     /// A network of its own that is narrower than every range around the address keeps the packets
     /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
-    pub fn carries(&self, segment: usize, address: IpAddr) -> Option<usize> {
-        let lan = self.own.leader(segment).and_then(|it| it.kilo.lan);
+    pub fn carries(&self, segment: SegmentId, address: IpAddr) -> Option<usize> {
+        let lan = self.own.leader(segment).kilo.lan;
         let lan = lan.filter(|lan| lan.holds(address));
         let mut around = self.tunnels.holding(address).filter(|&slot| {
             self.tunnels.get(slot).is_some_and(|(range, claims)| {
@@ -294,7 +295,7 @@ impl<'a> Model<'a> {
     ///
     /// Peers are routed always, their own key or not; a segment's internal address not where it is
     /// the segment's endpoint.
-    fn routes(&self, segment: usize, claim: Claim, address: IpAddr) -> bool {
+    fn routes(&self, segment: SegmentId, claim: Claim, address: IpAddr) -> bool {
         match claim.tunnel {
             Tunnel::Peer(_) => true,
             Tunnel::Segment(other) => {
@@ -329,7 +330,7 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the node that speaks for a segment.
-    pub fn leader(&self, segment: usize) -> Option<&OwnNode> {
+    pub fn leader(&self, segment: SegmentId) -> &OwnNode {
         self.own.leader(segment)
     }
 }
@@ -356,10 +357,10 @@ fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
 fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
     let mut claims = Vec::with_capacity(3 * (own.nodes.len() + peers.len()));
-    for (number, segment) in own.segments.iter().enumerate() {
+    for (id, segment) in own.segments.numbered() {
         let is_led = matches!(segment.leader, Leader::Certain(_));
         let claim = |is_certain| Claim {
-            tunnel: Tunnel::Segment(number),
+            tunnel: Tunnel::Segment(id),
             index: 0,
             is_certain: is_certain && is_led,
         };

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::model::Model;
 use super::peers::Peer;
-use crate::kilo::id::NodeId;
+use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::own::{OwnNode, OwnSegment};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::net::family;
@@ -96,8 +96,8 @@ impl Model<'_> {
         let mut routes = self.own_routes(node)?;
         if let Some((node, own)) = self.with_segment(node) {
             let leader = self.leader(own);
-            let leads = leader.is_some_and(|it| it.kilo.name == node.kilo.name);
-            let through = leader.filter(|_| !leads);
+            let leads = leader.kilo.name == node.kilo.name;
+            let through = (!leads).then_some(leader);
             routes.extend(self.kept().map(|destination| Route {
                 destination,
                 gateway: through.and_then(|it| it.kilo.internal_address()),
@@ -121,23 +121,20 @@ impl Model<'_> {
         let Some((node, own)) = self.with_segment(node) else {
             return Ok(Vec::new());
         };
-        let leads = self
-            .leader(own)
-            .is_some_and(|it| it.kilo.name == node.kilo.name);
-        if leads {
+        if self.leader(own).kilo.name == node.kilo.name {
             self.leader_routes(node, own)
         } else {
             Ok(self.member_routes(node, own))
         }
     }
 
-    fn with_segment(&self, node: NodeId) -> Option<(&OwnNode, usize)> {
+    fn with_segment(&self, node: NodeId) -> Option<(&OwnNode, SegmentId)> {
         let node = &self.own.nodes[node];
         Some((node, node.segment?))
     }
 
     /// A leader reaches other segments through WireGuard.
-    fn leader_routes(&self, node: &OwnNode, own: usize) -> Result<Vec<Route>, Panics> {
+    fn leader_routes(&self, node: &OwnNode, own: SegmentId) -> Result<Vec<Route>, Panics> {
         let source = node.kilo.internal_address();
         let kilo = |destination, gateway| Route {
             destination,
@@ -147,15 +144,15 @@ impl Model<'_> {
             table: Table::Main,
         };
         let mut routes = Vec::new();
-        for (number, segment) in self.own.segments.iter().enumerate() {
-            if self.own.are_one(own, number) {
+        for (id, segment) in self.own.segments.numbered() {
+            if self.own.are_one(own, id) {
                 if source.is_some() {
                     self.location_routes(segment, node, &mut routes)?;
                 }
                 continue;
             }
             let gateway = segment.wireguard_ip.computed();
-            let endpoint = self.leader(number).and_then(OwnNode::endpoint);
+            let endpoint = self.leader(id).endpoint();
             let is_endpoint = |address| endpoint.is_some_and(|it| it.host.is(address));
             for member in self.members(segment) {
                 let pods = member.kilo.pod_cidr.map(AllowedIp::of);
@@ -171,8 +168,8 @@ impl Model<'_> {
     }
 
     /// Whoever does not lead reaches everything through who does.
-    fn member_routes(&self, node: &OwnNode, own: usize) -> Vec<Route> {
-        let leader = self.leader(own).and_then(|it| it.kilo.internal_address());
+    fn member_routes(&self, node: &OwnNode, own: SegmentId) -> Vec<Route> {
+        let leader = self.leader(own).kilo.internal_address();
         let by_leader = |destination| Route {
             destination,
             gateway: leader,
@@ -181,10 +178,10 @@ impl Model<'_> {
             table: Table::Main,
         };
         let mut routes = Vec::new();
-        for (number, segment) in self.own.segments.iter().enumerate() {
+        for (id, segment) in self.own.segments.numbered() {
             let address = segment.wireguard_ip.computed();
             routes.extend(address.map(AllowedIp::host).map(by_leader));
-            if number == own {
+            if id == own {
                 // A location's members have internal addresses, or they were no members.
                 let _ = self.location_routes(segment, node, &mut routes);
                 continue;
@@ -235,12 +232,12 @@ impl Model<'_> {
         };
         let pods = node.kilo.pod_cidr.map(AllowedIp::of);
         let mut rules: Vec<NatRule> = pods.into_iter().map(NatRule::From).collect();
-        for (number, segment) in self.own.segments.iter().enumerate() {
+        for (id, segment) in self.own.segments.numbered() {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             let allowed = segment.allowed_ips.iter().copied();
             let exempt = address.into_iter().chain(allowed).chain(address);
             rules.extend(exempt.map(NatRule::Exempt));
-            if number == own {
+            if id == own {
                 rules.extend(segment.location_ranges.iter().copied().map(NatRule::To));
             }
         }

@@ -2,6 +2,7 @@
 //! connected (`kilo.md` §2.10).
 
 use super::model::{Model, Tunnel};
+use crate::kilo::id::SegmentId;
 use crate::wireguard::text_of_key;
 
 /// Peers at which Kilo's comparison stops, and what it never compares because of them.
@@ -12,7 +13,7 @@ pub struct Unapplied {
     /// Peers of which no change reaches WireGuard, in the order of the comparison.
     pub peers: Vec<usize>,
     /// Segments of the cluster itself of which no change reaches WireGuard on the other nodes.
-    pub segments: Vec<usize>,
+    pub segments: Vec<SegmentId>,
 }
 
 impl Model<'_> {
@@ -54,9 +55,9 @@ impl Model<'_> {
 
     /// Returns what any agent of the cluster has in its configuration.
     fn compared(&self) -> impl Iterator<Item = Tunnel> {
-        let segments = 0..self.own.segments.len();
-        let is_seen = move |segment: &usize| {
-            let mut others = 0..self.own.segments.len();
+        let segments = self.own.segments.ids();
+        let is_seen = |segment: &SegmentId| {
+            let mut others = self.own.segments.ids();
             others.any(|other| !self.own.are_one(other, *segment))
         };
         let peers = 0..self.peers.len();

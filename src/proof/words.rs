@@ -11,7 +11,6 @@ use super::rule;
 use super::trace::Trace;
 use super::verify::are_linked;
 use crate::diagnostic::{Finding, Severity, escaped};
-use crate::kilo::own::Leader;
 use crate::mesh::Mesh;
 use crate::place::Place;
 
@@ -124,7 +123,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
 /// Returns the node that has the tunnels of another's segment.
 fn speaker(fabric: &Fabric, at: At) -> Option<At> {
     let site: &Site = fabric.site(at.site);
-    let leader = site.leader(site.segment(at.node)?).map(Leader::node)?;
+    let leader = site.leader(site.segment(at.node)?).node();
     Some(At { node: leader, ..at })
 }
 
@@ -145,15 +144,10 @@ fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
     match tunnel {
         Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, site, peer)),
         Tunnel::Segment(segment) => {
-            let model = &fabric.site(site).model;
-            let leader = fabric.site(site).leader(segment);
-            let leader = leader.map(|it| At {
-                site,
-                node: it.node(),
-            });
-            let leader = leader.map_or_else(String::new, |it| called(fabric, it));
-            let segment = model.own.segments.get(segment);
-            if segment.is_some_and(|it| 1 < it.members.len()) {
+            let segment = &fabric.site(site).model.own.segments[segment];
+            let node = segment.leader.node();
+            let leader = called(fabric, At { site, node });
+            if 1 < segment.members.len() {
                 format!("the location that {leader} leads")
             } else {
                 format!("its own node {leader}")

@@ -78,7 +78,7 @@ fn unapplied(site: &Site) -> Option<Finding> {
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
     let nodes = unapplied.segments.iter();
     let nodes: Vec<String> = nodes
-        .filter_map(|it| Some(bare(&site.model.leader(*it)?.kilo.name)))
+        .map(|it| bare(&site.model.leader(*it).kilo.name))
         .collect();
     let mut waiting = Vec::new();
     if !hidden.is_empty() {
@@ -241,7 +241,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
             range,
         }) => {
             let site = fabric.site(carrier.site);
-            let leader = site.leader(site.segment(node.node)?)?.node();
+            let leader = site.leader(site.segment(node.node)?).node();
             let leader = bare(&site.node(leader).kilo.name);
             let message = format!(
                 "{number} ({between}): {nodes} carries {range}, and only {} is on that LAN",

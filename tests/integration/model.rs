@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::kilo::id::{NodeId, Nodes};
+use clustermesh::kilo::id::{NodeId, Nodes, SegmentId};
 use clustermesh::kilo::own::Own;
 use clustermesh::net::Cidr;
 use clustermesh::proof::applied::File;
@@ -56,7 +56,7 @@ fn encoded(key: Option<[u8; 32]>) -> String {
 }
 
 /// What a segment lets through, an address that it does not have written as Go writes it.
-fn segment_ips(model: &Model, segment: usize) -> Vec<String> {
+fn segment_ips(model: &Model, segment: SegmentId) -> Vec<String> {
     let segment = &model.own.segments[segment];
     let mut ips = printed(&segment.allowed_ips);
     let address = segment.wireguard_ip.computed();
@@ -96,8 +96,7 @@ fn segments_are_those_of_the_topology() {
             "{}",
             scenario.name()
         );
-        for (number, theirs) in theirs.iter().enumerate() {
-            let ours = &model.own.segments[number];
+        for ((segment, ours), theirs) in model.own.segments.numbered().zip(theirs) {
             let context = format!("{} {theirs:#} {ours:?}", scenario.name());
             let members: Vec<&str> = ours.members.iter().map(|it| name(*it)).collect();
             assert_eq!(json!(ours.key), theirs["location"], "{context}");
@@ -107,7 +106,7 @@ fn segments_are_those_of_the_topology() {
             let address = address.map_or("<nil>".to_owned(), |it| it.to_string());
             assert_eq!(address, theirs["wireguardIP"], "{context}");
             assert_eq!(
-                json!(segment_ips(model, number)),
+                json!(segment_ips(model, segment)),
                 theirs["allowedIPs"],
                 "{context}"
             );
@@ -118,7 +117,7 @@ fn segments_are_those_of_the_topology() {
 }
 
 /// What `Conf` writes on a node.
-fn configuration(model: &Model, node: NodeId, segment: usize) -> Value {
+fn configuration(model: &Model, node: NodeId, segment: SegmentId) -> Value {
     let keepalive = model.own.nodes[node].kilo.keepalive;
     let tunnels = model.configured(segment).into_iter();
     tunnels
@@ -171,7 +170,7 @@ fn every_node_is_configured_as_by_kilo() {
                 .zip(tunnels)
             {
                 let roams = match tunnel {
-                    Tunnel::Segment(other) => model.leader(other).unwrap().kilo.keepalive != 0,
+                    Tunnel::Segment(other) => model.leader(other).kilo.keepalive != 0,
                     Tunnel::Peer(peer) => {
                         model.share(peer).unwrap().translation.keepalive.is_some()
                     }
@@ -204,8 +203,8 @@ fn written(peers: &[Value], own: &str, range: Cidr) -> Vec<String> {
 fn tables_follow_from_what_is_configured() {
     let (mut certain, mut ambiguous) = (0, 0);
     each(|scenario, model| {
-        for segment in 0..model.own.segments.len() {
-            let leader = model.leader(segment).unwrap();
+        for segment in model.own.segments.ids() {
+            let leader = model.leader(segment);
             let own = encoded(leader.kilo.key);
             let expected = &scenario.value["expected"]["perNode"][&leader.kilo.name];
             let peers = expected["wireguardPeers"].as_array().unwrap();
@@ -335,7 +334,7 @@ fn nat_rules_are_kilo_s() {
 #[test]
 fn pieces_have_one_holder_each() {
     each(|scenario, model| {
-        for segment in 0..model.own.segments.len() {
+        for segment in model.own.segments.ids() {
             for (range, _) in model.tunnels.iter() {
                 for piece in model.tunnels.pieces(Span::of(range)) {
                     let found = model.select(segment, piece.span.first_address());

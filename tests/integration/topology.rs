@@ -10,7 +10,7 @@ use clustermesh::granularity::Granularity;
 use clustermesh::kilo::id::{NodeId, Nodes};
 use clustermesh::kilo::node::{InternalIp, KiloNode, annotation};
 use clustermesh::kilo::peer::Peer;
-use clustermesh::kilo::segment::{self, Segment, Segments};
+use clustermesh::kilo::segment::{self, Cut, Segment};
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Family, Interface};
 use clustermesh::plan;
@@ -123,7 +123,7 @@ impl Scenario {
     }
 
     /// The cluster in our segments.
-    pub(crate) fn formed(&self) -> Segments {
+    pub(crate) fn formed(&self) -> Cut {
         let readings = self.readings();
         let readings = Nodes::new(readings.iter().collect());
         segment::segments(&readings, self.granularity())

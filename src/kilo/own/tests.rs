@@ -7,7 +7,8 @@ fn an_election_that_depends_on_names_is_not_certain() {
         let one = "pod=10.42.0.0/24 endpoint=wg.example:1 internal-ip=192.168.0.1/24";
         let two = "pod=10.42.1.0/24 endpoint=192.0.2.2:1 internal-ip=192.168.0.2/24";
         let nodes = format!("a {one} {more}\nb {two}");
-        let leader = numbered(&nodes, Granularity::Location).segments[0].leader;
+        let own = numbered(&nodes, Granularity::Location);
+        let leader = own.segments.first().unwrap().leader;
         format!("{leader:?}")
     };
     assert_eq!(leader(""), "Ambiguous(1)");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::text::count;
 use crate::granularity::Granularity;
+use crate::kilo::id::{SegmentId, Segments};
 use crate::kilo::own::{Own, OwnNode};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::proof::model::Model;
@@ -174,15 +175,13 @@ impl Nodes {
             segments: own.segments.len(),
             ..Self::default()
         };
-        for (number, segment) in own.segments.iter().enumerate() {
+        for (id, segment) in own.segments.numbered() {
             let address = usize::from(segment.wireguard_ip.computed().is_some());
             nodes.segment_rules += 1 + segment.allowed_ips.len() + address;
             let (allowed, location) = (segment.allowed_ips.len(), segment.location_ranges.len());
             nodes.own_rules = nodes.own_rules.max(2 * (allowed + location) + location);
-            let Some(leader) = own.leader(number) else {
-                continue;
-            };
-            let (others, apart, together) = away.from(own, number);
+            let leader = own.leader(id);
+            let (others, apart, together) = away.from(own, id);
             let local = match local_routes(leader) {
                 0 => 0,
                 own => together.local_routes - own,
@@ -236,35 +235,35 @@ struct Sum {
 
 /// What each segment is to others: in `Cross` those of a location have no tunnels among themselves.
 struct Away<'a> {
-    each: Vec<Sum>,
+    each: Segments<Sum>,
     all: Sum,
     by_location: BTreeMap<&'a str, Sum>,
 }
 
 impl<'a> Away<'a> {
     fn of(own: &'a Own) -> Self {
-        let mut away = Self {
-            each: Vec::with_capacity(own.segments.len()),
-            all: Sum::default(),
-            by_location: BTreeMap::new(),
-        };
-        for number in 0..own.segments.len() {
-            let sum = Sum::of(own, number);
-            away.all.add(sum);
-            if let Some(location) = location(own, number) {
-                away.by_location.entry(location).or_default().add(sum);
+        let each = own.segments.map_ids(|it| Sum::of(own, it));
+        let mut all = Sum::default();
+        let mut by_location: BTreeMap<&str, Sum> = BTreeMap::new();
+        for (id, sum) in each.numbered() {
+            all.add(*sum);
+            if let Some(location) = location(own, id) {
+                by_location.entry(location).or_default().add(*sum);
             }
-            away.each.push(sum);
         }
-        away
+        Self {
+            each,
+            all,
+            by_location,
+        }
     }
 
     /// Returns what others are to a segment: all of them, those to which it has tunnels, and those
     /// that it is together with in a location, itself included.
-    fn from(&self, own: &Own, number: usize) -> (Sum, Sum, Sum) {
-        let this = self.each.get(number).copied().unwrap_or_default();
+    fn from(&self, own: &Own, segment: SegmentId) -> (Sum, Sum, Sum) {
+        let this = self.each[segment];
         let others = self.all.without(this);
-        let together = location(own, number).and_then(|it| self.by_location.get(it));
+        let together = location(own, segment).and_then(|it| self.by_location.get(it));
         match together {
             Some(together) => (others, self.all.without(*together), *together),
             None => (others, others, this),
@@ -273,16 +272,14 @@ impl<'a> Away<'a> {
 }
 
 /// Returns the location that sets a segment apart from others, which it does in `Cross` only.
-fn location(own: &Own, number: usize) -> Option<&str> {
-    let leader = own.leader(number)?;
+fn location(own: &Own, segment: SegmentId) -> Option<&str> {
+    let leader = own.leader(segment);
     (own.granularity == Granularity::Cross).then_some(leader.kilo.location.as_str())
 }
 
 impl Sum {
-    fn of(own: &Own, number: usize) -> Self {
-        let (Some(segment), Some(leader)) = (own.segments.get(number), own.leader(number)) else {
-            return Self::default();
-        };
+    fn of(own: &Own, segment: SegmentId) -> Self {
+        let (segment, leader) = (&own.segments[segment], own.leader(segment));
         let address = segment.wireguard_ip.computed().map(AllowedIp::host);
         let ranges = segment.allowed_ips.iter().copied().chain(address);
         let ranges = ranges.chain(segment.location_ranges.iter().copied());

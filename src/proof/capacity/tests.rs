@@ -305,7 +305,7 @@ proptest! {
         let segments = model.own.segments.iter().map(|it| 2 * it.allowed_ips.len());
         let expected = load.rules() - segments.max().unwrap() - 2;
         prop_assert_eq!(expected, nat.max().unwrap());
-        let tunnels = (0..model.own.segments.len()).map(|it| model.configured(it).len());
+        let tunnels = model.own.segments.ids().map(|it| model.configured(it).len());
         prop_assert_eq!(load.nodes.tunnels + load.peers(), tunnels.max().unwrap());
     }
 }

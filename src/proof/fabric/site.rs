@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::kilo::cluster::{Cluster, ClusterNode};
-use crate::kilo::id::{NodeId, Nodes};
+use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::own::{Leader, OwnNode, WireguardIp};
 use crate::kilo::stand::{Stand, Standing, Stands};
 use crate::mesh::{Entry, Networks, Range};
@@ -133,7 +133,7 @@ impl<'a> Site<'a> {
     /// routed, and the first, or else the tunnel ends on the node itself.
     pub fn carries_pods(&self, node: NodeId, pods: Cidr) -> bool {
         let own = self.node(node);
-        let leader = own.segment.and_then(|it| self.leader(it));
+        let leader = own.segment.map(|it| self.leader(it));
         Some(pods.family()) == self.reading.family
             && (own.kilo.pod_cidr == Some(pods) || leader.map(Leader::node) == Some(node))
     }
@@ -149,13 +149,19 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the segment of a node; none while Kilo does not count it.
-    pub fn segment(&self, node: NodeId) -> Option<usize> {
+    pub fn segment(&self, node: NodeId) -> Option<SegmentId> {
         self.node(node).segment
     }
 
     /// Returns who leads a segment.
-    pub fn leader(&self, segment: usize) -> Option<Leader> {
-        Some(self.model.own.segments.get(segment)?.leader)
+    pub fn leader(&self, segment: SegmentId) -> Leader {
+        self.model.own.segments[segment].leader
+    }
+
+    /// Returns the segment that a node leads, if it leads one.
+    pub fn led(&self, node: NodeId) -> Option<SegmentId> {
+        let segment = self.segment(node);
+        segment.filter(|it| self.leader(*it).node() == node)
     }
 
     /// Returns whether a node shows an address of a kind.
@@ -220,13 +226,8 @@ impl<'a> Site<'a> {
 
     /// Returns whether an address is a node's own: its internal one, or that of the segment it leads.
     pub fn has_address(&self, node: NodeId, address: IpAddr) -> bool {
-        let own = self.node(node);
-        let led = own.segment.filter(|it| {
-            let leader = self.leader(*it);
-            leader.is_some_and(|it| it.node() == node)
-        });
-        own.kilo.internal_address() == Some(address)
-            || led.and_then(|it| self.tunnel_address(it)) == Some(address)
+        let tunnel = || self.tunnel_address(self.led(node)?);
+        self.node(node).kilo.internal_address() == Some(address) || tunnel() == Some(address)
     }
 
     /// Returns whether any node is connected to any address of `span`.
@@ -259,9 +260,8 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the address of a segment in the Kilo subnet.
-    fn tunnel_address(&self, segment: usize) -> Option<IpAddr> {
-        let segment = self.model.own.segments.get(segment)?;
-        match segment.wireguard_ip {
+    fn tunnel_address(&self, segment: SegmentId) -> Option<IpAddr> {
+        match self.model.own.segments[segment].wireguard_ip {
             WireguardIp::Certain(address) => Some(address),
             WireguardIp::Ambiguous { announced, .. } => Some(announced),
             WireguardIp::None => None,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Site, SiteId};
@@ -33,7 +34,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let keys: BTreeSet<[u8; 32]> = nodes.filter_map(|it| it.kilo.key).collect();
         let model = &site.model;
         let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
-        let segments = (0..model.own.segments.len()).map(Tunnel::Segment);
+        let segments = model.own.segments.ids().map(Tunnel::Segment);
         let has_key = |it: &Tunnel| model.key(*it).is_some_and(|key| keys.contains(&key));
         let segments = segments.filter(has_key);
         let ends = peers.copied().map(Tunnel::Peer).chain(segments).collect();
@@ -67,10 +68,14 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let pieces = claimed.flat_map(|range| tunnels.pieces(Span::of(range)));
         let held = pieces.filter_map(|piece| {
             let slot = piece.slot?;
-            let segments = 0..self.site.model.own.segments.len();
-            let alone = if self.is_alike(slot) { 1 } else { segments.end };
+            let segments = self.site.model.own.segments.ids();
+            let looked_at = if self.is_alike(slot) {
+                1
+            } else {
+                segments.len()
+            };
             let found = segments
-                .take(alone)
+                .take(looked_at)
                 .filter_map(|segment| self.holder(segment, slot));
             let (claim, is_certain) = surest(found)?;
             Some(Held {
@@ -98,7 +103,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
     /// the longest range, and whether that is certain.
-    pub(super) fn holder(&self, segment: usize, slot: usize) -> Option<(Claim, bool)> {
+    pub(super) fn holder(&self, segment: SegmentId, slot: usize) -> Option<(Claim, bool)> {
         let model = &self.site.model;
         let (mut next, mut is_certain) = (Some(slot), true);
         while let Some(slot) = next {
@@ -152,7 +157,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     pub(super) fn sent(&self, from: At, span: Span) -> Option<(Claim, bool)> {
         let address = span.first_address();
         let segment = self.site.segment(from.node)?;
-        let leader = self.site.leader(segment)?;
+        let leader = self.site.leader(segment);
         let sender = At {
             node: leader.node(),
             ..from

@@ -65,21 +65,22 @@ proptest! {
         let without_peers = filtered(&own, &[]);
         for it in &outranked {
             prop_assert!(it.segment < it.by && it.range.overlaps(it.stronger));
-            let kept = &without_peers[it.segment];
+            let kept = &without_peers[it.segment.index()];
             prop_assert!(kept.iter().all(|kept| kept.interface.network != it.range));
             let of_stronger = &own.segments[it.by].location_ranges;
             prop_assert!(of_stronger.iter().any(|other| other.interface.network == it.stronger));
         }
-        for (index, segment) in own.segments.iter().enumerate() {
+        for (id, segment) in own.segments.numbered() {
             for range in segment.location_ranges.iter().map(|it| it.interface.network) {
-                let mut later = own.segments[index + 1..].iter().flat_map(|it| &it.location_ranges);
+                let later = own.segments.iter().skip(id.index() + 1);
+                let mut later = later.flat_map(|it| &it.location_ranges);
                 let is_met = later.any(|it| it.interface.network.overlaps(range));
-                let found = outranked.iter().any(|it| it.segment == index && it.range == range);
+                let found = outranked.iter().any(|it| it.segment == id && it.range == range);
                 prop_assert_eq!(found, is_met);
             }
         }
         own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
-        let found: Vec<Vec<AllowedIp>> = own.segments.into_iter().map(|it| it.location_ranges).collect();
+        let found: Vec<Vec<AllowedIp>> = own.segments.iter().map(|it| it.location_ranges.clone()).collect();
         prop_assert_eq!(found, expected);
     }
 }

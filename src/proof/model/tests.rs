@@ -59,6 +59,10 @@ fn with<T>(nodes: &str, lines: &str, look: impl FnOnce(&Model) -> T) -> T {
     look(&Model::new(&own, std::slice::from_ref(&file)))
 }
 
+fn first(model: &Model) -> SegmentId {
+    model.own.segments.ids().next().unwrap()
+}
+
 fn called(model: &Model, claim: Claim) -> String {
     match claim.tunnel {
         Tunnel::Segment(segment) => model.own.segments[segment].key.clone(),
@@ -69,10 +73,10 @@ fn called(model: &Model, claim: Claim) -> String {
 /// Tells who has each range on the leader of each segment.
 fn table(model: &Model) -> String {
     let mut text = String::new();
-    for (number, segment) in model.own.segments.iter().enumerate() {
+    for (id, segment) in model.own.segments.numbered() {
         writeln!(text, "on {}", segment.key).unwrap();
         for (slot, (range, _)) in model.tunnels.iter().enumerate() {
-            match model.holder(number, slot) {
+            match model.holder(id, slot) {
                 None => {}
                 Some(Holder::Certain(claim)) => {
                     writeln!(text, "  {range} {}", called(model, claim)).unwrap();
@@ -241,7 +245,10 @@ fn what_upsets_the_agents_leaves_nothing_certain() {
         with(TWO, lines, |model| {
             assert_eq!(model.upsets.len(), 1);
             for slot in 0..model.tunnels.len() {
-                assert!(!matches!(model.holder(0, slot), Some(Holder::Certain(_))));
+                assert!(!matches!(
+                    model.holder(first(model), slot),
+                    Some(Holder::Certain(_))
+                ));
             }
         });
     }
@@ -289,7 +296,7 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
     ";
     with(TWO, lines, |model| {
         let dials: Vec<String> = (0..5)
-            .map(|peer| match model.dial(0, Tunnel::Peer(peer)) {
+            .map(|peer| match model.dial(first(model), Tunnel::Peer(peer)) {
                 Dial::Loops(slot) => format!("loops {}", model.tunnels.get(slot).unwrap().0),
                 other => format!("{other:?}"),
             })
@@ -299,8 +306,9 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
         assert_eq!(dials[0], "loops 203.0.113.0/24");
         assert!(dials[1].starts_with("Address"), "{}", dials[1]);
         assert_eq!(dials[2..], ["Unknown", "Unknown", "Unknown"]);
+        let second = model.own.segments.ids().nth(1).unwrap();
         assert!(matches!(
-            model.dial(0, Tunnel::Segment(1)),
+            model.dial(first(model), Tunnel::Segment(second)),
             Dial::Address(_)
         ));
     });
@@ -361,7 +369,7 @@ proptest! {
                     .iter()
                     .map(|table| table.iter().find(|it| it.0 == range).map(|it| &it.1))
                     .collect();
-                match model.holder(0, slot) {
+                match model.holder(first(model), slot) {
                     Some(Holder::Certain(claim)) => {
                         all.into_iter().eq([Some(&STANDARD.encode(model.key(claim.tunnel).unwrap()))])
                     }
@@ -397,8 +405,7 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
     there.sort_by_key(|it| &model.peers[*it].applied.name);
     let mut taken = BTreeSet::new();
     let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
-    for segment in 1..model.own.segments.len() {
-        let own = &model.own.segments[segment];
+    for (segment, own) in model.own.segments.numbered().skip(1) {
         let mut ranges: Vec<Cidr> = own
             .allowed_ips
             .iter()
@@ -416,7 +423,7 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
         let ranges = kept.map(|it| it.interface.network).collect();
         entries.push((translation.key, ranges));
     }
-    let own = model.key(Tunnel::Segment(0));
+    let own = model.key(Tunnel::Segment(first(model)));
     let mut device: BTreeMap<Cidr, [u8; 32]> = BTreeMap::new();
     for entry in shuffled((0..entries.len()).collect(), 11) {
         let (key, ranges) = &entries[entry];

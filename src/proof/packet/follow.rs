@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
+use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
@@ -20,10 +21,10 @@ impl Fabric<'_> {
 
     fn follow(&self, packet: &Packet, steps: &mut Vec<Step>) -> Result<(), Ending> {
         let from = packet.from;
-        let unready = Ending::NotReady { node: from };
         let site = self.site(from.site);
-        let segment = site.segment(from.node).ok_or_else(|| unready.clone())?;
-        let leader = site.leader(segment).ok_or(unready)?;
+        let unready = Ending::NotReady { node: from };
+        let segment = site.segment(from.node).ok_or(unready)?;
+        let leader = site.leader(segment);
         let sender = At {
             node: leader.node(),
             ..from
@@ -56,7 +57,7 @@ impl Fabric<'_> {
     fn select(
         &self,
         sender: At,
-        segment: usize,
+        segment: SegmentId,
         packet: &Packet,
         steps: &mut Vec<Step>,
     ) -> Result<(usize, At), Ending> {
@@ -176,7 +177,7 @@ impl Fabric<'_> {
         Err(match claim.tunnel {
             Tunnel::Segment(other) => Ending::SourceRejected {
                 by: At {
-                    node: site.leader(other).map_or(at.node, Leader::node),
+                    node: site.leader(other).node(),
                     ..at
                 },
                 owner: None,
@@ -233,7 +234,7 @@ pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
 pub(in crate::proof) fn keeps(
     site: &Site,
     at: At,
-    segment: usize,
+    segment: SegmentId,
     destination: IpAddr,
 ) -> Result<(), Ending> {
     let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);

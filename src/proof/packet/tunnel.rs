@@ -81,12 +81,12 @@ impl Fabric<'_> {
             return Err(Ending::NotReady { node: by });
         };
         match site.leader(segment) {
-            Some(Leader::Certain(node)) if node == by.node => {}
-            Some(Leader::Ambiguous(_)) => {
+            Leader::Certain(node) if node == by.node => {}
+            Leader::Ambiguous(_) => {
                 let doubt = Doubt::Leader;
                 return Err(Ending::Ambiguous { at: by, doubt });
             }
-            _ => return Err(refused(Unaccepted::NotLeader)),
+            Leader::Certain(_) => return Err(refused(Unaccepted::NotLeader)),
         }
         let back = match site.model.peers_with(&key) {
             [] => return Err(refused(Unaccepted::NoPeer)),

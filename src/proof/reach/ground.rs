@@ -151,7 +151,7 @@ impl Ground {
 fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
     let segment = site.segment(from.node)?;
     let sender = At {
-        node: site.leader(segment)?.node(),
+        node: site.leader(segment).node(),
         ..from
     };
     let destination = span.first_address();

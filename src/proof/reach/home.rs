@@ -2,6 +2,7 @@
 
 use super::Counts;
 use super::parcel::{Parcel, parcels};
+use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::proof::fabric::Site;
 use crate::proof::model::Tunnel;
@@ -20,7 +21,7 @@ pub(super) struct Plot {
     pub(super) parcel: Parcel,
     pub(super) class: Class,
     /// The segment of its owner, if that is a node.
-    pub(super) segment: Option<usize>,
+    pub(super) segment: Option<SegmentId>,
     /// Who leads that.
     pub(super) leader: Option<Leader>,
     /// The leader's key.
@@ -65,7 +66,7 @@ fn plots(site: &Site) -> Vec<Plot> {
 
 fn plot(site: &Site, parcel: Parcel) -> Option<Plot> {
     let segment = parcel.owner.node().and_then(|node| site.segment(node));
-    let leader = segment.and_then(|it| site.leader(it));
+    let leader = segment.map(|it| site.leader(it));
     let speaker = leader.map(|it| site.node(it.node()));
     let is_whole = parcel.span.first == parcel.span.last
         || site.model.tunnels.look(parcel.span).is_whole
@@ -85,9 +86,9 @@ fn plot(site: &Site, parcel: Parcel) -> Option<Plot> {
 impl Deliver {
     /// Returns what a cluster does with packets for some of a parcel of its own that arrive in a
     /// segment.
-    pub(super) fn of(home: &Site, segment: Option<usize>, parcel: Parcel, span: Span) -> Self {
+    pub(super) fn of(home: &Site, segment: Option<SegmentId>, parcel: Parcel, span: Span) -> Self {
         let tunnels = &home.model.tunnels;
-        let leader = segment.and_then(|it| home.leader(it)).map(Leader::node);
+        let leader = segment.map(|it| home.leader(it).node());
         let slot = tunnels.around(span).next();
         let Some((slot, (range, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
             let is_elsewhere = parcel.owner.node().is_some_and(|it| Some(it) != leader);
@@ -107,7 +108,7 @@ impl Deliver {
         {
             return Self::Takes;
         }
-        let is_own = |it: Tunnel| segment.is_some_and(|segment| it == Tunnel::Segment(segment));
+        let is_own = |it: Tunnel| segment.map(Tunnel::Segment) == Some(it);
         if !claims.iter().all(|it| is_own(it.tunnel)) {
             return Self::Sends(slot);
         }

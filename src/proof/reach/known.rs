@@ -82,16 +82,16 @@ impl Link {
             _ => None,
         };
         let is_certain = matches!(standing, Some(Standing::Certain(_)));
-        let home = fabric.site(at.site);
-        let leader = home.segment(at.node).and_then(|it| home.leader(it));
-        let leads = leader.is_some_and(|it| it.node() == at.node);
+        let leads = fabric.site(at.site).led(at.node).is_some();
         // Another one with its key would contest it.
         let link = if !is_certain {
             Self::Doubt(contest)
         } else if leads {
+            // Without a segment, no node dials.
+            let any = site.model.own.segments.ids().next();
             let dial = match endpoint {
                 Some(endpoint) if !is_in_range => Dial::Address(endpoint),
-                _ => site.model.dial(0, tunnel),
+                _ => any.map_or(Dial::Unknown, |it| site.model.dial(it, tunnel)),
             };
             let is_expected = share.is_some_and(|it| it.translation.keepalive.is_some());
             let found = Dialled::of(&dial, |it| fabric.answers(it, at), endpoint);

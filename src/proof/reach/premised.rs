@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::Reach;
 use super::parcel::{Parcel, pieces};
 use crate::kilo::id::NodeId;
-use crate::kilo::own::Leader;
 use crate::net::{Families, Family, family};
 use crate::proof::fabric::{At, Fabric, Site, SiteId};
 use crate::proof::model::Tunnel;
@@ -137,8 +136,8 @@ fn parties(
 
 /// Returns to which party a node belongs for `viewer`.
 fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: NodeId) -> Party {
-    let leader = home.segment(node).and_then(|it| home.leader(it));
-    let leader = leader.map_or(node, Leader::node);
+    let segment = home.segment(node);
+    let leader = segment.map_or(node, |it| home.leader(it).node());
     let like = || {
         let own = home.node(leader);
         let [peer] = *viewer.model.peers_with(&own.kilo.key?) else {

@@ -234,7 +234,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
 fn own(site: &Site) -> Vec<Cidr> {
     let mut own: Vec<Cidr> = site.owned.iter().map(|it| it.0).collect();
     own.extend(site.connections().iter().map(|it| it.0));
-    for segment in &site.model.own.segments {
+    for segment in site.model.own.segments.iter() {
         let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
         own.extend(ranges.map(|it| it.interface.network));
         match segment.wireguard_ip {

@@ -11,6 +11,7 @@ use super::home::{Deliver, Plot};
 use super::known::{Dialled, Known, Link};
 use super::parcel::{Parcel, pieces};
 use super::scene::Scene;
+use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
@@ -69,7 +70,7 @@ pub(super) struct View {
     is_led: bool,
     /// Its segment, where addresses of several segments in one range may fare differently: how a contest
     /// comes out, or who else claims the range at home, is not the same to each.
-    segment: Option<usize>,
+    segment: Option<SegmentId>,
     /// A number of its own where nodes of the cluster that looks see it differently.
     unique: Option<usize>,
 }
@@ -325,7 +326,7 @@ impl Eye<'_, '_> {
             (link, belief)
         };
         let segment = || speaker.and_then(|it| home.segment(it.node));
-        let leads = || segment().and_then(|it| home.leader(it));
+        let leads = || segment().map(|it| home.leader(it));
         let unique = (!is_uniform).then(|| {
             self.unique += 1;
             self.unique
@@ -436,7 +437,9 @@ impl Eye<'_, '_> {
             Tunnel::Peer(peer) => !self.site.has_own_key(peer),
             Tunnel::Segment(_) => false,
         });
-        let held = match self.site.model.holder(0, slot) {
+        // Without a segment, no node sends or takes anything.
+        let any = self.site.model.own.segments.ids().next();
+        let held = match any.and_then(|it| self.site.model.holder(it, slot)) {
             Some(Holder::Certain(claim)) => match claim.tunnel {
                 Tunnel::Peer(peer) => Ok(peer),
                 Tunnel::Segment(_) => Err(Select::Shadow),

@@ -154,7 +154,7 @@ impl Judge<'_, '_, '_> {
         let nodes = parcels.iter().filter_map(|it| it.owner.node());
         nodes.filter_map(move |node| {
             let it = self.reach.fabric.site(site);
-            let node = it.leader(it.segment(node)?)?.node();
+            let node = it.leader(it.segment(node)?).node();
             Some(At { site, node })
         })
     }

@@ -85,7 +85,7 @@ impl Promises {
 fn is_peered(fabric: &Fabric, at: At) -> bool {
     let site = fabric.site(at.site);
     let own = site.node(at.node);
-    let leader = own.segment.and_then(|it| site.leader(it));
+    let leader = own.segment.map(|it| site.leader(it));
     let Some(Leader::Certain(leader)) = leader else {
         return false;
     };

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::{Fleet, Member};
+use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover, Nest};
@@ -23,7 +24,7 @@ struct Offer<'a> {
     /// Which of the segments it is in.
     segment: usize,
     /// Which of the segments that Kilo counts.
-    own: Option<usize>,
+    own: Option<SegmentId>,
     /// What Kilo reads, in order, each once.
     ranges: BTreeSet<Cidr>,
     /// What it passes over.
@@ -49,7 +50,7 @@ struct Claim<'a> {
 type Foreign<'f> = Cover<(&'f Member<'f>, &'f Range)>;
 
 /// The ranges that nodes offer, each with the segment that does; none where several do.
-type Offered = Nest<Option<usize>>;
+type Offered = Nest<Option<SegmentId>>;
 
 /// Returns what there is to tell about location ranges.
 pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
@@ -114,7 +115,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
 }
 
 fn offered(offers: &[Offer]) -> Offered {
-    let mut offered: BTreeMap<Cidr, Option<usize>> = BTreeMap::new();
+    let mut offered: BTreeMap<Cidr, Option<SegmentId>> = BTreeMap::new();
     for offer in offers {
         for range in &offer.ranges {
             let known = offered.entry(*range).or_insert(offer.own);
@@ -238,7 +239,7 @@ fn outranked(
     site: &Site,
     offers: &[Offer],
     offer: &Offer,
-    (outranked, offered): (&BTreeMap<(usize, Cidr), Outranked>, &Offered),
+    (outranked, offered): (&BTreeMap<(SegmentId, Cidr), Outranked>, &Offered),
 ) -> Option<Finding> {
     let own = &site.cluster().own;
     let segment = offer.own?;
@@ -248,7 +249,7 @@ fn outranked(
     let mut others = offers.iter();
     let other =
         others.find(|it| it.own == Some(first.by) && it.ranges.contains(&first.stronger))?;
-    let key = |segment: usize| own.segments.get(segment).map_or("", |it| it.key.as_str());
+    let key = |segment: SegmentId| own.segments[segment].key.as_str();
     let message = format!(
         "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
         first.range,
@@ -271,7 +272,7 @@ fn outranked(
 
 /// Returns the command that takes the ranges of other segments out of what a node offers.
 fn disjoint(offered: &Offered, changed: &Offer) -> String {
-    let is_others = |known: &Option<usize>| known.is_none() || *known != changed.own;
+    let is_others = |known: &Option<SegmentId>| known.is_none() || *known != changed.own;
     let mut left: Vec<Cidr> = Vec::new();
     for range in &changed.ranges {
         if offered.around(*range).any(|(_, known)| is_others(known)) {

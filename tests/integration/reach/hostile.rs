@@ -1,6 +1,7 @@
 //! What a hostile cluster could do, against looking at every address by itself.
 
 use super::*;
+use clustermesh::kilo::id::SegmentId;
 use clustermesh::kilo::own::Leader;
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Whose, assume_hostile};
 use clustermesh::proof::model::{Claim, Holder};
@@ -19,7 +20,7 @@ fn has(site: &Site, keys: &Keys, claim: &Claim) -> bool {
 }
 
 /// Whether the leader of a segment gives an address to one of some keys, and whether for certain.
-fn held(site: &Site, segment: usize, keys: &Keys, address: IpAddr) -> Option<bool> {
+fn held(site: &Site, segment: SegmentId, keys: &Keys, address: IpAddr) -> Option<bool> {
     let mut is_certain = true;
     for slot in site.model.tunnels.holding(address) {
         match site.model.holder(segment, slot) {
@@ -44,7 +45,7 @@ fn either(found: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 }
 
 fn believed(site: &Site, keys: &Keys, address: IpAddr) -> Option<bool> {
-    let segments = 0..site.model.own.segments.len();
+    let segments = site.model.own.segments.ids();
     either(segments.map(|segment| held(site, segment, keys, address)))
 }
 
@@ -60,7 +61,7 @@ fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<O
         destination: address,
         session: Session::Open,
     });
-    let leader = site.leader(site.segment(from.node)?)?;
+    let leader = site.leader(site.segment(from.node)?);
     let is_led = matches!(leader, Leader::Certain(_));
     let is_selected = way
         .steps
@@ -209,15 +210,15 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
         for address in addresses(fabric) {
             let by = |at: At, is_enough: &dyn Fn(Option<bool>) -> bool| {
                 let segment = second.segment(at.node);
-                let led = segment.filter(|it| second.leader(*it).unwrap().node() == at.node);
+                let led = segment.filter(|it| second.leader(*it).node() == at.node);
                 let key = fabric.node(at).kilo.key;
                 let own = Keys::from_iter(key);
-                let segments = 0..third.model.own.segments.len();
+                let segments = third.model.own.segments.ids();
                 led.is_some_and(|it| held(second, it, &root, address).is_some())
                     && segments
                         .clone()
                         .all(|it| is_enough(held(third, it, &own, address)))
-                    && 0 < segments.end
+                    && 0 < segments.len()
             };
             let nodes = second.model.own.nodes.ids().map(|node| At {
                 site: exposure.site,
