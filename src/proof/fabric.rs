@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
-use super::peers::Won;
+use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;
@@ -37,8 +37,8 @@ type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 struct Index {
     /// Who has a key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
-    /// Who has the keys of Peers: by number of the cluster and of the Peer.
-    holdings: Sites<Vec<Holding>>,
+    /// Who has the keys of Peers.
+    holdings: Sites<Peers<Holding>>,
     /// Who is found at an address, and at which port.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
     /// Where Peers and nodes are dialled, with the cluster that this leads to; none where nobody has the
@@ -181,9 +181,8 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns who has the key of a Peer of a cluster.
-    pub fn holding(&self, site: SiteId, peer: usize) -> Holding {
-        let holding = self.index.holdings[site].get(peer);
-        holding.copied().unwrap_or(Holding::Nobody)
+    pub fn holding(&self, site: SiteId, peer: PeerId) -> Holding {
+        self.index.holdings[site][peer]
     }
 
     /// Returns a cluster.
@@ -240,15 +239,13 @@ impl<'a> Fabric<'a> {
 }
 
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
-fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Vec<Holding> {
-    let mut holdings = vec![Holding::Nobody; site.model.peers.len()];
+fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Peers<Holding> {
+    let mut holdings = site.model.peers.map(|_| Holding::Nobody);
     let mut keys = keys.iter().peekable();
     for (key, peer) in site.model.by_key() {
         while keys.next_if(|it| it.0 < key).is_some() {}
-        if let (Some((_, holders)), Some(holding)) =
-            (keys.peek().filter(|it| it.0 == key), holdings.get_mut(peer))
-        {
-            *holding = match holders.as_slice() {
+        if let Some((_, holders)) = keys.peek().filter(|it| it.0 == key) {
+            holdings[peer] = match holders.as_slice() {
                 [] => Holding::Nobody,
                 [one] => Holding::One(*one),
                 _ => Holding::Many,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::model::{Claim, Model, Tunnel};
-use super::peers::Share;
+use super::peers::{PeerId, Share};
 use super::prefixes::{Prefixes, Span};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
@@ -43,7 +43,7 @@ pub enum Refusal {
     /// To a range of a Peer.
     Range {
         /// The Peer.
-        peer: usize,
+        peer: PeerId,
         /// Which of its allowed IPs.
         index: usize,
     },
@@ -73,10 +73,10 @@ impl Model<'_> {
     pub fn flaws(&self) -> Vec<Flaw> {
         let (local, missing) = (self.local(), self.without_route());
         let mut flaws = Vec::new();
-        for (number, peer) in self.peers.iter().enumerate() {
+        for (id, peer) in self.peers.numbered() {
             for kept in peer.share().into_iter().flat_map(Share::kept) {
                 let claim = Claim {
-                    tunnel: Tunnel::Peer(number),
+                    tunnel: Tunnel::Peer(id),
                     index: kept.index,
                     is_certain: kept.is_certain,
                 };
@@ -104,14 +104,14 @@ impl Model<'_> {
     /// address.
     fn refused_range(&self) -> Option<Refusal> {
         let missing = self.without_route();
-        self.peers.iter().enumerate().find_map(|(number, peer)| {
+        self.peers.numbered().find_map(|(id, peer)| {
             let mut kept = peer.share()?.kept();
             let refused = kept.find(|kept| {
                 let interface = kept.allowed.interface;
                 !interface.is_network() || missing(interface.network.family()).is_some()
             });
             Some(Refusal::Range {
-                peer: number,
+                peer: id,
                 index: refused?.index,
             })
         })
@@ -182,7 +182,7 @@ impl Model<'_> {
     /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
     /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
     /// not, this is so from the day on which it does.
-    pub fn peers_with_own_keys(&self) -> Vec<(usize, NodeId)> {
+    pub fn peers_with_own_keys(&self) -> Vec<(PeerId, NodeId)> {
         let mut found = BTreeMap::new();
         for (node, own) in self.own.nodes.numbered() {
             let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::applied::File;
-use super::peers::{Contest, Peer, Peers, Share, Standing, Won};
+use super::peers::{Contest, Peer, PeerId, PeerSet, Peers, Share, Standing, Won};
 use super::prefixes::Prefixes;
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
@@ -23,7 +23,7 @@ pub struct Model<'a> {
     /// The cluster's own nodes and segments.
     pub own: Arc<Own>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
-    pub peers: Vec<Peer<'a>>,
+    pub peers: Peers<Peer<'a>>,
     /// What more than one Peer wants to be.
     pub contests: Vec<Contest>,
     /// What leaves nothing certain on any node.
@@ -32,7 +32,7 @@ pub struct Model<'a> {
     /// nodes at once. See [`Model::holder`].
     pub tunnels: Prefixes<Claim>,
     /// The Peers that Kilo configures, by key.
-    by_key: Vec<usize>,
+    by_key: Vec<PeerId>,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
@@ -43,11 +43,11 @@ pub struct Model<'a> {
 pub enum Upset {
     /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
     /// (`kilo.md` §1.4).
-    Undecodable(usize),
+    Undecodable(PeerId),
     /// A range that kernels refuse, and with it whatever is written after it (`kilo.md` §2.1).
     Mapped {
         /// The Peer.
-        peer: usize,
+        peer: PeerId,
         /// Which of its allowed IPs.
         index: usize,
     },
@@ -61,7 +61,7 @@ pub enum Tunnel {
     /// A segment of its own.
     Segment(SegmentId),
     /// A Peer.
-    Peer(usize),
+    Peer(PeerId),
 }
 
 /// A range that a far end lays claim to.
@@ -100,7 +100,7 @@ pub enum Dial<'a> {
 
 impl Claim {
     /// Returns the Peer, if it is one that lays the claim.
-    pub fn peer(&self) -> Option<usize> {
+    pub fn peer(&self) -> Option<PeerId> {
         match self.tunnel {
             Tunnel::Peer(peer) => Some(peer),
             Tunnel::Segment(_) => None,
@@ -117,11 +117,11 @@ impl<'a> Model<'a> {
     /// Builds the same where some contests are won.
     pub fn decided(own: &Arc<Own>, files: &'a [File], won: &[Won]) -> Self {
         let mut own = Arc::clone(own);
-        let Peers {
+        let PeerSet {
             all: peers,
             by_key,
             contests,
-        } = Peers::decided(files, won);
+        } = PeerSet::decided(files, won);
         if own.has_location_ranges() {
             let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
@@ -147,8 +147,8 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the Peers that have a key, as far as Kilo configures them, by name.
-    pub fn peers_with(&self, key: &[u8; 32]) -> &[usize] {
-        let of = |peer: usize| self.peers.get(peer).and_then(Peer::key);
+    pub fn peers_with(&self, key: &[u8; 32]) -> &[PeerId] {
+        let of = |peer: PeerId| self.peers[peer].key();
         let start = self.by_key.partition_point(|it| of(*it) < Some(key));
         let behind = self.by_key.get(start..).unwrap_or_default();
         let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
@@ -156,9 +156,9 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the Peers that Kilo configures, in the order of their keys.
-    pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], usize)> {
+    pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], PeerId)> {
         let keyed = self.by_key.iter();
-        keyed.filter_map(|&peer| Some((self.peers.get(peer)?.key()?, peer)))
+        keyed.filter_map(|&peer| Some((self.peers[peer].key()?, peer)))
     }
 
     /// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
@@ -230,7 +230,7 @@ impl<'a> Model<'a> {
     /// segments, then Peers by name.
     pub fn configured(&self, segment: SegmentId) -> Vec<Tunnel> {
         let segments = self.own.segments.ids().map(Tunnel::Segment);
-        let peers = (0..self.peers.len()).map(Tunnel::Peer);
+        let peers = self.peers.ids().map(Tunnel::Peer);
         let is_there = |it: &Tunnel| match *it {
             Tunnel::Segment(other) => !self.own.are_one(segment, other),
             Tunnel::Peer(peer) => self.share(peer).is_some(),
@@ -239,8 +239,8 @@ impl<'a> Model<'a> {
     }
 
     /// Returns what a Peer keeps, if it is one to Kilo.
-    pub fn share(&self, peer: usize) -> Option<&Share<'a>> {
-        self.peers.get(peer)?.share()
+    pub fn share(&self, peer: PeerId) -> Option<&Share<'a>> {
+        self.peers[peer].share()
     }
 
     /// Returns the key of a far end.
@@ -309,10 +309,7 @@ impl<'a> Model<'a> {
     pub fn place(&self, claim: Claim) -> Option<Place> {
         match claim.tunnel {
             Tunnel::Segment(_) => None,
-            Tunnel::Peer(peer) => {
-                let peer = self.peers.get(peer)?;
-                Some(peer.file.allowed_ip(peer.applied, claim.index))
-            }
+            Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.index)),
         }
     }
 
@@ -335,17 +332,17 @@ impl<'a> Model<'a> {
     }
 }
 
-fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
+fn upsets(own: &Own, peers: &Peers<Peer>) -> Vec<Upset> {
     let mut upsets = Vec::new();
-    for (number, peer) in peers.iter().enumerate() {
+    for (id, peer) in peers.numbered() {
         if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
-            upsets.push(Upset::Undecodable(number));
+            upsets.push(Upset::Undecodable(id));
         }
         let kept = peer.share().into_iter().flat_map(Share::kept);
         upsets.extend(
             kept.filter(|it| it.allowed.is_mapped)
                 .map(|it| Upset::Mapped {
-                    peer: number,
+                    peer: id,
                     index: it.index,
                 }),
         );
@@ -355,7 +352,7 @@ fn upsets(own: &Own, peers: &[Peer]) -> Vec<Upset> {
 }
 
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
-fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
+fn claims(own: &Own, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
     let mut claims = Vec::with_capacity(3 * (own.nodes.len() + peers.len()));
     for (id, segment) in own.segments.numbered() {
         let is_led = matches!(segment.leader, Leader::Certain(_));
@@ -378,10 +375,10 @@ fn claims(own: &Own, peers: &[Peer]) -> Vec<(Cidr, Claim)> {
             WireguardIp::None => {}
         }
     }
-    for (number, peer) in peers.iter().enumerate() {
+    for (id, peer) in peers.numbered() {
         for kept in peer.share().into_iter().flat_map(Share::kept) {
             let claim = Claim {
-                tunnel: Tunnel::Peer(number),
+                tunnel: Tunnel::Peer(id),
                 index: kept.index,
                 is_certain: kept.is_certain,
             };

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use super::fabric::{At, SiteId};
+use super::peers::PeerId;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::wireguard::Endpoint;
@@ -59,7 +60,7 @@ pub struct Unseen {
     /// The node.
     pub at: At,
     /// The Peer with the endpoint.
-    pub peer: usize,
+    pub peer: PeerId,
     /// The kind.
     pub family: Family,
 }
@@ -88,7 +89,7 @@ pub enum Step {
         /// The prefix.
         range: Cidr,
         /// The Peer.
-        peer: usize,
+        peer: PeerId,
         /// Where the manifest has the range.
         place: Option<Place>,
         /// Who has its key.

@@ -5,18 +5,29 @@ use std::net::IpAddr;
 
 use super::applied::{Applied, File};
 use super::prefixes::Order;
+use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::{AllowedIp, Fault};
 use crate::net::Interface;
 use crate::place::Place;
 
+/// Peers of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfPeer {}
+
+/// The number of a Peer in its cluster, in order of name; of one name in the order of the manifests.
+pub type PeerId = Id<OfPeer>;
+
+/// Something about each Peer of one cluster, in the same order.
+pub type Peers<T> = Numbered<OfPeer, T>;
+
 /// All Peers of a cluster.
 #[derive(Clone, Debug)]
-pub struct Peers<'a> {
+pub struct PeerSet<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
-    pub all: Vec<Peer<'a>>,
+    pub all: Peers<Peer<'a>>,
     /// Those that are one to Kilo, by key; of one key by name.
-    pub by_key: Vec<usize>,
+    pub by_key: Vec<PeerId>,
     /// What more than one of them wants to be.
     pub contests: Vec<Contest>,
 }
@@ -75,7 +86,7 @@ pub struct Lost {
     /// Its index in the spec.
     pub index: usize,
     /// The Peer that has it.
-    pub to: usize,
+    pub to: PeerId,
 }
 
 /// More than one Peer where there is room for one.
@@ -84,7 +95,7 @@ pub struct Contest {
     /// What they have in common.
     pub over: Prize,
     /// The Peers.
-    pub peers: Vec<usize>,
+    pub peers: Vec<PeerId>,
 }
 
 /// How a contest comes out.
@@ -93,7 +104,7 @@ pub struct Won {
     /// The number of the contest.
     pub contest: usize,
     /// The Peer that is there.
-    pub by: usize,
+    pub by: PeerId,
 }
 
 /// What only one Peer can have.
@@ -105,7 +116,7 @@ pub enum Prize {
     Key,
 }
 
-impl<'a> Peers<'a> {
+impl<'a> PeerSet<'a> {
     /// Reads the Peers of a cluster's manifests, and takes some contests as won.
     pub fn decided(files: &'a [File], won: &[Won]) -> Self {
         let mut all = translated(files);
@@ -113,11 +124,11 @@ impl<'a> Peers<'a> {
         let contests = contests(&mut all, &by_key);
         for won in won {
             for &peer in contests.get(won.contest).map_or(&[][..], |it| &it.peers) {
-                decide(&mut all, peer, *won);
+                decide(&mut all[peer], peer, *won);
             }
         }
         deduplicate(&mut all);
-        by_key.retain(|it| all.get(*it).is_some_and(|peer| peer.share().is_some()));
+        by_key.retain(|it| all[*it].share().is_some());
         Self {
             all,
             by_key,
@@ -129,11 +140,11 @@ impl<'a> Peers<'a> {
 impl Contest {
     /// Returns whether any of the Peers may win it and be there alone: they want one key, and none of them
     /// wants the name of another one.
-    pub fn is_open(&self, number: usize, all: &[Peer]) -> bool {
-        let is_in_no_other = |peer: &usize| match all.get(*peer).map(|it| &it.standing) {
-            Some(Standing::Contested(_, contest)) => *contest == number,
-            Some(Standing::NotReady) => true,
-            Some(Standing::Certain(_) | Standing::Faulty(_)) | None => false,
+    pub fn is_open(&self, number: usize, all: &Peers<Peer>) -> bool {
+        let is_in_no_other = |peer: &PeerId| match all[*peer].standing {
+            Standing::Contested(_, contest) => contest == number,
+            Standing::NotReady => true,
+            Standing::Certain(_) | Standing::Faulty(_) => false,
         };
         self.over == Prize::Key && self.peers.iter().all(is_in_no_other)
     }
@@ -187,10 +198,15 @@ impl<'a> Peer<'a> {
     pub fn place(&self) -> Place {
         self.file.place(&self.applied.spot)
     }
+
+    /// Returns the place of one of its allowed IPs.
+    pub fn allowed_ip(&self, index: usize) -> Place {
+        self.file.allowed_ip(self.applied, index)
+    }
 }
 
 /// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
-fn translated(files: &[File]) -> Vec<Peer<'_>> {
+fn translated(files: &[File]) -> Peers<Peer<'_>> {
     let all = files
         .iter()
         .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
@@ -211,20 +227,19 @@ fn translated(files: &[File]) -> Vec<Peer<'_>> {
         })
         .collect();
     peers.sort_by_key(|it| &*it.applied.name);
-    peers
+    Peers::new(peers)
 }
 
 /// Sorts the Peers that have a key by that. Most keys differ in how they begin.
-fn by_key(peers: &[Peer]) -> Vec<usize> {
-    let keys = peers.iter().enumerate();
-    let keys = keys.filter_map(|(number, peer)| Some((peer.key()?, number)));
+fn by_key(peers: &Peers<Peer>) -> Vec<PeerId> {
+    let keys = peers.numbered();
+    let keys = keys.filter_map(|(id, peer)| Some((peer.key()?, id)));
     let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
-    let mut order: Vec<(Option<u64>, usize)> =
-        keys.map(|(key, number)| (begin(key), number)).collect();
+    let mut order: Vec<(Option<u64>, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
     order.sort_unstable();
     for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
         if 1 < alike.len() {
-            alike.sort_by_key(|it| peers.get(it.1).and_then(Peer::key));
+            alike.sort_by_key(|it| peers[it.1].key());
         }
     }
     order.into_iter().map(|it| it.1).collect()
@@ -235,33 +250,34 @@ fn by_key(peers: &[Peer]) -> Vec<usize> {
 /// some.
 ///
 /// A Peer in two contests stands in that for the name: it comes first.
-fn contests(peers: &mut [Peer], by_key: &[usize]) -> Vec<Contest> {
-    let names: Vec<usize> = (0..peers.len()).collect();
-    let runs = runs(&names, |peer| Some(&*peers.get(peer)?.applied.name));
+fn contests(peers: &mut Peers<Peer>, by_key: &[PeerId]) -> Vec<Contest> {
+    let names: Vec<PeerId> = peers.ids().collect();
+    let runs = runs(&names, |peer| &*peers[peer].applied.name);
     let mut contests = Vec::new();
     enter(&mut contests, peers, Prize::Name, runs);
-    let runs = self::runs(by_key, |peer| peers.get(peer)?.key());
+    let runs = self::runs(by_key, |peer| peers[peer].key());
     enter(&mut contests, peers, Prize::Key, runs);
     contests
 }
 
 /// Returns the runs of `order` in which more than one have the same.
-fn runs<T: PartialEq>(order: &[usize], of: impl Fn(usize) -> T) -> Vec<Vec<usize>> {
+fn runs<T: PartialEq>(order: &[PeerId], of: impl Fn(PeerId) -> T) -> Vec<Vec<PeerId>> {
     let runs = order.chunk_by(|a, b| of(*a) == of(*b));
     let runs = runs.filter(|run| 1 < run.len());
-    runs.map(<[usize]>::to_vec).collect()
+    runs.map(<[PeerId]>::to_vec).collect()
 }
 
 /// Adds a contest for each run in which there is a Peer that Kilo would configure.
-fn enter(contests: &mut Vec<Contest>, peers: &mut [Peer], over: Prize, runs: Vec<Vec<usize>>) {
-    let is_ready = |peers: &[Peer], peer: &usize| {
-        let peer = peers.get(*peer);
-        peer.is_some_and(|it| it.share().is_some())
-    };
+fn enter(
+    contests: &mut Vec<Contest>,
+    peers: &mut Peers<Peer>,
+    over: Prize,
+    runs: Vec<Vec<PeerId>>,
+) {
     for run in runs {
-        if run.iter().any(|peer| is_ready(peers, peer)) {
+        if run.iter().any(|peer| peers[*peer].share().is_some()) {
             for &peer in &run {
-                contest(peers, peer, contests.len());
+                contest(&mut peers[peer], contests.len());
             }
             contests.push(Contest { over, peers: run });
         }
@@ -269,13 +285,10 @@ fn enter(contests: &mut Vec<Contest>, peers: &mut [Peer], over: Prize, runs: Vec
 }
 
 /// Takes a Peer as the winner of a contest, or as not there.
-fn decide(peers: &mut [Peer], number: usize, won: Won) {
-    let Some(peer) = peers.get_mut(number) else {
-        return;
-    };
+fn decide(peer: &mut Peer, id: PeerId, won: Won) {
     peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
         Standing::Contested(mut share, contest) if contest == won.contest => {
-            if number != won.by {
+            if id != won.by {
                 return;
             }
             share.is_certain = true;
@@ -285,10 +298,7 @@ fn decide(peers: &mut [Peer], number: usize, won: Won) {
     };
 }
 
-fn contest(peers: &mut [Peer], peer: usize, number: usize) {
-    let Some(peer) = peers.get_mut(peer) else {
-        return;
-    };
+fn contest(peer: &mut Peer, number: usize) {
     peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
         Standing::Certain(mut share) => {
             share.is_certain = false;
@@ -302,37 +312,37 @@ fn contest(peers: &mut [Peer], peer: usize, number: usize) {
 ///
 /// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
 /// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
-fn deduplicate(peers: &mut [Peer]) {
-    let mut wanted: Vec<(usize, usize)> = Vec::with_capacity(3 * peers.len());
+fn deduplicate(peers: &mut Peers<Peer>) {
+    let mut wanted: Vec<(PeerId, usize)> = Vec::with_capacity(3 * peers.len());
     let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());
-    for (number, peer) in peers.iter().enumerate() {
+    for (id, peer) in peers.numbered() {
         let allowed = peer.share().map(|it| &it.translation.allowed_ips);
         for (index, it) in allowed.into_iter().flatten().enumerate() {
-            wanted.push((number, index));
+            wanted.push((id, index));
             let Interface { address, network } = it.interface;
             ranges.push((address, network.prefix_length()));
         }
     }
     for run in Order::of(ranges.into_iter()).repeated() {
-        let mut owner: Option<(usize, bool)> = None;
-        for &(number, index) in run.iter().filter_map(|it| wanted.get(*it)) {
-            let Some(share) = peers.get_mut(number).and_then(Peer::share_mut) else {
+        let mut owner: Option<(PeerId, bool)> = None;
+        for &(id, index) in run.iter().filter_map(|it| wanted.get(*it)) {
+            let Some(share) = peers[id].share_mut() else {
                 continue;
             };
             match owner {
-                Some((to, is_owned)) if is_owned || to == number => {
+                Some((to, is_owned)) if is_owned || to == id => {
                     share.lost.push(Lost { index, to });
                 }
                 _ => {
                     if owner.is_some() {
                         share.doubtful.push(index);
                     }
-                    owner = Some((number, share.is_certain));
+                    owner = Some((id, share.is_certain));
                 }
             }
         }
     }
-    for share in peers.iter_mut().filter_map(Peer::share_mut) {
+    for share in peers.numbered_mut().filter_map(|it| it.1.share_mut()) {
         share.lost.sort_unstable_by_key(|it| it.index);
         share.doubtful.sort_unstable();
     }

@@ -2,6 +2,7 @@
 //! connected (`kilo.md` §2.10).
 
 use super::model::{Model, Tunnel};
+use super::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::wireguard::text_of_key;
 
@@ -9,9 +10,9 @@ use crate::wireguard::text_of_key;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unapplied {
     /// The Peers without an endpoint, in the order of the comparison; the first decides.
-    pub because_of: Vec<usize>,
+    pub because_of: Vec<PeerId>,
     /// Peers of which no change reaches WireGuard, in the order of the comparison.
-    pub peers: Vec<usize>,
+    pub peers: Vec<PeerId>,
     /// Segments of the cluster itself of which no change reaches WireGuard on the other nodes.
     pub segments: Vec<SegmentId>,
 }
@@ -60,7 +61,7 @@ impl Model<'_> {
             let mut others = self.own.segments.ids();
             others.any(|other| !self.own.are_one(other, *segment))
         };
-        let peers = 0..self.peers.len();
+        let peers = self.peers.ids();
         segments.filter(is_seen).map(Tunnel::Segment).chain(
             peers
                 .filter(|peer| self.share(*peer).is_some())

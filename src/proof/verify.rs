@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::fabric::{At, Owner, SiteId, Sites};
 use super::model::Claim;
+use super::peers::PeerId;
 use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
 use super::trace::{Class, Trace};
@@ -140,7 +141,7 @@ pub struct Outsider {
     /// The cluster.
     pub site: SiteId,
     /// The Peer.
-    pub peer: usize,
+    pub peer: PeerId,
 }
 
 /// A node without which something is cut until somebody does something.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::fabric::{At, Fabric, Owner, Site, SiteId};
 use super::model::{Claim, Tunnel, Upset};
 use super::packet::Goal;
-use super::peers::Peer;
+use super::peers::{Peer, PeerId};
 use super::rule;
 use super::trace::Trace;
 use super::verify::are_linked;
@@ -88,15 +88,15 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
 /// Returns what leaves nothing certain on a cluster's nodes.
 fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
     let site = fabric.site(at.site);
-    let name = |peer: usize| peer_of(fabric, at.site, peer);
-    let object = |peer: usize| site.model.peers.get(peer);
+    let name = |peer: PeerId| peer_of(fabric, at.site, peer);
+    let object = |peer: PeerId| &site.model.peers[peer];
     let (what, place, help) = match *site.model.upsets.first()? {
         Upset::Undecodable(peer) => (
             format!(
                 "no agent that starts can read the Peer {}, nor any other",
                 name(peer)
             ),
-            object(peer).map(Peer::place),
+            Some(object(peer).place()),
             "correct or delete this Peer",
         ),
         Upset::Mapped { peer, index } => (
@@ -105,7 +105,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
                  it",
                 name(peer)
             ),
-            object(peer).map(|it| it.file.allowed_ip(it.applied, index)),
+            Some(object(peer).allowed_ip(index)),
             "write the range as IPv4",
         ),
         Upset::Exhausted => (
@@ -129,14 +129,13 @@ fn speaker(fabric: &Fabric, at: At) -> Option<At> {
 
 fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f Peer<'f>> {
     match tunnel {
-        Tunnel::Peer(peer) => fabric.site(site).model.peers.get(peer),
+        Tunnel::Peer(peer) => Some(&fabric.site(site).model.peers[peer]),
         Tunnel::Segment(_) => None,
     }
 }
 
-fn peer_of(fabric: &Fabric, site: SiteId, number: usize) -> String {
-    let peer = peer(fabric, site, Tunnel::Peer(number));
-    peer.map_or_else(String::new, |it| it.applied.name.clone())
+fn peer_of<'f>(fabric: &'f Fabric, site: SiteId, peer: PeerId) -> &'f str {
+    &fabric.site(site).model.peers[peer].applied.name
 }
 
 /// Returns what a far end is called.

@@ -11,7 +11,7 @@ use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Ending, Unseen};
-use crate::proof::peers::{Peer, Prize};
+use crate::proof::peers::{Peer, PeerId, Prize};
 use crate::proof::premise::{Distant, Premise};
 use crate::proof::rule::{
     ASSUMED_REACH, NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
@@ -27,9 +27,9 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
     let outsiders = verification.outsiders.iter();
-    let outsiders = outsiders.filter_map(|it| {
-        let finding = outsider(fabric, *it)?;
-        Some(finding.with_cause(unknown_key(fabric, verification, *it)))
+    let outsiders = outsiders.map(|it| {
+        let finding = outsider(fabric, *it);
+        finding.with_cause(unknown_key(fabric, verification, *it))
     });
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification.uncarried.iter();
@@ -57,7 +57,7 @@ fn twins(site: &Site) -> Vec<Finding> {
     let of_keys = contests.filter(|it| it.over == Prize::Key);
     let findings = of_keys.map(|contest| {
         let peers = contest.peers.iter();
-        let peers = peers.filter_map(|it| site.model.peers.get(*it));
+        let peers = peers.map(|it| &site.model.peers[*it]);
         let place = |it: &Peer| it.place().key("spec").key("publicKey");
         let peers: Vec<_> = peers
             .map(|it| (it.applied.name.clone(), place(it)))
@@ -70,8 +70,8 @@ fn twins(site: &Site) -> Vec<Finding> {
 /// Returns what a cluster's agents do not apply while a Peer without endpoint has not connected.
 fn unapplied(site: &Site) -> Option<Finding> {
     let unapplied = site.model.unapplied()?;
-    let peers = |peers: &[usize]| -> Vec<&Peer> {
-        let peers = peers.iter().filter_map(|it| site.model.peers.get(*it));
+    let peers = |peers: &[PeerId]| -> Vec<&Peer> {
+        let peers = peers.iter().map(|it| &site.model.peers[*it]);
         peers.collect()
     };
     let names = |peers: &[&Peer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
@@ -144,10 +144,7 @@ fn unknown_key(
     verification: &Verification,
     Outsider { site, peer }: Outsider,
 ) -> Option<Cause> {
-    let name = |site: SiteId, peer: usize| {
-        let peer = fabric.site(site).model.peers.get(peer)?;
-        Some(&peer.applied.name)
-    };
+    let name = |site: SiteId, peer: PeerId| &fabric.site(site).model.peers[peer].applied.name;
     let mut failures = verification.failures.iter();
     let failure = failures.find(|failure| match failure.trace.ending() {
         Ending::UnknownKey {
@@ -213,7 +210,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
         Premise::Family(Unseen { at, peer, family }) => {
             let site = fabric.site(at.site);
             let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
-            let peer = site.model.peers.get(peer)?;
+            let peer = &site.model.peers[peer];
             let (their, they) = if assumption.nodes.len() == 1 {
                 ("its snapshot shows", "the node has")
             } else {
@@ -307,9 +304,9 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     finding.at(place, "by this range").help(help)
 }
 
-fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Finding> {
+fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Finding {
     let it = fabric.site(site);
-    let peer = it.model.peers.get(peer)?;
+    let peer = &it.model.peers[peer];
     let message = format!(
         "the Peer {} has a key that no node of any cluster has",
         bare(&peer.applied.name)
@@ -317,7 +314,7 @@ fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Option<Findin
     let help = "if it is a client or another network of yours, nothing is wrong; if a node has a new \
                 key, take a snapshot and render again";
     let finding = Finding::on_cluster(&OUTSIDE_PEER, it.cluster, message);
-    Some(finding.at(peer.place(), "").help(help))
+    finding.at(peer.place(), "").help(help)
 }
 
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.

@@ -95,7 +95,7 @@ impl Load {
     /// Counts what the Kilo of a cluster holds.
     pub fn of(model: &Model, files: Option<Files>) -> Self {
         let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
-        for peer in &model.peers {
+        for peer in model.peers.iter() {
             let bundle = bundles.entry(&peer.file.source).or_default();
             bundle.count(peer);
         }

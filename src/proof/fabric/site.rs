@@ -13,7 +13,7 @@ use crate::net::{Cidr, Families, Family};
 use crate::proof::applied::File;
 use crate::proof::flaw::Refusal;
 use crate::proof::model::{Model, Tunnel};
-use crate::proof::peers::Won;
+use crate::proof::peers::{PeerId, Won};
 use crate::proof::prefixes::{Prefixes, Span};
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::Endpoint;
@@ -45,7 +45,7 @@ pub struct Site<'a> {
     /// missing (`kilo.md` §2.5).
     refused: Option<Refusal>,
     /// Peers that have the key of a node of the cluster, in their order.
-    own_keys: Vec<usize>,
+    own_keys: Vec<PeerId>,
     /// The kinds of address that each node shows.
     shown: Nodes<Families>,
     /// Whether a node may dial a kind of address that it does not show.
@@ -200,7 +200,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns whether a Peer has the key of a node of this cluster.
-    pub fn has_own_key(&self, peer: usize) -> bool {
+    pub fn has_own_key(&self, peer: PeerId) -> bool {
         self.own_keys.binary_search(&peer).is_ok()
     }
 
@@ -360,7 +360,8 @@ fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
 /// Returns whether a node that dials Peers does not show an address of every kind at which they are
 /// dialled.
 fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
-    let peers = (0..model.peers.len()).filter_map(|it| model.endpoint(Tunnel::Peer(it)));
+    let peers = model.peers.ids();
+    let peers = peers.filter_map(|it| model.endpoint(Tunnel::Peer(it)));
     let dialled: Families = peers.filter_map(Endpoint::address).collect();
     let mut segments = model.own.segments.iter();
     segments.any(|it| !shown[it.leader.node()].contain(dialled))

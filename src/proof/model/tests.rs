@@ -210,7 +210,8 @@ fn a_peer_with_a_nodes_key_is_nobody_there_and_a_riddle_elsewhere() {
           192.168.0.1/32 node:a
         ");
         let node = model.own.nodes.ids().nth(1).unwrap();
-        assert_eq!(model.peers_with_own_keys(), [(0, node)]);
+        let peer = model.peers.ids().next().unwrap();
+        assert_eq!(model.peers_with_own_keys(), [(peer, node)]);
     });
 }
 
@@ -295,7 +296,9 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
         none N 10.10.0.0/16,192.0.2.1/32 192.0.2.1:9
     ";
     with(TWO, lines, |model| {
-        let dials: Vec<String> = (0..5)
+        let dials: Vec<String> = model
+            .peers
+            .ids()
             .map(|peer| match model.dial(first(model), Tunnel::Peer(peer)) {
                 Dial::Loops(slot) => format!("loops {}", model.tunnels.get(slot).unwrap().0),
                 other => format!("{other:?}"),
@@ -386,22 +389,24 @@ proptest! {
 /// of one key the last is there; the first by name has a range; the last that is written keeps it; a
 /// key that is written twice has what was written last.
 fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
-    let shuffled = |mut order: Vec<usize>, salt: usize| {
-        order.sort_by_key(|it| (it + 1).wrapping_mul(seed * 2 + salt + 3) * 7919 % 101);
+    let place =
+        |number: usize, salt: usize| (number + 1).wrapping_mul(seed * 2 + salt + 3) * 7919 % 101;
+    let shuffled = |mut order: Vec<PeerId>, salt: usize| {
+        order.sort_by_key(|it| place(it.index(), salt));
         order
     };
-    let ready = |peer: &usize| model.share(*peer).is_some();
-    let mut objects: BTreeMap<&str, usize> = BTreeMap::new();
-    for peer in shuffled((0..model.peers.len()).collect(), 1) {
+    let ready = |peer: &PeerId| model.share(*peer).is_some();
+    let mut objects: BTreeMap<&str, PeerId> = BTreeMap::new();
+    for peer in shuffled(model.peers.ids().collect(), 1) {
         objects.insert(&model.peers[peer].applied.name, peer);
     }
-    let mut by_key: BTreeMap<[u8; 32], usize> = BTreeMap::new();
+    let mut by_key: BTreeMap<[u8; 32], PeerId> = BTreeMap::new();
     for peer in shuffled(objects.into_values().collect(), 5) {
         if let Ok(translation) = &model.peers[peer].applied.spec {
             by_key.insert(translation.key, peer);
         }
     }
-    let mut there: Vec<usize> = by_key.into_values().filter(ready).collect();
+    let mut there: Vec<PeerId> = by_key.into_values().filter(ready).collect();
     there.sort_by_key(|it| &model.peers[*it].applied.name);
     let mut taken = BTreeSet::new();
     let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
@@ -425,7 +430,9 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
     }
     let own = model.key(Tunnel::Segment(first(model)));
     let mut device: BTreeMap<Cidr, [u8; 32]> = BTreeMap::new();
-    for entry in shuffled((0..entries.len()).collect(), 11) {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by_key(|it| place(*it, 11));
+    for entry in order {
         let (key, ranges) = &entries[entry];
         if Some(*key) != own {
             device.retain(|_, holder| holder != key);
@@ -454,7 +461,7 @@ fn unapplied(nodes: &str, lines: &str) -> Option<String> {
                 .collect();
             names.join(" ")
         };
-        let peers = |peers: &[usize]| named(peers.iter().copied().map(Tunnel::Peer).collect());
+        let peers = |peers: &[PeerId]| named(peers.iter().copied().map(Tunnel::Peer).collect());
         let segments = unapplied.segments.iter().copied().map(Tunnel::Segment);
         Some(format!(
             "{}: {}; {}",

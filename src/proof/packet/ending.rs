@@ -5,6 +5,7 @@ use crate::net::Cidr;
 use crate::proof::fabric::At;
 use crate::proof::flaw::Refusal;
 use crate::proof::model::Claim;
+use crate::proof::peers::PeerId;
 use crate::proof::rule;
 
 /// How a way ends.
@@ -56,11 +57,11 @@ pub enum Ending {
         /// One side.
         from: At,
         /// Its Peer for the other.
-        peer: usize,
+        peer: PeerId,
         /// The other side.
         to: At,
         /// Its Peer for the first.
-        back: usize,
+        back: PeerId,
     },
     /// Kilo cuts the tunnel with every pass: one side calls from elsewhere than its Peer says, which
     /// that Peer does not expect (`kilo.md` §2.9).
@@ -68,7 +69,7 @@ pub enum Ending {
         /// Where.
         at: At,
         /// Its Peer for the other side.
-        peer: usize,
+        peer: PeerId,
         /// The other side.
         other: At,
     },
@@ -77,7 +78,7 @@ pub enum Ending {
         /// Where.
         at: At,
         /// The Peer whose endpoint it is.
-        peer: usize,
+        peer: PeerId,
         /// The range that the endpoint is in.
         range: Cidr,
         /// Who claims that range.
@@ -90,7 +91,7 @@ pub enum Ending {
         /// Whose the source is there, if anybody's.
         owner: Option<(Claim, Cidr)>,
         /// The Peer of the sender there.
-        peer: Option<usize>,
+        peer: Option<PeerId>,
     },
     /// It depends on order or time.
     Ambiguous {
@@ -116,7 +117,7 @@ pub enum Unaccepted {
     /// The two sides have different pre-shared keys.
     PresharedKey {
         /// The receiver's Peer.
-        peer: usize,
+        peer: PeerId,
     },
 }
 
@@ -138,7 +139,7 @@ pub enum Doubt {
     /// More than one Peer has the key.
     Peers {
         /// Which.
-        peers: Vec<usize>,
+        peers: Vec<PeerId>,
     },
     /// The kernel refuses the route of a range, and a pass of Kilo's ends there.
     Refused(Refusal),

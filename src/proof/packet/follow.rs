@@ -9,6 +9,7 @@ use crate::kilo::own::Leader;
 use crate::net::Cidr;
 use crate::proof::fabric::{At, Fabric, Owner, Site};
 use crate::proof::model::{Claim, Holder, Tunnel};
+use crate::proof::peers::PeerId;
 
 impl Fabric<'_> {
     /// Follows a packet to its end.
@@ -60,7 +61,7 @@ impl Fabric<'_> {
         segment: SegmentId,
         packet: &Packet,
         steps: &mut Vec<Step>,
-    ) -> Result<(usize, At), Ending> {
+    ) -> Result<(PeerId, At), Ending> {
         let at = sender;
         let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
         let site = self.site(at.site);

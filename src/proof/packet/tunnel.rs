@@ -9,7 +9,7 @@ use crate::kilo::own::Leader;
 use crate::net::{Family, family};
 use crate::proof::fabric::{At, Fabric, Site};
 use crate::proof::model::{Dial, Holder, Tunnel};
-use crate::proof::peers::{Peer, Standing};
+use crate::proof::peers::{PeerId, Standing};
 use crate::wireguard::{Endpoint, Host};
 
 /// What is known of a tunnel before it is used.
@@ -17,11 +17,11 @@ pub(super) struct Tunnels {
     /// Who sends.
     pub(super) sender: At,
     /// Its Peer for the receiver.
-    pub(super) peer: usize,
+    pub(super) peer: PeerId,
     /// Who receives.
     pub(super) receiver: At,
     /// Its Peer for the sender.
-    pub(super) back: usize,
+    pub(super) back: PeerId,
 }
 
 /// One side of a tunnel.
@@ -29,7 +29,7 @@ struct Side {
     /// Which node.
     at: At,
     /// Its Peer for the other.
-    peer: usize,
+    peer: PeerId,
     /// The other.
     other: At,
 }
@@ -71,7 +71,7 @@ impl Tunnels {
 
 impl Fabric<'_> {
     /// Finds the receiver's Peer for the sender.
-    pub(super) fn back(&self, sender: At, peer: usize, by: At) -> Result<usize, Ending> {
+    pub(super) fn back(&self, sender: At, peer: PeerId, by: At) -> Result<PeerId, Ending> {
         let refused = |why| Ending::NotAccepted { by, why };
         let site = self.site(by.site);
         let Some(key) = self.node(sender).kilo.key else {
@@ -97,8 +97,7 @@ impl Fabric<'_> {
                 return Err(Ending::Ambiguous { at: by, doubt });
             }
         };
-        let is_certain = |peer: &Peer| matches!(peer.standing, Standing::Certain(_));
-        let is_one = site.model.peers.get(back).is_some_and(is_certain)
+        let is_one = matches!(site.model.peers[back].standing, Standing::Certain(_))
             && !site.model.shares_key(segment, Tunnel::Peer(back));
         if !is_one || !site.model.upsets.is_empty() {
             let doubt = Doubt::Peers { peers: vec![back] };
@@ -196,7 +195,7 @@ impl Fabric<'_> {
     ///
     /// # Errors
     /// What it sends there goes into a tunnel again.
-    pub fn dials(&self, from: At, peer: usize, to: At) -> Result<Dials, Ending> {
+    pub fn dials(&self, from: At, peer: PeerId, to: At) -> Result<Dials, Ending> {
         let site = self.site(from.site);
         let Some(segment) = site.segment(from.node) else {
             return Ok(Dials::No);
@@ -231,7 +230,7 @@ impl Fabric<'_> {
 
     /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
     /// `slot`.
-    fn looped(&self, at: At, peer: usize, slot: usize) -> Ending {
+    fn looped(&self, at: At, peer: PeerId, slot: usize) -> Ending {
         let site = self.site(at.site);
         if let Some(missing) = missing(site, at) {
             return missing;

@@ -2,7 +2,7 @@
 
 use crate::proof::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::proof::model::{Dial, Tunnel};
-use crate::proof::peers::Standing;
+use crate::proof::peers::{PeerId, Peers, Standing};
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.
@@ -39,14 +39,13 @@ pub(super) enum Dialled {
 
 impl Known {
     /// Returns what a cluster knows of each of its Peers.
-    pub(super) fn all(fabric: &Fabric, number: SiteId) -> Vec<Self> {
+    pub(super) fn all(fabric: &Fabric, number: SiteId) -> Peers<Self> {
         let site = fabric.site(number);
-        let peers = 0..site.model.peers.len();
-        let known = peers.map(|peer| Self::of(fabric, site, peer, fabric.holding(number, peer)));
-        known.collect()
+        let known = |peer| Self::of(fabric, site, peer, fabric.holding(number, peer));
+        site.model.peers.map_ids(known)
     }
 
-    fn of(fabric: &Fabric, site: &Site, peer: usize, holding: Holding) -> Self {
+    fn of(fabric: &Fabric, site: &Site, peer: PeerId, holding: Holding) -> Self {
         let (link, is_uniform) = match holding {
             Holding::One(at) => Link::of(fabric, site, peer, at),
             Holding::Nobody | Holding::Many => (Link::None, true),
@@ -62,7 +61,7 @@ impl Known {
 impl Link {
     /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
     /// all nodes of the cluster.
-    pub(super) fn of(fabric: &Fabric, site: &Site, peer: usize, at: At) -> (Self, bool) {
+    pub(super) fn of(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
         let has_secret = share.is_some_and(|it| it.translation.preshared_key.is_some());
@@ -76,12 +75,12 @@ impl Link {
         let is_in_range = endpoint.is_some_and(is_held);
         let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
-        let standing = site.model.peers.get(peer).map(|it| &it.standing);
+        let standing = &site.model.peers[peer].standing;
         let contest = match standing {
-            Some(Standing::Contested(_, contest)) => Some(*contest),
+            Standing::Contested(_, contest) => Some(*contest),
             _ => None,
         };
-        let is_certain = matches!(standing, Some(Standing::Certain(_)));
+        let is_certain = matches!(standing, Standing::Certain(_));
         let leads = fabric.site(at.site).led(at.node).is_some();
         // Another one with its key would contest it.
         let link = if !is_certain {

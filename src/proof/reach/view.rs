@@ -17,6 +17,7 @@ use crate::net::Family;
 use crate::proof::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
 use crate::proof::model::{Holder, Tunnel};
 use crate::proof::packet::stays;
+use crate::proof::peers::{PeerId, Peers};
 use crate::proof::prefixes::Span;
 use crate::proof::trace::Class;
 
@@ -94,9 +95,9 @@ pub(super) enum Select {
     /// It is not certain who has this range.
     Contested(usize),
     /// More than one node has the key of this Peer.
-    Shared(usize),
-    Unknown(usize),
-    Thief(usize),
+    Shared(PeerId),
+    Unknown(PeerId),
+    Thief(PeerId),
     Right,
 }
 
@@ -225,14 +226,14 @@ impl View {
 }
 
 /// The Peer that has some addresses, or why there is none.
-type Selected = Result<usize, Select>;
+type Selected = Result<PeerId, Select>;
 
 /// Who looks.
 struct Eye<'e, 'a> {
     fabric: &'e Fabric<'a>,
     site: &'e Site<'a>,
     viewer: SiteId,
-    known: OnceCell<Vec<Known>>,
+    known: OnceCell<Peers<Known>>,
     unique: usize,
     ground: Ground,
 }
@@ -271,7 +272,7 @@ impl Eye<'_, '_> {
     }
 
     /// Returns what the cluster knows of each of its Peers.
-    fn known(&self) -> &[Known] {
+    fn known(&self) -> &Peers<Known> {
         let all = || Known::all(self.fabric, self.viewer);
         self.known.get_or_init(all)
     }
@@ -299,16 +300,16 @@ impl Eye<'_, '_> {
         let select = match selected {
             Err(select) => select,
             Ok(peer) => {
-                let known = self.known().get(peer).copied();
-                is_uniform &= known.is_none_or(|it| it.is_uniform);
-                match known.map(|it| (it.holding, it.link)) {
-                    Some((Holding::One(at), link)) if is_meant((number, home), plot, at) => {
-                        (onward, speaker) = (link, Some(at));
+                let known = self.known()[peer];
+                is_uniform &= known.is_uniform;
+                match known.holding {
+                    Holding::One(at) if is_meant((number, home), plot, at) => {
+                        (onward, speaker) = (known.link, Some(at));
                         Select::Right
                     }
-                    Some((Holding::One(_), _)) => Select::Thief(peer),
-                    Some((Holding::Many, _)) => Select::Shared(peer),
-                    Some((Holding::Nobody, _)) | None => Select::Unknown(peer),
+                    Holding::One(_) => Select::Thief(peer),
+                    Holding::Many => Select::Shared(peer),
+                    Holding::Nobody => Select::Unknown(peer),
                 }
             }
         };
@@ -363,7 +364,7 @@ impl Eye<'_, '_> {
 
     /// Returns the Peer with the key of whoever leads the segment of a parcel, the tunnel, and whether
     /// all nodes see that alike.
-    fn peer_of(&self, leader: Option<At>, plot: &Plot) -> (Option<usize>, Link, bool) {
+    fn peer_of(&self, leader: Option<At>, plot: &Plot) -> (Option<PeerId>, Link, bool) {
         let peers = plot
             .key
             .map_or(&[][..], |key| self.site.model.peers_with(&key));
@@ -384,7 +385,7 @@ impl Eye<'_, '_> {
         let slots = tunnels.around(span).filter_map(|slot| tunnels.get(slot));
         let mut claims = slots.flat_map(|it| it.1);
         claims.all(|claim| match claim.tunnel {
-            Tunnel::Peer(peer) => self.known().get(peer).is_none_or(|it| it.is_uniform),
+            Tunnel::Peer(peer) => self.known()[peer].is_uniform,
             Tunnel::Segment(_) => false,
         })
     }

@@ -4,7 +4,7 @@ use super::Trace;
 use crate::proof::fabric::{Fabric, Site};
 use crate::proof::model::Claim;
 use crate::proof::packet::{Doubt, Ending};
-use crate::proof::peers::{Contest, Standing, Won};
+use crate::proof::peers::{Contest, PeerId, Standing, Won};
 
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
 const FEW: usize = 4;
@@ -45,18 +45,17 @@ impl Fabric<'_> {
 
 /// Returns the contest that something hangs on, with its number.
 fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
-    let peers: Vec<usize> = match doubt {
+    let peers: Vec<PeerId> = match doubt {
         Doubt::Peers { peers } => peers.clone(),
         Doubt::Range { claims, .. } => claims.iter().filter_map(Claim::peer).collect(),
         Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
-    let mut contests =
-        peers
-            .into_iter()
-            .filter_map(|peer| match site.model.peers.get(peer)?.standing {
-                Standing::Contested(_, number) => Some(number),
-                _ => None,
-            });
+    let mut contests = peers
+        .into_iter()
+        .filter_map(|peer| match site.model.peers[peer].standing {
+            Standing::Contested(_, number) => Some(number),
+            _ => None,
+        });
     let number = contests.next()?;
     Some((number, site.model.contests.get(number)?))
 }

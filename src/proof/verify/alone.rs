@@ -16,7 +16,7 @@ pub(super) fn single_points(
 ) -> BTreeMap<At, SinglePoint> {
     let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
     let viewer = fabric.site(number);
-    for (peer, it) in viewer.model.peers.iter().enumerate() {
+    for (peer, it) in viewer.model.peers.numbered() {
         let Some(share) = it.share() else {
             continue;
         };

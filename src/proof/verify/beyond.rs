@@ -14,10 +14,10 @@ use crate::proof::prefixes::{Prefixes, Span};
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     let mut outsiders = Vec::new();
     for (site, it) in fabric.sites.numbered() {
-        for peer in 0..it.model.peers.len() {
-            let is_nobody = fabric.holding(site, peer) == Holding::Nobody;
-            if is_nobody && it.model.share(peer).is_some() {
-                outsiders.push(Outsider { site, peer });
+        for (id, peer) in it.model.peers.numbered() {
+            let is_nobody = fabric.holding(site, id) == Holding::Nobody;
+            if is_nobody && peer.share().is_some() {
+                outsiders.push(Outsider { site, peer: id });
             }
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<
     };
     let mut leaks = Vec::new();
     let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
-    for (peer, it) in site.model.peers.iter().enumerate() {
+    for (peer, it) in site.model.peers.numbered() {
         let Some(share) = it.share() else {
             continue;
         };

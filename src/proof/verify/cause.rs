@@ -69,13 +69,9 @@ impl By {
             }
             Ending::UnknownKey { at, claim, range } => {
                 let peers = &fabric.site(at.site).model.peers;
-                let peer = match claim.tunnel {
-                    Tunnel::Peer(peer) => peers.get(peer),
-                    Tunnel::Segment(_) => None,
-                };
-                match peer {
-                    Some(peer) => Self::Named(peer.applied.name.clone()),
-                    None => Self::Range(at.site, to, claim.tunnel, *range),
+                match claim.tunnel {
+                    Tunnel::Peer(peer) => Self::Named(peers[peer].applied.name.clone()),
+                    Tunnel::Segment(_) => Self::Range(at.site, to, claim.tunnel, *range),
                 }
             }
             Ending::StolenBy {

@@ -8,7 +8,7 @@ use crate::proof::fabric::{At, Fabric, Owner};
 use crate::proof::flaw::Refusal;
 use crate::proof::model::{Claim, Tunnel};
 use crate::proof::packet::{Dials, Doubt, Ending, Goal, Packet, Unaccepted};
-use crate::proof::peers::{Peer, Prize, Standing};
+use crate::proof::peers::{Peer, PeerId, Prize, Standing};
 use crate::proof::rule;
 
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
@@ -86,7 +86,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     let known = goal.and_then(|goal| {
         let key = fabric.node(goal).kilo.key?;
         let peer = site.model.peers_with(&key).first()?;
-        Some((site.model.peers.get(*peer)?, goal))
+        Some((&site.model.peers[*peer], goal))
     });
     let told = match known {
         Some((peer, goal)) => Finding::new(
@@ -194,8 +194,8 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             .help("the leader has changed since the snapshot: take a new one and render")
         }
         Unaccepted::PresharedKey { peer } => {
-            let place = fabric.site(by.site).model.peers.get(peer);
-            let place = place.map(|it| it.place().key("spec").key("presharedKey"));
+            let place = fabric.site(by.site).model.peers[peer].place();
+            let place = place.key("spec").key("presharedKey");
             Finding::new(
                 &rule::NOT_ACCEPTED,
                 format!("{here} and {sender} have different pre-shared keys for each other"),
@@ -207,7 +207,7 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
 }
 
 /// Returns why a node does not get to another one where it dials its Peer.
-fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> String {
+fn missed(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> String {
     let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
     match site.model.endpoint(Tunnel::Peer(peer)) {
@@ -225,7 +225,7 @@ fn missed(fabric: &Fabric, (at, peer): (At, usize), other: At) -> String {
     }
 }
 
-fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usize)) -> Finding {
+fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, PeerId)) -> Finding {
     let there = missed(fabric, (from, peer), to);
     let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
     let (here, other) = (called(fabric, from), called(fabric, to));
@@ -248,12 +248,12 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, usize), (to, back): (At, usi
 }
 
 /// Returns the place of a Peer's endpoint.
-fn endpoint(fabric: &Fabric, at: At, peer: usize) -> Option<Place> {
-    let peer = fabric.site(at.site).model.peers.get(peer)?;
-    Some(peer.place().key("spec").key("endpoint"))
+fn endpoint(fabric: &Fabric, at: At, peer: PeerId) -> Place {
+    let peer = &fabric.site(at.site).model.peers[peer];
+    peer.place().key("spec").key("endpoint")
 }
 
-fn flapping(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Finding {
+fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
     let (here, there) = (called(fabric, at), called(fabric, other));
     let why = missed(fabric, (at, peer), other);
     let name = peer_of(fabric, at.site, peer);
@@ -268,15 +268,13 @@ fn flapping(fabric: &Fabric, (at, peer): (At, usize), other: At) -> Finding {
         ))
 }
 
-fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)) -> Finding {
+fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr)) -> Finding {
     let site = fabric.site(at.site);
     let tunnel_of = Tunnel::Peer(peer);
     let key = site.model.key(tunnel_of);
     let holder = key.and_then(|key| fabric.holders(&key).first().copied());
     let endpoint = site.model.endpoint(tunnel_of);
     let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
-    let its = site.model.peers.get(peer);
-    let its = its.map(|it| it.place().key("spec").key("endpoint"));
     let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
     let carried = match (endpoint, holder) {
         (None, Some(holder)) => {
@@ -301,7 +299,7 @@ fn loops(fabric: &Fabric, (at, peer): (At, usize), (claim, range): (Claim, Cidr)
         ),
     )
     .at(place(fabric, at, claim), "holds the endpoint")
-    .at(its, "the endpoint")
+    .at(self::endpoint(fabric, at, peer), "the endpoint")
     .help("take the range that holds the endpoint out of what declares it, and render again")
 }
 
@@ -309,11 +307,11 @@ fn source_rejected(
     fabric: &Fabric,
     packet: &Packet,
     by: At,
-    (owner, back): (Option<(Claim, Cidr)>, Option<usize>),
+    (owner, back): (Option<(Claim, Cidr)>, Option<PeerId>),
 ) -> Finding {
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
-    let peer = back.and_then(|it| fabric.site(by.site).model.peers.get(it));
+    let peer = back.map(|it| &fabric.site(by.site).model.peers[it]);
     let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
     let name = peer.map_or("", |it| it.applied.name.as_str());
     let told = match (owner, peer) {
@@ -348,7 +346,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
         Doubt::Range { claims, range } => {
-            let peers: Vec<usize> = claims.iter().filter_map(Claim::peer).collect();
+            let peers: Vec<PeerId> = claims.iter().filter_map(Claim::peer).collect();
             if let Some(mut cause) = cause(fabric, at, &peers) {
                 cause.message = format!(
                     "who has {range} on {here} is not certain: {}",
@@ -387,7 +385,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             .help("give each node a key of its own: delete Kilo's key file on one of them")
         }
         Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
-            let names: Vec<String> = peers
+            let names: Vec<&str> = peers
                 .iter()
                 .map(|it| peer_of(fabric, at.site, *it))
                 .collect();
@@ -412,17 +410,17 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             )
         }
         Doubt::Refused(Refusal::Range { peer, index }) => {
-            let peer = fabric.site(at.site).model.peers.get(*peer);
-            let place = peer.map(|it| it.file.allowed_ip(it.applied, *index));
-            let range = peer.and_then(Peer::share);
-            let range = range.and_then(|it| it.translation.allowed_ips.get(*index));
+            let peer = &fabric.site(at.site).model.peers[*peer];
+            let range = peer
+                .share()
+                .and_then(|it| it.translation.allowed_ips.get(*index));
             Finding::new(&rule::AMBIGUOUS, format!(
                 "no kernel takes the route {} of the Peer {}: Kilo's pass ends there, and which \
                  other routes {here} has by then is chance",
                 range.map_or_else(String::new, ToString::to_string),
-                peer.map_or("", |it| it.applied.name.as_str())
+                peer.applied.name
             ))
-            .at(place, "no kernel takes it")
+            .at(peer.allowed_ip(*index), "no kernel takes it")
             .help(
                 "write ranges without host bits, and only of the family of the nodes' internal \
                  addresses",
@@ -440,20 +438,20 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
 
 /// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
 /// or who has the same name or key.
-fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
+fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     let site = fabric.site(at.site);
     if let Some(upset) = upset(fabric, at) {
         return Some(upset);
     }
     let contest = peers
         .iter()
-        .find_map(|it| match site.model.peers.get(*it)?.standing {
+        .find_map(|it| match site.model.peers[*it].standing {
             Standing::Contested(_, number) => site.model.contests.get(number),
             _ => None,
         });
     if let Some(contest) = contest {
         let rivals = contest.peers.iter();
-        let rivals: Vec<&Peer> = rivals.filter_map(|it| site.model.peers.get(*it)).collect();
+        let rivals: Vec<&Peer> = rivals.map(|it| &site.model.peers[*it]).collect();
         let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
         let (message, help) = match contest.over {
             Prize::Key => (
@@ -483,7 +481,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[usize]) -> Option<Finding> {
         return Some(told.help(help));
     }
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
-    let peer = site.model.peers.get(*twin)?;
+    let peer = &site.model.peers[*twin];
     let key = site.model.key(Tunnel::Peer(*twin));
     let node = site.model.own.nodes.position(|it| it.kilo.key == key)?;
     let message = format!(

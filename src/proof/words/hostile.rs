@@ -84,7 +84,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let site = fabric.site(exposure.site);
     let peers = exposure.heard.iter().take(NAMED);
     let places = peers.filter_map(|it| match it {
-        Tunnel::Peer(peer) => Some(site.model.peers.get(*peer)?.place()),
+        Tunnel::Peer(peer) => Some(site.model.peers[*peer].place()),
         Tunnel::Segment(_) => None,
     });
     places

@@ -109,9 +109,7 @@ impl Verified<'_, '_> {
         let (mut names, mut own) = (Vec::new(), Vec::new());
         for tunnel in &exposure.heard {
             match *tunnel {
-                Tunnel::Peer(peer) => {
-                    names.extend(peers.get(peer).map(|it| it.applied.name.clone()));
-                }
+                Tunnel::Peer(peer) => names.push(peers[peer].applied.name.clone()),
                 Tunnel::Segment(_) => own.push(far_end(self.fabric, exposure.site, *tunnel)),
             }
         }
