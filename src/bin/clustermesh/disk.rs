@@ -27,6 +27,9 @@ pub(crate) use roots::Roots;
 /// What temporary files and folders of ours begin with.
 const TEMPORARY: &str = ".clustermesh-";
 
+/// What the names begin with under which a run keeps what it replaces.
+const OLD: &str = ".old-";
+
 /// After how long a temporary file is nobody's, where files cannot be held.
 const ABANDONED: Duration = Duration::from_secs(3600);
 

@@ -15,7 +15,7 @@ use tempfile::{Builder, TempDir};
 
 use super::beside::{self, Beside, Waiting};
 use super::tree::{Files, Survey, folders};
-use super::{TEMPORARY, create, lock, shown};
+use super::{OLD, TEMPORARY, create, lock, shown};
 
 /// A swap in progress.
 struct Swap {
@@ -209,7 +209,7 @@ impl Swap {
 
     /// Gives a file a second name, or a copy where the file system knows no second names.
     fn back_up(&self, path: &Path) -> anyhow::Result<PathBuf> {
-        let name = format!(".old-{}", self.steps.len());
+        let name = format!("{OLD}{}", self.steps.len());
         let old = self.staging.path().join(name);
         if fs::hard_link(path, &old).is_err() {
             let copied = fs::copy(path, &old);
@@ -503,6 +503,7 @@ mod tests {
         let staging = root.path().join(".clustermesh-a1B2c3");
         fs::create_dir(&staging).unwrap();
         fs::write(staging.join(".old-0"), &yaml::HEADER[..9]).unwrap();
+        fs::write(staging.join(".old-12"), "an output").unwrap();
         fs::create_dir(staging.join("west")).unwrap();
         fs::write(staging.join("west/b.yaml"), ours("2")).unwrap();
         put(root.path(), &wanted).unwrap();

@@ -1,6 +1,7 @@
 //! The rendered tree as it stands: what of it is ours, and how it differs from what it shall be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};
@@ -15,7 +16,7 @@ use crate::outputs::RECORD;
 
 use super::read::open_regular;
 use super::roots::is_git;
-use super::{Roots, holds, is_temporary, kind, shown};
+use super::{OLD, Roots, holds, is_temporary, kind, shown};
 
 /// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
 pub(crate) type Files = BTreeMap<String, Arc<str>>;
@@ -291,10 +292,19 @@ fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
         return false;
     };
     entries.iter().all(|entry| match entry.file_type() {
-        Ok(it) if it.is_file() => is_begun(&entry.path()).unwrap_or(false),
+        Ok(it) if it.is_file() => {
+            has_folders && is_old(&entry.file_name()) || is_begun(&entry.path()).unwrap_or(false)
+        }
         Ok(it) if it.is_dir() && has_folders => holds_only_ours(&entry.path(), false),
         _ => false,
     })
+}
+
+/// Returns whether a name is one that a file is kept under while another takes its place. Outputs have
+/// no line that says whose they are.
+fn is_old(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|it| it.strip_prefix(OLD));
+    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// Returns whether a file is ours, as far as it was written.
