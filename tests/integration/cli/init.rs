@@ -1,6 +1,7 @@
 //! `init`: what a new repository starts with, and that it works.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -143,10 +144,11 @@ fn the_gallery_keeps_hostile_names() {
     let folder = Folder::empty();
     let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata:\n  name: \"on\"\nspec:\n  clusters:\n".to_owned();
     for (number, name) in (1..).zip(names) {
-        mesh.push_str(&format!(
-            "    - {{ name: \"{name}\", podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{}.0.0/24 }}\n",
-            100 + number
-        ));
+        let wireguard = 100 + number;
+        let _ = writeln!(
+            mesh,
+            "    - {{ name: \"{name}\", podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{wireguard}.0.0/24 }}"
+        );
         folder.keep(name, &[super::node(number, 1)]);
     }
     folder.write("mesh.yaml", mesh);

@@ -30,12 +30,12 @@ const HUB: Layout = Layout::Hub {
 
 /// Renders a fleet and verifies it; returns the packets followed for each ordered pair of clusters too.
 fn verified(shape: Shape) -> (Verification, u64) {
-    verified_from(shape, snapshots_of(shape, |_, _| {}))
+    verified_from(shape, &snapshots_of(shape, |_, _| {}))
 }
 
-fn verified_from(shape: Shape, snapshots: Snapshots) -> (Verification, u64) {
+fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
     let meshes = meshes(&shape.mesh().to_string());
-    let tree = support::tree(&meshes, &snapshots);
+    let tree = support::tree(&meshes, snapshots);
     let texts: Vec<(Arc<str>, Arc<str>)> = tree
         .iter()
         .filter(|(path, _)| !path.ends_with("kustomization.yaml"))
@@ -165,7 +165,7 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
                 node.annotations.insert(key, endpoint);
             }
         });
-        let (verification, followed) = verified_from(shape, snapshots);
+        let (verification, followed) = verified_from(shape, &snapshots);
         let total = verification.total();
         assert!(verification.holds(), "{shape}: {total:?}");
         assert!(0 < total.kept && 0 < total.assumed, "{shape}: {total:?}");

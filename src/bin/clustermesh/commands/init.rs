@@ -234,9 +234,9 @@ fn next(args: &Args, kept: &[&str]) -> String {
         steps.push("Switch the hooks on: `pre-commit install`.".to_owned());
     }
     steps.push("Commit everything, `rendered` included.".to_owned());
-    let mut text = "\nNext steps:\n".to_owned();
-    for (number, step) in (1..).zip(steps) {
-        text.push_str(&format!("{number}. {step}\n"));
-    }
-    text
+    let steps = (1..).zip(steps);
+    let steps: Vec<String> = steps
+        .map(|(number, step)| format!("{number}. {step}\n"))
+        .collect();
+    format!("\nNext steps:\n{}", steps.concat())
 }

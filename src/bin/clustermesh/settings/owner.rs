@@ -40,6 +40,7 @@ impl Owners {
 
 /// Returns the owner of a file, on systems where files have one.
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "not all systems have owners")]
 fn owner(file: &Metadata) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
     Some(file.uid())
