@@ -14,6 +14,8 @@ pub mod context;
 mod path;
 mod record;
 
+use path::Places;
+
 pub use context::{Context, Values};
 pub use record::{Digest, Record};
 
@@ -31,14 +33,16 @@ pub fn fill(
     load: impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static,
 ) -> Result<Texts, Vec<Finding>> {
     let mut texts = Texts::new();
+    let mut places = Places::default();
     let mut findings = Vec::new();
     for output in outputs {
         match filled(output, values, load.clone()) {
             Ok(filled) => {
                 for (path, text) in filled {
-                    if texts.insert(path.clone(), text).is_some() {
+                    if !places.take(&path) {
                         findings.push(repeated(output, &path));
                     }
+                    texts.insert(path, text);
                 }
             }
             Err(finding) => findings.push(*finding),
@@ -115,7 +119,10 @@ fn of_path(output: &Output, reason: &str) -> Box<Finding> {
 }
 
 fn repeated(output: &Output, path: &str) -> Finding {
-    let message = format!("{} would be written twice", Quoted(path));
+    let message = format!(
+        "{} would be written twice, or is a folder of another output",
+        Quoted(path)
+    );
     let help = match output.per {
         Per::Target => "add `{{ target.name }}` to the path, or remove one of the outputs",
         Per::Mesh => "add `{{ mesh.name }}` to the path, or remove one of the outputs",

@@ -7,6 +7,7 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior,
 use thiserror::Error as ThisError;
 
 mod format;
+mod tag;
 mod whole;
 
 pub use format::Format;
@@ -40,6 +41,12 @@ pub enum Problem {
         format: Format,
         /// Why, with the line of the result.
         reason: String,
+    },
+    /// A tag is longer than the engine's stack may be deep.
+    #[error("line {line}: a tag has more than {} bytes", tag::LIMIT)]
+    LongTag {
+        /// The line of the template, counted from one.
+        line: usize,
     },
     /// The result is too large.
     #[error("the result has more than {SIZE_LIMIT} bytes")]
@@ -100,8 +107,15 @@ impl Engine {
         environment.set_fuel(Some(FUEL));
         // Errors name what is undefined.
         environment.set_debug(true);
-        environment.set_loader(move |name| Ok(load(name)));
+        environment.set_loader(move |name| match load(name) {
+            Some(text) if tag::check(&text).is_err() => Err(ErrorKind::SyntaxError.into()),
+            text => Ok(text),
+        });
         environment.add_filter("plain", format::plain);
+        // These take a width or a count, and make a text of any length of it.
+        for filter in ["batch", "format", "indent", "slice"] {
+            environment.remove_filter(filter);
+        }
         Ok(Self { environment })
     }
 
@@ -120,6 +134,7 @@ impl Engine {
             format::write(format, out, value)
         });
         let text = whole::template(text);
+        tag::check(&text)?;
         let template = environment.template_from_named_str(name, &text)?;
         let mut result = Bounded::default();
         let rendered = template.render_captured_to(values, &mut result);

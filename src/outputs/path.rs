@@ -1,9 +1,35 @@
 //! Paths of outputs: files below the config's folder that are nobody else's.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::is_deceptive;
 
 /// The longest name of a file or folder, in bytes, that all file systems take.
 const NAME_LIMIT: usize = 255;
+
+/// Where files and folders of outputs are. Some file systems take `A` for `a`.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    files: BTreeSet<String>,
+    folders: BTreeSet<String>,
+}
+
+impl Places {
+    /// Takes a path for a file; returns whether it was free.
+    pub(super) fn take(&mut self, path: &str) -> bool {
+        let path = path.to_lowercase();
+        let folders = path
+            .match_indices('/')
+            .map(|(end, _)| path[..end].to_owned());
+        let folders: Vec<String> = folders.collect();
+        let is_free = !self.files.contains(&path)
+            && !self.folders.contains(&path)
+            && !folders.iter().any(|it| self.files.contains(it));
+        self.folders.extend(folders);
+        self.files.insert(path);
+        is_free
+    }
+}
 
 /// Fails, saying why, if nothing may be written at a path.
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
@@ -30,6 +56,21 @@ pub(super) fn check(path: &str) -> Result<(), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_taken_once() {
+        let mut places = Places::default();
+        for (path, is_free) in [
+            ("a/x.yaml", true),
+            ("a/y.yaml", true),
+            ("A/X.yaml", false),
+            ("a", false),
+            ("a/x.yaml/z", false),
+            ("b", true),
+        ] {
+            assert_eq!(places.take(path), is_free, "{path}");
+        }
+    }
 
     #[test]
     fn leads_nowhere_else() {

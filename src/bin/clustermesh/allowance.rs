@@ -74,9 +74,12 @@ pub(crate) fn unallowed(allowances: &[Allowance], mut losses: Vec<Loss>) -> Vec<
     losses
 }
 
-/// Drops the finding that there is no mesh if a person allows every target to be emptied.
-pub(crate) fn allow_no_mesh(allowances: &[Allowance], judgement: &mut Judgement) {
-    if allowances.iter().any(|it| it.allows(None, None)) {
+/// Drops the finding that there is no mesh if a person allows every target to be emptied, or if that
+/// has happened: nothing is left of the tree.
+pub(crate) fn allow_no_mesh(allowances: &[Allowance], judgement: &mut Judgement, is_check: bool) {
+    let rendered = judgement.rendered.as_ref().filter(|_| is_check);
+    let is_done = rendered.is_some_and(|it| it.tree.is_empty() && it.survey.is_current());
+    if is_done || allowances.iter().any(|it| it.allows(None, None)) {
         judgement.findings.retain(|it| it.rule.name != "no-mesh");
     }
 }

@@ -53,7 +53,7 @@ impl Outputs {
 pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Settings) -> Values {
     let config = &settings.config.content;
     let loads = capacity::loads(fleet, plan, bytes);
-    let rendered = config.rendered.as_deref().unwrap_or("rendered");
+    let rendered = own_tree(settings);
     Context::new((fleet, plan), &loads, &config.limits.capacity, rendered).values()
 }
 
@@ -68,6 +68,9 @@ pub(crate) fn compare(
     settings: &Settings,
 ) -> Result<Outputs, Vec<Finding>> {
     let config = &settings.config;
+    if !is_own_tree(settings) {
+        return Ok(Outputs::default());
+    }
     let record = read_record(settings).map_err(|finding| vec![*finding])?;
     let wanted = &config.content.outputs;
     if wanted.is_empty() && record.is_none() {
@@ -97,6 +100,18 @@ pub(crate) fn compare(
         survey.unwanted(path, digest);
     }
     survey.finish(&texts)
+}
+
+/// Returns whether the rendered tree is that of the config. Outputs belong to it, and not to one that a
+/// person has named for this run.
+fn is_own_tree(settings: &Settings) -> bool {
+    let own = settings.config.join(own_tree(settings));
+    disk::canonical(&own) == disk::canonical(&settings.rendered.value)
+}
+
+fn own_tree(settings: &Settings) -> &str {
+    let rendered = settings.config.content.rendered.as_deref();
+    rendered.unwrap_or("rendered")
 }
 
 /// Returns what reads templates: by paths of the config, and only visible files within the roots.

@@ -42,7 +42,7 @@ pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result
     let is_tree = disk::is_there(&evidence.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
     let mut judgement = judgement::judge(evidence, Purpose::Render, fate, Outputs::Unasked)?;
-    allowance::allow_no_mesh(order.allowances, &mut judgement);
+    allowance::allow_no_mesh(order.allowances, &mut judgement, false);
     let losses = losses(&judgement, order)?;
     judgement.add_losses(&losses, order.allowing);
     let is_wrong = !losses.is_empty() || order.threshold.fails(&judgement.findings);

@@ -318,6 +318,13 @@ fn lets_go_of_everything() {
     let run = allowed(&folder, &["*"]);
     insta::assert_snapshot!(run.stderr, @"0 Peers for 0 clusters; 0 nodes left out; 0 written, 0 unchanged, 9 removed");
     assert_eq!(folder.tree(), [""; 0]);
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!(
+        (check.code, check.stdout.as_str()),
+        (0, ""),
+        "{}",
+        check.stderr
+    );
 }
 
 #[test]

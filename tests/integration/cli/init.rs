@@ -54,7 +54,7 @@ fn writes_what_is_not_there() {
     );
     assert!(
         run.stdout
-            .contains("1. Add to clustermesh.yaml, which was there:\n"),
+            .contains("1. Add to `outputs` in clustermesh.yaml, which was there:\n"),
         "{}",
         run.stdout
     );
@@ -194,6 +194,11 @@ fn writes_through_no_link() {
     let run = folder.run(&["init", "--gitops", "flux"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert_eq!(paths(&outside), Vec::<String>::new());
+    assert!(!folder.path("mesh.yaml").exists(), "half of it was written");
+    folder.write("templates", "mine");
+    fs::remove_file(folder.path("flux")).unwrap();
+    let run = folder.run(&["init", "--gitops", "flux"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(!folder.path("mesh.yaml").exists(), "half of it was written");
 }
 

@@ -297,13 +297,14 @@ fn the_record_outlives_a_failure() {
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.write("apps/.clustermesh-notes", "mine\n");
     let record = folder.read("rendered/.clustermesh-outputs");
-    // A file and a folder of one name: the disk refuses that.
+    // A file where a folder must be: the disk refuses that.
+    folder.write("b", "mine");
     configure(
         &folder,
         "\
 - { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }
 - { template: templates/app.yaml, path: 'a/{{ target.name }}' }
-- { template: templates/app.yaml, path: 'a/{{ target.name }}/b' }",
+- { template: templates/app.yaml, path: 'b/{{ target.name }}' }",
     );
     folder.edit("templates/app.yaml", "peers:", "number:");
     let run = folder.run(&["render"]);
@@ -328,6 +329,49 @@ fn printing_fills_in_no_template() {
     let run = folder.run(&["render", "--target", "west"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("kind: Peer\n"));
+}
+
+/// The engine's stack grows with an expression, and memory with a width.
+#[test]
+fn a_hostile_template_ends_in_an_error() {
+    let folder = folder();
+    let templates = [
+        format!("{{{{ {}1 }}}}", "-".repeat(16_000)),
+        format!("{{{{ 1{} }}}}", "+1".repeat(8_000)),
+        format!("{{{{ 'x'{} }}}}", "|upper".repeat(2_600)),
+        format!("{{{{ {}1 }}}}", "-".repeat(3_900)),
+        "{{ 'a' | indent(18446744073709551615) }}".to_owned(),
+        "{{ '%99999999999d' | format(1) }}".to_owned(),
+        "{{ [1, 2] | slice(99999999999999) }}".to_owned(),
+        "{{ [1, 2] | batch(99999999999999, 1) }}".to_owned(),
+    ];
+    for template in templates {
+        folder.write("templates/app.yaml", &template);
+        for command in [
+            &["render"][..],
+            &["template", "templates/app.yaml", "--target", "west"],
+        ] {
+            let run = folder.run(command);
+            assert!(
+                (0..=2).contains(&run.code),
+                "{}: {}",
+                &template[..20],
+                run.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn belong_to_the_tree_of_the_config() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let before = folder.touches("apps");
+    folder.edit("templates/app.yaml", "peers:", "number:");
+    let run = folder.run(&["render", "--rendered", "elsewhere"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(folder.touches("apps"), before);
+    assert!(!folder.path("elsewhere/.clustermesh-outputs").exists());
 }
 
 #[test]

@@ -94,6 +94,15 @@ pub(crate) fn run(
     for file in &files {
         disk::check_output(&roots, Path::new(file.path))
             .with_context(|| format!("cannot write `{}`", file.path))?;
+        for folder in Path::new(file.path).ancestors().skip(1) {
+            if folder != Path::new("") && disk::is_there(folder) && !disk::is_folder(folder) {
+                bail!(
+                    "cannot write `{}`: {} is not a folder",
+                    file.path,
+                    disk::shown(folder)
+                );
+            }
+        }
     }
     let mut kept = Vec::new();
     for file in &files {
@@ -188,10 +197,10 @@ fn next(args: &Args, kept: &[&str]) -> String {
     let mut steps = Vec::new();
     if kept.contains(&CONFIG) && args.gitops != Gitops::None {
         let lines = outputs(args.gitops);
-        let lines: Vec<&str> = lines.lines().filter(|it| !it.starts_with('#')).collect();
+        let lines: Vec<&str> = lines.lines().filter(|it| it.starts_with(' ')).collect();
         steps.push(format!(
-            "Add to {CONFIG}, which was there:\n{}",
-            lines.join("\n   ").trim_end()
+            "Add to `outputs` in {CONFIG}, which was there:\n   {}",
+            lines.join("\n   ")
         ));
     }
     steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());

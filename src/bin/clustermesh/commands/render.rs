@@ -77,7 +77,7 @@ pub(crate) fn run(
     };
     let judgement = judgement::judge(&evidence, Purpose::Render, Some(fate), Outputs::Compared)?;
     let mut judgement = ManuallyDrop::new(judgement);
-    allowance::allow_no_mesh(&args.allow_empty, &mut judgement);
+    allowance::allow_no_mesh(&args.allow_empty, &mut judgement, args.check);
     let losses = losses(args, &judgement)?;
     let threshold = args.strict.threshold();
     let is_wrong = threshold.fails(&judgement.findings);
