@@ -107,6 +107,21 @@ impl Verdict {
     }
 }
 
+/// Returns manifests whose Peers all have a keepalive.
+///
+/// Packets are sent within seconds. A tunnel that only one side can open works for that long, and is lost
+/// after minutes without a keepalive (`flapping`).
+fn kept_alive(text: &str) -> String {
+    let peers = text.split_inclusive("---\n").map(|peer| {
+        if peer.contains("persistentKeepalive:") {
+            peer.to_owned()
+        } else {
+            peer.replacen("\nspec:\n", "\nspec:\n  persistentKeepalive: 25\n", 1)
+        }
+    });
+    peers.collect()
+}
+
 /// Asks the library.
 ///
 /// # Errors
@@ -123,7 +138,7 @@ pub(crate) fn verdicts(
         let files = manifests.get(entry.name.as_str()).into_iter().flatten();
         let files = files.map(|(name, text)| {
             let source = Arc::from(format!("{}/{name}", entry.name));
-            File::read(&source, &Arc::from(text.as_str()))
+            File::read(&source, &Arc::from(kept_alive(text)))
         });
         files.collect()
     });
