@@ -1,5 +1,4 @@
-//! Numbers that always lead to something: whoever has one needs no answer for the case that there is
-//! nothing behind it.
+//! Numbers that always lead to a thing, so that a look-up cannot fail.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -99,8 +99,8 @@ impl Stands {
     }
 }
 
-/// The shortest prefix of a network of one site: what is shorter was given to a device for want of
-/// a better one.
+/// The shortest prefix of a network of one site: a device gets a shorter one only if
+/// its real network is unknown.
 fn is_believable(lan: &Cidr) -> bool {
     match lan.family() {
         Family::V4 => 16 <= lan.prefix_length(),

@@ -282,11 +282,6 @@ impl Values {
         Some(self.with("target", Some(target)))
     }
 
-    /// Returns the names of all targets.
-    pub fn targets(&self) -> impl Iterator<Item = &str> {
-        self.targets.iter().map(|(name, _)| name.as_str())
-    }
-
     fn with(&self, name: &'static str, subject: Option<&Value>) -> Value {
         let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Vec<_>>();
         let shared = context! {

@@ -1,4 +1,4 @@
-//! Paths of outputs: files below the config's folder that are nobody else's.
+//! Paths of outputs: below the config's folder, each used once.
 
 use std::collections::BTreeSet;
 

@@ -29,7 +29,7 @@ pub(crate) struct Judgement<'a> {
 pub(crate) enum Outputs {
     /// They are compared with what they shall be, wherever the tree is.
     Compared,
-    /// Nobody asks for them: no template is filled in.
+    /// They are not needed, so no template is filled in.
     Unasked,
 }
 

@@ -155,7 +155,7 @@ impl Seen {
 }
 
 impl Sight {
-    /// Returns how many kinds of parcels are told apart.
+    /// Returns the number of kinds of parcels.
     pub(in crate::proof) fn kinds(&self) -> usize {
         self.kin.len()
     }

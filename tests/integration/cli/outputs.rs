@@ -422,7 +422,7 @@ fn a_template_can_be_tried() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: templates/app.yaml: line 1: `target` is undefined");
     let run = folder.run(&["template", "templates/app.yaml", "--target", "wets"]);
-    insta::assert_snapshot!(run.stderr, @"error: no mesh has a cluster `wets`; did you mean `west`?");
+    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; did you mean `west`?");
 }
 
 /// What nodes and people write stays data: in YAML, in JSON and in plain text.

@@ -61,7 +61,7 @@ In plugin.yaml:
 enum Answer {
     /// The text that was asked for.
     Text(String),
-    /// Why there is none.
+    /// The reason why nothing is printed.
     Refusal(String, Outcome),
 }
 

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::document::nearest;
 use clustermesh::outputs;
 use clustermesh::rules::Purpose;
 use clustermesh::template::Format;
 
+use crate::allowance;
 use crate::disk::{self, Roots};
 use crate::judgement::Outputs;
 use crate::output::Talk;
@@ -67,11 +67,7 @@ pub(crate) fn run(
     let values = values(fleet, plan, &bytes, &evidence.settings);
     let Some(context) = values.of(args.target.as_deref()) else {
         let name = args.target.as_deref().unwrap_or_default();
-        let name = input::name(Path::new(name));
-        match nearest(&name, values.targets()) {
-            Some(meant) => bail!("no mesh has a cluster `{name}`; did you mean `{meant}`?"),
-            None => bail!("no mesh has a cluster `{name}`"),
-        }
+        return Err(allowance::unknown_target(name, plan));
     };
     let Some(file) = &args.file else {
         let mut text = serde_json::to_string_pretty(&context)?;
