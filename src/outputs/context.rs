@@ -2,23 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::value::Serde;
-use minijinja::{Value, context};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, json};
 
-use crate::config::Per;
-use crate::config::capacity::Capacity;
-use crate::fleet::{Fleet, Member};
-use crate::manifest;
-use crate::mesh::{Networks, Range};
-use crate::name::ClusterName;
-use crate::net::Cidr;
-use crate::plan::{Block, Plan};
-use crate::proof::capacity::{Load, estimates};
 use crate::schema;
-use crate::wireguard::Endpoint;
+
+mod facts;
+mod values;
+
+pub use values::Values;
 
 /// The values of a template. Every name that a template uses must be one of these.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -179,226 +172,9 @@ struct Node {
     labels: BTreeMap<String, String>,
 }
 
-/// The values of all results of a run.
-#[derive(Debug)]
-pub struct Values {
-    targets: Vec<(String, Value)>,
-    meshes: Vec<(String, Value)>,
-    clusters: Value,
-}
-
 /// Returns the JSON Schema of the values that a template can write.
 pub fn schema() -> Schema {
     schema::of_output::<Context>()
-}
-
-impl Context {
-    /// Returns the context of a fleet and its plan, given the load of each target and the folder of
-    /// the rendered tree relative to the config's.
-    pub fn new(
-        (fleet, plan): (&Fleet, &Plan),
-        loads: &[Load],
-        capacity: &Capacity,
-        rendered: &str,
-    ) -> Self {
-        let targets = plan.targets.iter().zip(loads);
-        let mut meshes: Vec<Mesh> = Vec::new();
-        for member in fleet.members() {
-            let name = member.mesh.name.to_string();
-            if meshes.iter().all(|it| it.name != name) {
-                let entries = member.mesh.entries.iter();
-                let clusters = entries.map(|it| it.name.to_string()).collect();
-                meshes.push(Mesh { name, clusters });
-            }
-        }
-        Self {
-            api_version: ApiVersion::V1,
-            kind: Kind::TemplateContext,
-            target: None,
-            mesh: None,
-            targets: targets
-                .map(|(target, load)| {
-                    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-                    let sources: Vec<Source> = blocks.map(|it| source(fleet, it)).collect();
-                    let peers = sources.iter().map(|it| it.segments.len()).sum();
-                    Target {
-                        name: target.cluster.to_string(),
-                        path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
-                        peers,
-                        files: sources.iter().map(|it| it.file.clone()).collect(),
-                        sources,
-                        reconcile_minutes: reconcile_minutes(peers),
-                        capacity: figures(load, capacity),
-                    }
-                })
-                .collect(),
-            meshes,
-            clusters: fleet
-                .clusters()
-                .filter_map(|it| cluster(fleet, it))
-                .collect(),
-        }
-    }
-
-    /// Returns the values for templates.
-    pub fn values(self) -> Values {
-        let target = |it: Target| (it.name.clone(), Value::from(Serde(it)));
-        let mesh = |it: Mesh| (it.name.clone(), Value::from(Serde(it)));
-        Values {
-            targets: self.targets.into_iter().map(target).collect(),
-            meshes: self.meshes.into_iter().map(mesh).collect(),
-            clusters: Value::from(Serde(self.clusters)),
-        }
-    }
-}
-
-impl Values {
-    /// Returns the values of each result, and whom it is for.
-    pub(super) fn each(&self, per: Per) -> Vec<(Option<&str>, Value)> {
-        match per {
-            Per::Target => {
-                let targets = self.targets.iter();
-                targets
-                    .map(|(name, it)| (Some(name.as_str()), self.with("target", Some(it))))
-                    .collect()
-            }
-            Per::Mesh => {
-                let meshes = self.meshes.iter();
-                meshes
-                    .map(|(name, it)| (Some(name.as_str()), self.with("mesh", Some(it))))
-                    .collect()
-            }
-            Per::Repository => vec![(None, self.with("", None))],
-        }
-    }
-
-    /// Returns the values of a template that is for a cluster, or for the repository; none if no
-    /// target has this name.
-    pub fn of(&self, target: Option<&str>) -> Option<Value> {
-        let Some(name) = target else {
-            return Some(self.with("", None));
-        };
-        let (_, target) = self.targets.iter().find(|(it, _)| it == name)?;
-        Some(self.with("target", Some(target)))
-    }
-
-    fn with(&self, name: &'static str, subject: Option<&Value>) -> Value {
-        let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Vec<_>>();
-        let shared = context! {
-            apiVersion => Value::from(Serde(ApiVersion::V1)),
-            kind => Value::from(Serde(Kind::TemplateContext)),
-            targets => all(&self.targets),
-            meshes => all(&self.meshes),
-            clusters => self.clusters.clone(),
-        };
-        match subject {
-            Some(subject) => {
-                let subject = Value::from_pairs([(name, subject.clone())]);
-                context! { ..subject, ..shared }
-            }
-            None => shared,
-        }
-    }
-}
-
-fn source(fleet: &Fleet, block: &Block) -> Source {
-    let member = fleet
-        .members()
-        .iter()
-        .find(|it| it.mesh.name == block.mesh && it.entry.name == block.source);
-    let prefix = format!("{}--", block.name);
-    let segments = block.peers.iter().map(|peer| {
-        let name = peer.name.as_str();
-        let node = name.strip_prefix(&*prefix).unwrap_or(name);
-        let known = member.and_then(|it| it.cluster.node(node));
-        let dialled = |it: &&Endpoint| **it != Endpoint::PLACEHOLDER;
-        Segment {
-            name: name.to_owned(),
-            node: node.to_owned(),
-            location: known.map_or_else(String::new, |it| it.kilo.location.clone()),
-            endpoint: peer
-                .endpoint
-                .as_ref()
-                .filter(dialled)
-                .map(ToString::to_string),
-            public_key: peer.key.to_string(),
-            persistent_keepalive: peer.keepalive.map(|it| it.0.get()),
-            allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
-        }
-    });
-    Source {
-        mesh: block.mesh.to_string(),
-        cluster: block.source.to_string(),
-        file: manifest::file(block),
-        segments: segments.collect(),
-    }
-}
-
-fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
-    let members: Vec<&Member> = fleet.memberships(name).collect();
-    let first = members.first()?;
-    let text = |cidr: Cidr| cidr.to_string();
-    let list = |ranges: &[Range]| ranges.iter().map(|it| text(it.cidr)).collect::<Vec<_>>();
-    let (pods, wireguard, services, additional, allowed) = match &first.entry.networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => (
-            list(pods),
-            Some(text(wireguard.cidr)),
-            services.as_ref().map(|it| text(it.cidr)),
-            list(additional),
-            Vec::new(),
-        ),
-        Networks::Flat { allowed } => (Vec::new(), None, None, Vec::new(), list(allowed)),
-    };
-    let nodes = first.cluster.nodes.iter().map(|it| Node {
-        name: it.node.name.clone(),
-        location: it.kilo.location.clone(),
-        usable: first.roster.usable.contains(&it.node.name),
-        pod_cidrs: it.node.pod_cidrs.clone(),
-        internal_ip: it.kilo.internal_address().map(|it| it.to_string()),
-        wireguard_ip: it.kilo.wireguard_ip().map(|it| it.address.to_string()),
-        labels: it.node.labels.clone(),
-    });
-    Some(Cluster {
-        name: name.to_string(),
-        meshes: members.iter().map(|it| it.mesh.name.to_string()).collect(),
-        allowed_networks: allowed,
-        pod_cidrs: pods,
-        wireguard_cidr: wireguard,
-        service_cidr: services,
-        additional_cidrs: additional,
-        granularity: first.cluster.granularity.to_string(),
-        usable_nodes: first.roster.usable.len(),
-        segments: first.roster.speakers.len(),
-        nodes: nodes.collect(),
-    })
-}
-
-fn figures(load: &Load, capacity: &Capacity) -> BTreeMap<String, Number> {
-    let estimates = estimates(load, None, capacity).into_iter();
-    let figures =
-        estimates.filter_map(|it| Some((it.quantity.key().to_owned(), number(it.value)?)));
-    figures.collect()
-}
-
-/// Counts are whole; seconds are rounded to thousandths.
-fn number(value: f64) -> Option<Number> {
-    let rounded = (value * 1e3).round() / 1e3;
-    match format!("{rounded}").parse::<u64>() {
-        Ok(whole) => Some(whole.into()),
-        Err(_) => Number::from_f64(rounded),
-    }
-}
-
-/// Flux sends two requests for each Peer, 50 a second, and a reconcile should take a third of the
-/// interval at most.
-fn reconcile_minutes(peers: usize) -> usize {
-    let seconds = (2 * peers).div_ceil(50);
-    (3 * seconds).div_ceil(60).max(10)
 }
 
 /// Values of everything.

@@ -1,0 +1,165 @@
+//! Facts: a context, as a fleet and its plan bear it out.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use super::{ApiVersion, Cluster, Context, Kind, Mesh, Node, Segment, Source, Target};
+use crate::config::capacity::Capacity;
+use crate::fleet::{Fleet, Member};
+use crate::manifest;
+use crate::mesh::{Networks, Range};
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::plan::{Block, Plan};
+use crate::proof::capacity::{Load, estimates};
+use crate::wireguard::Endpoint;
+
+impl Context {
+    /// Returns the context of a fleet and its plan, given the load of each target and the folder of
+    /// the rendered tree relative to the config's.
+    pub fn new(
+        (fleet, plan): (&Fleet, &Plan),
+        loads: &[Load],
+        capacity: &Capacity,
+        rendered: &str,
+    ) -> Self {
+        let targets = plan.targets.iter().zip(loads);
+        let mut meshes: Vec<Mesh> = Vec::new();
+        for member in fleet.members() {
+            let name = member.mesh.name.to_string();
+            if meshes.iter().all(|it| it.name != name) {
+                let entries = member.mesh.entries.iter();
+                let clusters = entries.map(|it| it.name.to_string()).collect();
+                meshes.push(Mesh { name, clusters });
+            }
+        }
+        Self {
+            api_version: ApiVersion::V1,
+            kind: Kind::TemplateContext,
+            target: None,
+            mesh: None,
+            targets: targets
+                .map(|(target, load)| {
+                    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
+                    let sources: Vec<Source> = blocks.map(|it| source(fleet, it)).collect();
+                    let peers = sources.iter().map(|it| it.segments.len()).sum();
+                    Target {
+                        name: target.cluster.to_string(),
+                        path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
+                        peers,
+                        files: sources.iter().map(|it| it.file.clone()).collect(),
+                        sources,
+                        reconcile_minutes: reconcile_minutes(peers),
+                        capacity: figures(load, capacity),
+                    }
+                })
+                .collect(),
+            meshes,
+            clusters: fleet
+                .clusters()
+                .filter_map(|it| cluster(fleet, it))
+                .collect(),
+        }
+    }
+}
+
+fn source(fleet: &Fleet, block: &Block) -> Source {
+    let member = fleet
+        .members()
+        .iter()
+        .find(|it| it.mesh.name == block.mesh && it.entry.name == block.source);
+    let prefix = format!("{}--", block.name);
+    let segments = block.peers.iter().map(|peer| {
+        let name = peer.name.as_str();
+        let node = name.strip_prefix(&*prefix).unwrap_or(name);
+        let known = member.and_then(|it| it.cluster.node(node));
+        let dialled = |it: &&Endpoint| **it != Endpoint::PLACEHOLDER;
+        Segment {
+            name: name.to_owned(),
+            node: node.to_owned(),
+            location: known.map_or_else(String::new, |it| it.kilo.location.clone()),
+            endpoint: peer
+                .endpoint
+                .as_ref()
+                .filter(dialled)
+                .map(ToString::to_string),
+            public_key: peer.key.to_string(),
+            persistent_keepalive: peer.keepalive.map(|it| it.0.get()),
+            allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
+        }
+    });
+    Source {
+        mesh: block.mesh.to_string(),
+        cluster: block.source.to_string(),
+        file: manifest::file(block),
+        segments: segments.collect(),
+    }
+}
+
+fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
+    let members: Vec<&Member> = fleet.memberships(name).collect();
+    let first = members.first()?;
+    let text = |cidr: Cidr| cidr.to_string();
+    let list = |ranges: &[Range]| ranges.iter().map(|it| text(it.cidr)).collect::<Vec<_>>();
+    let (pods, wireguard, services, additional, allowed) = match &first.entry.networks {
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => (
+            list(pods),
+            Some(text(wireguard.cidr)),
+            services.as_ref().map(|it| text(it.cidr)),
+            list(additional),
+            Vec::new(),
+        ),
+        Networks::Flat { allowed } => (Vec::new(), None, None, Vec::new(), list(allowed)),
+    };
+    let nodes = first.cluster.nodes.iter().map(|it| Node {
+        name: it.node.name.clone(),
+        location: it.kilo.location.clone(),
+        usable: first.roster.usable.contains(&it.node.name),
+        pod_cidrs: it.node.pod_cidrs.clone(),
+        internal_ip: it.kilo.internal_address().map(|it| it.to_string()),
+        wireguard_ip: it.kilo.wireguard_ip().map(|it| it.address.to_string()),
+        labels: it.node.labels.clone(),
+    });
+    Some(Cluster {
+        name: name.to_string(),
+        meshes: members.iter().map(|it| it.mesh.name.to_string()).collect(),
+        allowed_networks: allowed,
+        pod_cidrs: pods,
+        wireguard_cidr: wireguard,
+        service_cidr: services,
+        additional_cidrs: additional,
+        granularity: first.cluster.granularity.to_string(),
+        usable_nodes: first.roster.usable.len(),
+        segments: first.roster.speakers.len(),
+        nodes: nodes.collect(),
+    })
+}
+
+fn figures(load: &Load, capacity: &Capacity) -> BTreeMap<String, Number> {
+    let estimates = estimates(load, None, capacity).into_iter();
+    let figures =
+        estimates.filter_map(|it| Some((it.quantity.key().to_owned(), number(it.value)?)));
+    figures.collect()
+}
+
+/// Counts are whole; seconds are rounded to thousandths.
+fn number(value: f64) -> Option<Number> {
+    let rounded = (value * 1e3).round() / 1e3;
+    match format!("{rounded}").parse::<u64>() {
+        Ok(whole) => Some(whole.into()),
+        Err(_) => Number::from_f64(rounded),
+    }
+}
+
+/// Flux sends two requests for each Peer, 50 a second, and a reconcile should take a third of the
+/// interval at most.
+fn reconcile_minutes(peers: usize) -> usize {
+    let seconds = (2 * peers).div_ceil(50);
+    (3 * seconds).div_ceil(60).max(10)
+}
