@@ -51,6 +51,20 @@ func Documents(t testing.TB, file string) [][]byte {
 	return found
 }
 
+// Read decodes a file with one object and refuses unknown fields.
+func Read[T any](t testing.TB, file string) *T {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := new(T)
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Fatal(file, err)
+	}
+	return into
+}
+
 // Objects reads the objects of a file.
 func Objects(t testing.TB, file string) []Object {
 	t.Helper()

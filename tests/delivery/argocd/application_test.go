@@ -47,10 +47,10 @@ func TestGeneratedAsRendered(t *testing.T) {
 // What `init` and `render` write for Argo CD delivers the Peers, and the project allows it.
 func TestInit(t *testing.T) {
 	repository := cluster.Started(t, "argocd")
-	project := read[v1alpha1.AppProject](t, filepath.Join(repository, "argocd", "project.yaml"))
+	project := cluster.Read[v1alpha1.AppProject](t, filepath.Join(repository, "argocd", "project.yaml"))
 	for _, target := range []string{"east", "west"} {
 		app := &application{
-			Application: read[v1alpha1.Application](t, filepath.Join(repository, "argocd", target+".yaml")),
+			Application: cluster.Read[v1alpha1.Application](t, filepath.Join(repository, "argocd", target+".yaml")),
 			repository:  repository,
 			deadline:    time.Minute,
 		}

@@ -42,24 +42,10 @@ type application struct {
 // shipped is the Application of argocd/application.yaml, for a target.
 func shipped(t *testing.T, repository, target string) *application {
 	t.Helper()
-	app := read[v1alpha1.Application](t, cluster.Project(t, "argocd", "application.yaml"))
+	app := cluster.Read[v1alpha1.Application](t, cluster.Project(t, "argocd", "application.yaml"))
 	app.Name = strings.Replace(app.Name, "west", target, 1)
 	app.Spec.Source.Path = strings.Replace(app.Spec.Source.Path, "west", target, 1)
 	return &application{Application: app, repository: repository, deadline: time.Minute}
-}
-
-// read decodes a file with one object.
-func read[T any](t *testing.T, file string) *T {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	into := new(T)
-	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		t.Fatal(file, err)
-	}
-	return into
 }
 
 // generate asks repo-server's code for the objects of the Application.

@@ -34,7 +34,7 @@ func list(name string, values ...string) parameter {
 func plugged(t *testing.T, repository, path string, parameters ...parameter) *application {
 	t.Helper()
 	startPlugin(t)
-	app := read[v1alpha1.Application](t, cluster.Project(t, "argocd", "plugin", "application.yaml"))
+	app := cluster.Read[v1alpha1.Application](t, cluster.Project(t, "argocd", "plugin", "application.yaml"))
 	app.Spec.Source.Path = path
 	app.Spec.Source.Plugin.Parameters = parameters
 	return &application{Application: app, repository: repository, deadline: time.Minute}
@@ -56,7 +56,7 @@ func refuses(t *testing.T, app *application, want string) string {
 }
 
 func TestPluginConfiguration(t *testing.T) {
-	config := read[plugin.PluginConfig](t, cluster.Project(t, "argocd", "plugin", "plugin.yaml"))
+	config := cluster.Read[plugin.PluginConfig](t, cluster.Project(t, "argocd", "plugin", "plugin.yaml"))
 	if err := plugin.ValidatePluginConfig(*config); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestPluginApplication(t *testing.T) {
 	repository := cluster.Example(t, "quickstart")
 	directory := shipped(t, repository, "west")
 	app := &application{
-		Application: read[v1alpha1.Application](t, cluster.Project(t, "argocd", "plugin", "application.yaml")),
+		Application: cluster.Read[v1alpha1.Application](t, cluster.Project(t, "argocd", "plugin", "application.yaml")),
 		repository:  repository,
 		deadline:    time.Minute,
 	}

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"clustermesh.test/cluster"
 )
@@ -44,26 +43,12 @@ type controllers struct {
 	inventory object.ObjMetadataSet
 }
 
-// read decodes a file with one object.
-func read[T any](t *testing.T, file string) *T {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	into := new(T)
-	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		t.Fatal(file, err)
-	}
-	return into
-}
-
 // shipped is a Flux with the files of flux/, for a target.
 func shipped(t *testing.T, target string) *controllers {
 	t.Helper()
 	flux := &controllers{
-		source:        read[sourcev1.GitRepository](t, cluster.Project(t, "flux", "gitrepository.yaml")),
-		kustomization: read[kustomizev1.Kustomization](t, cluster.Project(t, "flux", "peers-west.yaml")),
+		source:        cluster.Read[sourcev1.GitRepository](t, cluster.Project(t, "flux", "gitrepository.yaml")),
+		kustomization: cluster.Read[kustomizev1.Kustomization](t, cluster.Project(t, "flux", "peers-west.yaml")),
 	}
 	spec := &flux.kustomization.Spec
 	spec.Path = strings.Replace(spec.Path, "west", target, 1)

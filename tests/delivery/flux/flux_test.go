@@ -44,7 +44,7 @@ func TestKustomizations(t *testing.T) {
 	for _, file := range cluster.Files(t, "flux", "peers-*.yaml") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			flux := shipped(t, "west")
-			flux.kustomization = read[kustomizev1.Kustomization](t, file)
+			flux.kustomization = cluster.Read[kustomizev1.Kustomization](t, file)
 			built, err := flux.build(t, repository)
 			if err != nil {
 				t.Fatal(err)
@@ -66,8 +66,8 @@ func TestInit(t *testing.T) {
 	repository := cluster.Started(t, "flux")
 	for _, target := range []string{"east", "west"} {
 		flux := &controllers{
-			source:        read[sourcev1.GitRepository](t, filepath.Join(repository, "flux", "gitrepository.yaml")),
-			kustomization: read[kustomizev1.Kustomization](t, filepath.Join(repository, "flux", target+".yaml")),
+			source:        cluster.Read[sourcev1.GitRepository](t, filepath.Join(repository, "flux", "gitrepository.yaml")),
+			kustomization: cluster.Read[kustomizev1.Kustomization](t, filepath.Join(repository, "flux", target+".yaml")),
 		}
 		built, err := flux.build(t, repository)
 		if err != nil {
