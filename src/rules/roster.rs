@@ -23,11 +23,14 @@ use crate::mesh::{EndpointSource, Networks};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::roster::{
-    Contradiction, Declared, EndpointProblem, LeftOut, LostRange, Origin, RangeReason, Reason,
-    Unready,
+    Contradiction, Declared, LeftOut, LostRange, Origin, RangeReason, Reason, Unready,
 };
 use crate::snapshot::{Node, Snapshot};
-use crate::wireguard::EndpointError;
+
+mod reasons;
+
+pub(super) use reasons::words;
+use reasons::{foreign, in_common};
 
 /// Returns what there is to tell about one cluster in one mesh, given whether it has Peers in any.
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
@@ -310,141 +313,6 @@ fn rule_of(reason: &Reason) -> &'static Rule {
     }
 }
 
-/// Says why a node is left out.
-pub(super) fn words(reason: &Reason) -> String {
-    match reason {
-        Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
-        Reason::PodCidrInvalid { text, error } => {
-            format!("pod CIDR {} is not valid: {}", Quoted(text), foreign(error))
-        }
-        Reason::PodCidrOutOfRange { cidr } => format!("pod CIDR {cidr} is in no declared range"),
-        Reason::NoWireguardIp => {
-            "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned()
-        }
-        Reason::WireguardIpInvalid { text, error } => {
-            let text = Quoted(text);
-            format!("WireGuard address {text} is not valid: {}", foreign(error))
-        }
-        Reason::WireguardIpOutOfRange { address } => {
-            format!("WireGuard address {address} is in no declared range")
-        }
-        Reason::NoPublicKey => "annotation kilo.squat.ai/key is missing or empty".to_owned(),
-        Reason::PublicKeyInvalid { text, error } => {
-            format!("public key {} is unusable: {error}", Quoted(text))
-        }
-        Reason::EndpointInvalid {
-            origin,
-            text,
-            error,
-        } => format!("{}: {}", endpoint(*origin, text), problem(error)),
-        Reason::NoEndpoint(sources) => no_endpoint(sources),
-        Reason::NameInvalid(error) => format!("bad name: {error}"),
-        Reason::DuplicateName(node) => {
-            format!("its Peer would be called as that of {}", Quoted(node))
-        }
-        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
-        Reason::PodCidrTaken { cidr, other, node } => {
-            format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
-        }
-        Reason::NotReady(why) => format!("not ready: {}", unready(*why)),
-        Reason::LeaderLeftOut(leader) => {
-            format!("{}, which leads its location, is left out", Quoted(leader))
-        }
-        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
-    }
-}
-
-/// Splits a reason that names a value of the node into what many nodes may have in common, and that value.
-fn in_common(reason: &Reason) -> Option<(String, String)> {
-    let (what, value) = match reason {
-        Reason::PodCidrInvalid { text, .. } => ("pod CIDR is invalid", text),
-        Reason::PodCidrOutOfRange { cidr } => {
-            let what = "pod CIDR is in no declared range".to_owned();
-            return Some((what, cidr.to_string()));
-        }
-        Reason::WireguardIpInvalid { text, .. } => ("WireGuard address is invalid", text),
-        Reason::WireguardIpOutOfRange { address } => {
-            let what = "WireGuard address is in no declared range".to_owned();
-            return Some((what, address.to_string()));
-        }
-        Reason::PublicKeyInvalid { text, .. } => ("public key is unusable", text),
-        Reason::EndpointInvalid {
-            origin,
-            text,
-            error,
-        } => {
-            let what = format!("{}: {}", place_of(*origin), kind_of(error));
-            return Some((what, Quoted(text).to_string()));
-        }
-        _ => return None,
-    };
-    Some((what.to_owned(), Quoted(value).to_string()))
-}
-
-/// Says what is wrong with an endpoint, without the value.
-fn kind_of(error: &EndpointProblem) -> String {
-    let EndpointProblem::Endpoint(endpoint) = error else {
-        return problem(error);
-    };
-    match endpoint {
-        EndpointError::Port(_) => "the port is not a number from 1 to 65535".to_owned(),
-        EndpointError::Dns(_) => "neither an IP address nor a lowercase DNS name".to_owned(),
-        EndpointError::Unreachable { what, .. } => {
-            format!("{what}, which no other cluster can dial")
-        }
-        EndpointError::Form
-        | EndpointError::NoPort
-        | EndpointError::NoHost
-        | EndpointError::Placeholder => problem(error),
-    }
-}
-
-/// Says where an endpoint is written.
-fn place_of(origin: Origin) -> String {
-    match origin {
-        Origin::Annotation(key) => format!("endpoint of annotation {key}"),
-        Origin::ExternalIP => "external address".to_owned(),
-        Origin::InternalIP => "internal address".to_owned(),
-    }
-}
-
-fn unready(why: Unready) -> &'static str {
-    match why {
-        Unready::Stale => "its Kilo agent stopped checking in",
-        Unready::NoEndpoint => "Kilo has no endpoint for it",
-    }
-}
-
-fn endpoint(origin: Origin, text: &str) -> String {
-    match origin {
-        Origin::Annotation(key) => format!("endpoint {} of annotation {key}", Quoted(text)),
-        Origin::ExternalIP => format!("external address {}", Quoted(text)),
-        Origin::InternalIP => format!("internal address {}", Quoted(text)),
-    }
-}
-
-fn problem(problem: &EndpointProblem) -> String {
-    match problem {
-        EndpointProblem::Endpoint(error) => foreign(error),
-        EndpointProblem::UndeclaredName => "a DNS name under none of the cluster's \
-             endpointDomains; one that does not resolve stops Kilo on every node"
-            .to_owned(),
-    }
-}
-
-fn no_endpoint(sources: &[EndpointSource]) -> String {
-    let names: Vec<&str> = sources
-        .iter()
-        .map(|source| match source {
-            EndpointSource::Annotation => "annotation clustermesh-endpoint or force-endpoint",
-            EndpointSource::ExternalIP => "external address",
-            EndpointSource::InternalIP => "internal address",
-            EndpointSource::Kilo => "annotation endpoint",
-        })
-        .collect();
-    format!("no endpoint: no {}", names.join(", no "))
-}
-
 fn lost(member: &Member, lost: &LostRange) -> Finding {
     let range = Quoted(&lost.range).to_string();
     let range = range.trim_matches('`');
@@ -507,9 +375,4 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         text: "contradicted".to_owned(),
     });
     finding
-}
-
-/// The words of an error that may quote what a node says.
-fn foreign(error: &impl std::fmt::Display) -> String {
-    crate::diagnostic::escaped(&error.to_string(), 200)
 }

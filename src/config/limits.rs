@@ -1,0 +1,120 @@
+//! Limits: from where on a snapshot is not believed, and what is rendered is reported as too little or
+//! too much.
+
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::capacity::{Capacity, WrittenCapacity};
+use super::ceilings::WrittenCeilings;
+use crate::diagnostic::Finding;
+use crate::place::Place;
+
+/// From where on a snapshot is not believed, and what is rendered is told to be too little or too
+/// much.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// The most nodes of a cluster.
+    pub nodes: usize,
+    /// The fewest usable nodes whose loss is a shrinkage.
+    pub lost_nodes: usize,
+    /// What percentage of the usable nodes may be lost.
+    pub lost_percent: usize,
+    /// How much a node counts whose object is gone from the API, in percent.
+    pub gone_percent: usize,
+    /// How far a node may lag behind most nodes of its cluster, in seconds.
+    pub stale_after_seconds: u32,
+    /// The fewest Peers of a source whose loss in a target is a shrinkage.
+    pub lost_peers: usize,
+    /// What percentage of its Peers of a source a target may lose.
+    pub lost_peers_percent: usize,
+    /// The largest Peer, in bytes as JSON.
+    pub peer_bytes: usize,
+    /// What a target can carry.
+    pub capacity: Capacity,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            nodes: 500,
+            lost_nodes: 2,
+            lost_percent: 25,
+            gone_percent: 50,
+            stale_after_seconds: 300,
+            lost_peers: 2,
+            lost_peers_percent: 25,
+            peer_bytes: 262_144,
+            capacity: Capacity::default(),
+        }
+    }
+}
+
+/// From where on a snapshot is not believed: it is not written without `--accept`. And from where
+/// on what is rendered is told to be too little or too much; it is rendered all the same.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Limits")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct WrittenLimits {
+    /// The most nodes that a cluster may have; default 500.
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().nodes))]
+    nodes: Option<NonZeroU32>,
+    /// The fewest usable nodes whose loss is a shrinkage; default 2.
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_nodes))]
+    lost_nodes: Option<NonZeroU32>,
+    /// What percentage of its usable nodes a cluster may lose; default 25.
+    #[schemars(range(max = 100), extend("default" = Limits::default().lost_percent))]
+    lost_percent: Option<u8>,
+    /// How much a lost node counts whose object is gone from the API, in percent; default 50.
+    #[schemars(range(max = 100), extend("default" = Limits::default().gone_percent))]
+    gone_percent: Option<u8>,
+    /// How many seconds a node's Kilo agent may lag behind those of most nodes before the
+    /// node counts as stale; default 300. Kilo itself drops a node after 60.
+    #[schemars(
+        range(min = 60, max = 31_536_000),
+        extend("default" = Limits::default().stale_after_seconds)
+    )]
+    stale_after_seconds: Option<u32>,
+    /// The fewest Peers of a source whose loss in a target is a shrinkage; default 2.
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_peers))]
+    lost_peers: Option<NonZeroU32>,
+    /// What percentage of its Peers of a source a target may lose; default 25.
+    #[schemars(range(max = 100), extend("default" = Limits::default().lost_peers_percent))]
+    lost_peers_percent: Option<u8>,
+    /// The most bytes that a Peer may have as JSON; default 262,144, what `kubectl apply` can keep
+    /// in an annotation.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().peer_bytes))]
+    peer_bytes: Option<NonZeroU32>,
+    /// From where on something is too much for a cluster that gets Peers; `clustermesh capacity` tells
+    /// how much of it there is.
+    capacity: Option<WrittenCapacity>,
+    /// The most that a run accepts; more of it is refused.
+    pub(super) ceilings: Option<WrittenCeilings>,
+}
+
+impl WrittenLimits {
+    pub(super) fn limits(self, place: &Place) -> Result<Limits, Vec<Finding>> {
+        let default = Limits::default();
+        let capacity = self.capacity.map(|it| it.capacity(&place.key("capacity")));
+        let capacity = capacity.transpose()?.unwrap_or_default();
+        let count = |number: Option<NonZeroU32>, default| {
+            number.map_or(default, |it| usize::try_from(it.get()).unwrap_or(default))
+        };
+        Ok(Limits {
+            nodes: count(self.nodes, default.nodes),
+            lost_nodes: count(self.lost_nodes, default.lost_nodes),
+            lost_percent: self.lost_percent.map_or(default.lost_percent, usize::from),
+            gone_percent: self.gone_percent.map_or(default.gone_percent, usize::from),
+            stale_after_seconds: self
+                .stale_after_seconds
+                .unwrap_or(default.stale_after_seconds),
+            lost_peers: count(self.lost_peers, default.lost_peers),
+            lost_peers_percent: self
+                .lost_peers_percent
+                .map_or(default.lost_peers_percent, usize::from),
+            peer_bytes: count(self.peer_bytes, default.peer_bytes),
+            capacity,
+        })
+    }
+}
