@@ -15,6 +15,7 @@ mod admission;
 mod api_server;
 mod architecture;
 mod cli;
+mod docs;
 mod examples;
 mod manual;
 mod model;
