@@ -20,13 +20,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use clustermesh::agent::applied::File;
+use clustermesh::agent::network::{At, Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh::{self, Mesh};
-use clustermesh::proof::applied::File;
-use clustermesh::proof::fabric::{At, Fabric, Site};
-use clustermesh::proof::packet::{Goal, Packet, Session};
+use clustermesh::packet::trace::Class;
+use clustermesh::packet::{Goal, Packet, Session};
 use clustermesh::proof::reach::{Reach, parcels};
-use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::Snapshot;
 

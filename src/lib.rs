@@ -28,7 +28,10 @@ pub mod yaml;
 pub mod template;
 pub mod manifest;
 pub mod change;
+pub mod agent;
+pub mod packet;
 pub mod proof;
+pub mod capacity;
 pub mod outputs;
 pub mod rules;
 

@@ -208,6 +208,17 @@ impl Mesh {
     pub fn block(&self, cluster: &ClusterName) -> BlockName {
         BlockName::new(&self.name, cluster)
     }
+
+    /// Returns whether two different clusters are in it and see each other.
+    pub fn links(&self, one: &ClusterName, other: &ClusterName) -> bool {
+        let has = |cluster: &ClusterName| self.entries.iter().any(|it| it.name == *cluster);
+        has(one) && has(other) && self.topology.links(one, other)
+    }
+}
+
+/// Returns whether a mesh links two clusters.
+pub fn are_linked(meshes: &[Mesh], one: &ClusterName, other: &ClusterName) -> bool {
+    meshes.iter().any(|mesh| mesh.links(one, other))
 }
 
 impl Topology {

@@ -11,6 +11,7 @@ mod cover;
 mod families;
 mod nest;
 mod without;
+pub mod prefixes;
 
 pub use cover::Cover;
 pub use families::Families;

@@ -22,6 +22,8 @@ use crate::plan::plan;
 use crate::rules;
 use crate::snapshot::{Address, AddressKind, Node, Snapshot};
 
+pub(crate) mod lab;
+
 /// Draws a range among few addresses, so that many hold each other, of both families.
 pub(crate) fn range() -> impl Strategy<Value = Cidr> {
     (0u32..512, 20u8..=32, any::<bool>()).prop_map(|(bits, length, is_v6)| {

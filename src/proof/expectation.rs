@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::fabric::{Fabric, SiteId, Sites};
-use super::prefixes::Span;
 use super::reach::Reach;
-use super::trace::{Class, Trace};
+use crate::agent::network::{Fabric, SiteId, Sites};
 use crate::expectations::{Class as Wanted, Expectation, Selection};
+use crate::net::prefixes::Span;
+use crate::packet::trace::{Class, Trace};
 use judge::Judge;
 use meant::{Chosen, Taken};
 

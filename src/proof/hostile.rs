@@ -6,13 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use super::fabric::{At, Fabric, Owner, Site, SiteId};
-use super::model::{Claim, Tunnel};
-use super::prefixes::Span;
-use super::trace::Class;
-use super::verify::are_linked;
-use crate::mesh::Mesh;
+use crate::agent::model::{Claim, Tunnel};
+use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
+use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
+use crate::net::prefixes::Span;
+use crate::packet::trace::Class;
 use far_end::{FarEnds, Held};
 use rights::Rights;
 
@@ -168,7 +167,7 @@ pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: SiteId) -> Hostile
         let is_heard = !holds.is_empty();
         Exposure {
             site: number,
-            is_linked: are_linked(meshes, hostile, target),
+            is_linked: are_linked(meshes, hostile.cluster, target.cluster),
             attracted: rights.split(ends.attracted(number, &holds)),
             onward: if is_heard {
                 onward(fabric, meshes, (site, number), (&ends, &holds))
@@ -220,7 +219,7 @@ fn onward(
         });
         Some(Onward {
             site: number,
-            is_linked: are_linked(meshes, fabric.site(hostile), third),
+            is_linked: are_linked(meshes, fabric.site(hostile).cluster, third.cluster),
             passages: passages.collect(),
         })
     });

@@ -3,7 +3,7 @@
 //!
 //! The nodes of a cluster have the same WireGuard table, themselves aside. So what becomes of a packet
 //! hangs on two views only: how the sender's cluster sees the destination, and how the receiver's sees
-//! the source. Addresses that are seen alike are one class; what [`super::packet`] finds for one packet
+//! the source. Addresses that are seen alike are one class; what [`crate::packet`] finds for one packet
 //! between two classes holds for all of them. Where nodes of one cluster see something differently, it
 //! is looked at from each of them.
 
@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::fabric::{At, Fabric, SiteId, Sites};
-use super::packet::{Packet, Session};
-use super::prefixes::Span;
-use super::trace::{Class, Trace};
+use crate::agent::network::{At, Fabric, SiteId, Sites};
 use crate::net::Family;
+use crate::net::prefixes::Span;
+use crate::packet::trace::{Class, Trace};
+use crate::packet::{Packet, Session};
 use home::Home;
 use scene::Scene;
 use view::{Kin, Seen, View};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::fabric::{At, Owner, SiteId, Sites};
-use super::model::Claim;
-use super::peers::PeerId;
-use super::premise::Premise;
 use super::reach::{Counts, Proven, Reach};
-use super::trace::{Class, Trace};
+use crate::agent::model::Claim;
+use crate::agent::network::{At, Owner, SiteId, Sites};
+use crate::agent::peer_set::PeerId;
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
+use crate::packet::premise::Premise;
+use crate::packet::trace::{Class, Trace};
 use cause::Cause;
 use judge::Judge;
 use links::Links;
@@ -22,7 +22,6 @@ use promise::Promises;
 
 pub use excused::Excused;
 pub use links::Asked;
-pub(super) use links::are_linked;
 pub use undeclared::{Paths, Undeclared};
 
 mod alone;

@@ -7,6 +7,7 @@ use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::plan::count;
 use super::{Finding, Rule};
+use crate::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
 use crate::change::{Content, Standing};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
@@ -14,7 +15,6 @@ use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::plan::{Block, Plan, Target};
-use crate::proof::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
 
 rules! {
     "capacity" about Tree;

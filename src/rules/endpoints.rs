@@ -6,8 +6,8 @@ use super::roster::on_node;
 use super::{Finding, Rule};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
+use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
-use crate::proof::rule::NO_INITIATOR;
 use crate::roster::{Origin, Speaker};
 use crate::snapshot::Node;
 use crate::wireguard::Endpoint;
@@ -19,7 +19,7 @@ mod port;
 pub(super) use network::site;
 
 rules! {
-    "endpoints" about Plan with crate::proof::rule::NO_INITIATOR;
+    "endpoints" about Plan with crate::packet::rule::NO_INITIATOR;
     INVALID_ENDPOINT = "invalid-endpoint" Warning "NodeEndpointInvalid";
     NO_ENDPOINT = "missing-endpoint" Warning "NodeNoEndpoint";
     ROAMING_NODE = "roaming-node" Warning;

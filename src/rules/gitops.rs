@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::plan::{count, within};
 use super::{Finding, Rule, bare, reach};
+use crate::capacity::text;
 use crate::change::{Clash, Content, Foreign, Mismatch, OldFile, Overriding, Standing};
 use crate::config::Limits;
 use crate::config::capacity::Quantity;
@@ -13,7 +14,6 @@ use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
 use crate::plan::{Block, Plan};
-use crate::proof::capacity::text;
 
 rules! {
     "gitops" about Tree;

@@ -10,9 +10,9 @@ use super::{Finding, listed};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
+use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
 use crate::plan::{Cut, CutOff, Plan, Ranges};
-use crate::proof::rule::NO_INITIATOR;
 
 mod anchors;
 mod captured;

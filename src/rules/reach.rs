@@ -2,11 +2,11 @@
 
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::{Page, bare};
+use crate::agent::applied::{Applied, File, What};
 use crate::diagnostic::{Finding, Quoted};
 use crate::kilo::peer::translation::Fault;
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::proof::applied::{Applied, File, What};
 
 /// A word that is no fault and that people may look up all the same.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use super::{
     rendered, snapshots,
 };
 use crate::diagnostic::mistake;
-use crate::proof::rule;
+use crate::packet::rule;
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::nodes::SILENT_CLUSTER;
 use super::plan::{count, within};
 use super::{Finding, bare};
+use crate::agent::applied::File;
 use crate::change::{self, Case, Changes, Loss, Moved, OldFile, Rekeyed, Renamed, Shrunk};
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{Severity, escaped, gravest_first};
@@ -16,7 +17,6 @@ use crate::manifest::{OldPeer, Reading};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::proof::applied::File;
 
 rules! {
     "rendered" about Tree;

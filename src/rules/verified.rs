@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
+use crate::agent::model::{Claim, Tunnel};
+use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::peer_set::{Peer, PeerId, Prize};
 use crate::diagnostic::{Cause, Severity};
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::proof::model::{Claim, Tunnel};
-use crate::proof::packet::{Ending, Unseen};
-use crate::proof::peers::{Peer, PeerId, Prize};
-use crate::proof::premise::{Distant, Premise};
-use crate::proof::rule::{
+use crate::packet::messages;
+use crate::packet::premise::{Distant, Premise};
+use crate::packet::rule::{
     ASSUMED_REACH, NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
+use crate::packet::{Ending, Unseen};
 use crate::proof::verify::{Assumption, Failure, Leak, Outsider, Verification};
-use crate::proof::words;
 use crate::wireguard::Endpoint;
 
 /// Returns what there is to tell: what fails, what leaks, and who is there that nobody knows.
@@ -166,7 +166,7 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let trace = &failed.trace;
     let packet = &trace.packet;
     let from = cluster(fabric, packet.from.site);
-    let mut finding = words::verdict(fabric, trace)?.about(from);
+    let mut finding = messages::verdict(fabric, trace)?.about(from);
     if failed.is_claimed {
         finding.severity = Severity::Warning;
         finding.help =
@@ -200,7 +200,7 @@ fn pairs(count: u64) -> String {
 /// Reports promises that hold only under a premise.
 fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
     let nodes = assumption.nodes.iter();
-    let nodes = listed(nodes.map(|it| words::called(fabric, *it)));
+    let nodes = listed(nodes.map(|it| messages::called(fabric, *it)));
     let between = between(fabric, &assumption.between);
     let number = match assumption.pairs {
         1 => "1 promised pair is assumed".to_owned(),
@@ -242,7 +242,7 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
             let leader = bare(&site.node(leader).kilo.name);
             let message = format!(
                 "{number} ({between}): {nodes} carries {range}, and only {} is on that LAN",
-                words::called(fabric, node)
+                messages::called(fabric, node)
             );
             let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
             Some(finding.help(format!(
@@ -267,8 +267,8 @@ fn between(fabric: &Fabric, pairs: &BTreeSet<(SiteId, SiteId)>) -> String {
 pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
     let name = cluster(fabric, site);
     match owner {
-        Owner::Pods(node) => format!("pods of {}", words::called(fabric, At { site, node })),
-        Owner::Node(node) | Owner::Tunnel(node) => words::called(fabric, At { site, node }),
+        Owner::Pods(node) => format!("pods of {}", messages::called(fabric, At { site, node })),
+        Owner::Node(node) | Owner::Tunnel(node) => messages::called(fabric, At { site, node }),
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),
     }
@@ -296,7 +296,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
                 .there
                 .steps
                 .iter()
-                .find_map(|step| Some(words::selected(step)?.place)),
+                .find_map(|step| Some(messages::selected(step)?.place)),
             format!("take the Peers of `{to}` away from `{from}`, or link the two in a mesh"),
         ),
     };

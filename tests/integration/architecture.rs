@@ -64,22 +64,34 @@ const MODULES: &[(&str, &str)] = &[
         "change",
         "name net place diagnostic config kilo plan manifest",
     ),
-    // Proof: knows nothing of the plan whose mistakes it is to find
+    // What the manifests do: none of these knows the plan whose mistakes they are to find
+    (
+        "agent",
+        "name net wireguard granularity place diagnostic document mesh snapshot config kilo",
+    ),
+    (
+        "packet",
+        "name net wireguard granularity place diagnostic mesh snapshot kilo agent",
+    ),
     (
         "proof",
-        "name net wireguard granularity place diagnostic document mesh snapshot expectations config kilo",
+        "name net wireguard granularity place diagnostic document mesh snapshot expectations kilo agent packet",
+    ),
+    (
+        "capacity",
+        "name net wireguard granularity diagnostic config kilo agent",
     ),
     // What users make of it
     (
         "outputs",
         "name net wireguard place diagnostic schema mesh config fleet plan yaml template manifest \
-         proof",
+         agent packet proof capacity",
     ),
     // Judgement
     (
         "rules",
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo roster \
-         renewal fleet plan yaml manifest change proof",
+         renewal fleet plan yaml manifest change agent packet proof capacity",
     ),
 ];
 

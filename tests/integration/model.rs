@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clustermesh::agent::applied::File;
+use clustermesh::agent::model::{Holder, Model, Tunnel};
+use clustermesh::agent::route::{Device, NatRule, Route, Table};
 use clustermesh::kilo::id::{NodeId, Nodes, SegmentId};
 use clustermesh::kilo::own::Own;
 use clustermesh::net::Cidr;
-use clustermesh::proof::applied::File;
-use clustermesh::proof::model::{Holder, Model, Tunnel};
-use clustermesh::proof::prefixes::Span;
-use clustermesh::proof::route::{Device, NatRule, Route, Table};
+use clustermesh::net::prefixes::Span;
 use serde_json::{Value, json};
 
 use crate::topology::{Scenario, scenarios, texts};

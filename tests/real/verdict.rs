@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use clustermesh::agent::applied::File;
+use clustermesh::agent::network::{Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh;
 use clustermesh::net::Cidr;
-use clustermesh::proof::applied::File;
-use clustermesh::proof::fabric::{Fabric, Site};
-use clustermesh::proof::packet::Ending;
-use clustermesh::proof::prefixes::Span;
+use clustermesh::net::prefixes::Span;
+use clustermesh::packet::Ending;
+use clustermesh::packet::trace::{End, Trace};
 use clustermesh::proof::reach::{Parcel, Proven, Reach};
-use clustermesh::proof::trace::{End, Trace};
 use clustermesh::proof::verify::{Asked, verify};
 
 use crate::pair::Pair;

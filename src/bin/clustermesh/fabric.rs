@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
+use clustermesh::agent::applied::File;
+use clustermesh::agent::network::{Fabric, Site};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::proof::applied::File;
-use clustermesh::proof::fabric::{Fabric, Site};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;

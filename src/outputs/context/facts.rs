@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use super::{ApiVersion, Cluster, Context, Kind, Mesh, Node, Segment, Source, Target};
+use crate::capacity::{Load, estimates};
 use crate::config::capacity::Capacity;
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
@@ -12,7 +13,6 @@ use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{Block, Plan};
-use crate::proof::capacity::{Load, estimates};
 use crate::wireguard::Endpoint;
 
 impl Context {

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use super::group::{Group, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, Side};
+use crate::agent::network::{At, Fabric, SiteId, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, SiteId, Sites};
-use crate::proof::packet::{Packet, Session};
+use crate::packet::trace::Trace;
+use crate::packet::{Packet, Session};
 use crate::proof::reach::{Endings, Fate, Parcel, Reach, Sight, pieces};
-use crate::proof::trace::Trace;
 
 /// What all expectations are compared with.
 pub(super) struct Judge<'j, 'f, 'a> {

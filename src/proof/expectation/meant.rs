@@ -1,12 +1,12 @@
 //! What an expectation means: which addresses of which clusters.
 
 use super::Side;
+use crate::agent::network::Site;
 use crate::expectations::{Expectation, Selection};
 use crate::kilo::id::NodeId;
-use crate::proof::fabric::Site;
-use crate::proof::prefixes::Span;
+use crate::net::prefixes::Span;
+use crate::packet::trace::Class;
 use crate::proof::reach::{Parcel, of_nodes, parcels};
-use crate::proof::trace::Class;
 
 /// What there is in a cluster.
 pub(super) struct Stock {

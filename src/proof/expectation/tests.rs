@@ -6,8 +6,8 @@ use super::*;
 use crate::diagnostic::Finding;
 use crate::document::Source;
 use crate::expectations;
-use crate::proof::tests::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
-use crate::proof::words::expectation as words;
+use crate::proof::messages::expectation as words;
+use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
 
 const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
 

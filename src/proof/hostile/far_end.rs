@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::network::{At, Fabric, Site, SiteId};
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Site, SiteId};
-use crate::proof::model::{Claim, Holder, Tunnel};
-use crate::proof::packet::{Doubt, Ending, keeps, stays};
-use crate::proof::prefixes::Span;
+use crate::net::prefixes::Span;
+use crate::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::reach::pieces;
 
 /// What a far end has, before anybody asks whose it is.

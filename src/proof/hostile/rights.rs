@@ -2,8 +2,8 @@
 
 use super::far_end::Held;
 use super::{Hold, Whose};
-use crate::proof::fabric::{Fabric, Owner, Site, SiteId};
-use crate::proof::prefixes::{Prefixes, Span};
+use crate::agent::network::{Fabric, Owner, Site, SiteId};
+use crate::net::prefixes::{Prefixes, Span};
 
 /// Who should have which addresses.
 pub(super) struct Rights<'f, 'a> {

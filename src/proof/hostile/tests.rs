@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::proof::tests::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES};
-use crate::proof::words::hostile as words;
+use crate::proof::messages::hostile as words;
+use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES};
 
 const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
 

@@ -2,13 +2,13 @@
 
 use super::view::Kin;
 use super::{Proven, Reach, Verdict};
-use crate::proof::fabric::SiteId;
-use crate::proof::packet::Ending;
-use crate::proof::trace::Trace;
+use crate::agent::network::SiteId;
+use crate::packet::Ending;
+use crate::packet::trace::Trace;
 
 /// What becomes of packets between addresses that are seen alike.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::proof) enum Fate {
+pub(crate) enum Fate {
     /// The same for all senders and receivers.
     Alike {
         /// How the packets end.
@@ -22,22 +22,22 @@ pub(in crate::proof) enum Fate {
 
 /// How some packets end.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(in crate::proof) struct Endings {
+pub(crate) struct Endings {
     /// Whether some do not arrive, or have no answer.
-    pub(in crate::proof) are_lost: bool,
+    pub(crate) are_lost: bool,
     /// Whether some arrive, or may.
-    pub(in crate::proof) may_arrive: bool,
+    pub(crate) may_arrive: bool,
 }
 
 impl Endings {
     /// No packet arrives, for certain.
-    pub(in crate::proof) const LOST: Self = Self {
+    pub(crate) const LOST: Self = Self {
         are_lost: true,
         may_arrive: false,
     };
 
     /// Returns how packets that were followed end.
-    pub(in crate::proof) fn of<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
+    pub(crate) fn of<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
         let mut endings = Self::default();
         for trace in traces {
             let there = &trace.there.ending;
@@ -51,7 +51,7 @@ impl Endings {
 impl Reach<'_, '_> {
     /// Returns what becomes of packets from everything that is alike in one cluster to everything that
     /// is alike in another, in the order of senders and, for each, of receivers.
-    pub(in crate::proof) fn fates(&self, from: SiteId, to: SiteId) -> Vec<Fate> {
+    pub(crate) fn fates(&self, from: SiteId, to: SiteId) -> Vec<Fate> {
         let sources = self.kin(from, to).iter();
         let fate = |source, target| self.fate((from, source), (to, target));
         sources

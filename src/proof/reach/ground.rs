@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use super::view::Select;
+use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::network::{At, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Owner, Site, SiteId};
-use crate::proof::model::{Claim, Holder, Tunnel};
-use crate::proof::packet::{Ending, keeps, stays};
-use crate::proof::prefixes::{Look, Span};
+use crate::net::prefixes::{Look, Span};
+use crate::packet::{Ending, keeps, stays};
 
 /// How packets to addresses without a Peer end, for one cluster.
 #[derive(Debug, Default)]

@@ -2,12 +2,12 @@
 
 use super::Counts;
 use super::parcel::{Parcel, parcels};
+use crate::agent::model::Tunnel;
+use crate::agent::network::Site;
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
-use crate::proof::fabric::Site;
-use crate::proof::model::Tunnel;
-use crate::proof::prefixes::Span;
-use crate::proof::trace::Class;
+use crate::net::prefixes::Span;
+use crate::packet::trace::Class;
 
 /// All parcels of a cluster.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! What a cluster's Peers come to, whatever is sent through them.
 
-use crate::proof::fabric::{At, Fabric, Holding, Site, SiteId};
-use crate::proof::model::{Dial, Tunnel};
-use crate::proof::peers::{PeerId, Peers, Standing};
+use crate::agent::model::{Dial, Tunnel};
+use crate::agent::network::{At, Fabric, Holding, Site, SiteId};
+use crate::agent::peer_set::{PeerId, Peers, Standing};
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.

@@ -1,7 +1,7 @@
 //! Parcels: the addresses of a cluster that have one owner, and where they have to be cut.
 
-use crate::proof::fabric::{Owner, Site};
-use crate::proof::prefixes::Span;
+use crate::agent::network::{Owner, Site};
+use crate::net::prefixes::Span;
 
 /// Addresses of a cluster that have one owner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,7 +34,7 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
 }
 
 /// Returns what each node of a cluster has, of those that Kilo counts or of those that it does not.
-pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
+pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
     let mut parcels = Vec::new();
     for (number, node) in site.model.own.nodes.numbered() {
         if node.segment.is_some() != is_counted {
@@ -54,7 +54,7 @@ pub(in crate::proof) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
 }
 
 /// Cuts addresses of `home` wherever anything changes for those in `viewer` or for itself.
-pub(in crate::proof) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
+pub(crate) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     span.cut(
         viewer
             .model

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Reach;
 use super::parcel::{Parcel, pieces};
+use crate::agent::model::Tunnel;
+use crate::agent::network::{At, Fabric, Site, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::{Families, Family, family};
-use crate::proof::fabric::{At, Fabric, Site, SiteId};
-use crate::proof::model::Tunnel;
-use crate::proof::packet::{Packet, Session};
-use crate::proof::premise::Premise;
+use crate::packet::premise::Premise;
+use crate::packet::{Packet, Session};
 use crate::wireguard::{Endpoint, Host};
 
 /// Pairs with the same premise.

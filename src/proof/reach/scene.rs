@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use super::ground::grounds;
 use super::home::Home;
 use super::view::Sight;
+use crate::agent::applied::Content;
+use crate::agent::network::{Fabric, Owner, Site, SiteId, Sites};
 use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
-use crate::proof::applied::Content;
-use crate::proof::fabric::{Fabric, Owner, Site, SiteId, Sites};
-use crate::proof::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{Prefixes, Span};
 
 /// What there is to see, the same for all who look.
 #[derive(Debug)]

@@ -11,15 +11,15 @@ use super::home::{Deliver, Plot};
 use super::known::{Dialled, Known, Link};
 use super::parcel::{Parcel, pieces};
 use super::scene::Scene;
+use crate::agent::model::{Holder, Tunnel};
+use crate::agent::network::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
+use crate::agent::peer_set::{PeerId, Peers};
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
-use crate::proof::model::{Holder, Tunnel};
-use crate::proof::packet::stays;
-use crate::proof::peers::{PeerId, Peers};
-use crate::proof::prefixes::Span;
-use crate::proof::trace::Class;
+use crate::net::prefixes::Span;
+use crate::packet::stays;
+use crate::packet::trace::Class;
 
 /// How one cluster sees the others.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub(super) struct Seen {
 
 /// How one cluster sees another one.
 #[derive(Clone, Debug, Default)]
-pub(in crate::proof) struct Sight {
+pub(crate) struct Sight {
     /// What is alike in it.
     pub(super) kin: Vec<Kin>,
     /// The place in `kin` of each of its parcels, in their order.
@@ -156,12 +156,12 @@ impl Seen {
 
 impl Sight {
     /// Returns the number of kinds of parcels.
-    pub(in crate::proof) fn kinds(&self) -> usize {
+    pub(crate) fn kinds(&self) -> usize {
         self.kin.len()
     }
 
     /// Returns the place among what is alike of the parcel of that number.
-    pub(in crate::proof) fn kin_of(&self, parcel: usize) -> Option<usize> {
+    pub(crate) fn kin_of(&self, parcel: usize) -> Option<usize> {
         usize::try_from(*self.kin_of.get(parcel)?).ok()
     }
 

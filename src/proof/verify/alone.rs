@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::SinglePoint;
 use super::links::Links;
+use crate::agent::network::{At, Fabric, Holding, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Fabric, Holding, Owner, SiteId};
 
 /// Finds the nodes of others without which a cluster that is linked with theirs loses something.
 pub(super) fn single_points(

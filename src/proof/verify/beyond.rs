@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::links::Links;
 use super::{Leak, Outsider};
+use crate::agent::model::{Claim, Tunnel};
+use crate::agent::network::{At, Fabric, Holding, SiteId};
 use crate::net::Family;
-use crate::proof::fabric::{At, Fabric, Holding, SiteId};
-use crate::proof::model::{Claim, Tunnel};
-use crate::proof::packet::{Goal, Packet, Session};
-use crate::proof::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{Prefixes, Span};
+use crate::packet::{Goal, Packet, Session};
 
 /// Finds the Peers of all clusters that lead to nobody of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {

@@ -1,11 +1,11 @@
 //! Causes: what failures have in common.
 
+use crate::agent::model::Tunnel;
+use crate::agent::network::{Fabric, SiteId};
 use crate::net::Cidr;
-use crate::proof::fabric::{Fabric, SiteId};
-use crate::proof::model::Tunnel;
-use crate::proof::packet::Ending;
-use crate::proof::rule;
-use crate::proof::trace::Trace;
+use crate::packet::Ending;
+use crate::packet::rule;
+use crate::packet::trace::Trace;
 
 /// What fails together: whether nodes' claims cause it, the verdict, and what decides it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::proof::prefixes::Span;
+use crate::net::prefixes::Span;
 
 /// What is left out for nodes' claims.
 #[derive(Clone, Debug, Default)]

@@ -7,14 +7,14 @@ use super::cause::Cause;
 use super::promise::Promises;
 use super::{Alike, Assumption, Failure, Leak, Part, Tally};
 use super::{excused, undeclared};
+use crate::agent::network::{At, Site, SiteId};
 use crate::mesh::Range;
 use crate::net::Cidr;
-use crate::proof::fabric::{At, Site, SiteId};
-use crate::proof::packet::{Ending, Goal, Packet, Session, Unseen};
-use crate::proof::prefixes::Span;
-use crate::proof::premise::{Distant, Premise};
+use crate::net::prefixes::Span;
+use crate::packet::premise::{Distant, Premise};
+use crate::packet::trace::{Class, Trace};
+use crate::packet::{Ending, Goal, Packet, Session, Unseen};
 use crate::proof::reach::{Parcel, Reach, Verdict};
-use crate::proof::trace::{Class, Trace};
 
 /// Counts what holds between two clusters.
 pub(super) struct Judge<'j, 'f, 'a> {

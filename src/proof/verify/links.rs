@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::agent::network::{Fabric, Site, SiteId, Sites};
 use crate::mesh::{Mesh, Range};
 use crate::name::ClusterName;
-use crate::proof::fabric::{Fabric, Site, SiteId, Sites};
 
 /// What is asked of a fabric.
 #[derive(Clone, Copy, Debug)]
@@ -35,19 +35,6 @@ impl<'a> Asked<'a> {
         let entry = entries.find(|it| it.name == *site.cluster);
         entry.map_or(&[], |it| &it.local_networks)
     }
-}
-
-/// Returns the mesh that links two clusters, the first one.
-fn link<'m>(meshes: &'m [Mesh], one: &Site, other: &Site) -> Option<&'m Mesh> {
-    meshes.iter().find(|mesh| {
-        let has = |site: &Site| mesh.entries.iter().any(|it| it.name == *site.cluster);
-        has(one) && has(other) && mesh.topology.links(one.cluster, other.cluster)
-    })
-}
-
-/// Returns whether a mesh links two clusters.
-pub(in crate::proof) fn are_linked(meshes: &[Mesh], one: &Site, other: &Site) -> bool {
-    link(meshes, one, other).is_some()
 }
 
 /// The meshes that link clusters, by both.

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use super::Excused;
+use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::annotation;
 use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::{Cidr, Family};
-use crate::proof::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::proof::reach::Parcel;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Asked;
+use crate::agent::network::{Fabric, Owner, SiteId};
+use crate::net::prefixes::Span;
 use crate::net::{Cidr, Nest};
-use crate::proof::fabric::{Fabric, Owner, SiteId};
-use crate::proof::prefixes::Span;
+use crate::packet::trace::Class;
 use crate::proof::reach::{Parcel, Verdict};
-use crate::proof::trace::Class;
 
 /// Paths that hold although no link promises them, from or to the addresses of one owner.
 #[derive(Clone, Debug, Eq, PartialEq)]

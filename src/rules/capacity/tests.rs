@@ -5,6 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
+use crate::agent::applied::File;
+use crate::agent::model::Model;
 use crate::config::capacity::Steps;
 use crate::document::Source;
 use crate::fleet::SnapshotFile;
@@ -12,8 +14,6 @@ use crate::manifest;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::plan::plan;
-use crate::proof::applied::File;
-use crate::proof::model::Model;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 

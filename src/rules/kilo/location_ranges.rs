@@ -7,13 +7,13 @@ use super::{
     CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotate,
     annotated,
 };
+use crate::agent::location_ranges::Outranked;
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover, Nest};
-use crate::proof::location_ranges::Outranked;
 use crate::rules::roster::on_node;
 use crate::rules::{Finding, Rule, listed};
 use crate::snapshot::Node;

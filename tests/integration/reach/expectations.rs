@@ -4,9 +4,9 @@ use super::*;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
 use clustermesh::net::Cidr;
+use clustermesh::packet::Ending;
+use clustermesh::packet::trace::Trace;
 use clustermesh::proof::expectation::{Check, check};
-use clustermesh::proof::packet::Ending;
-use clustermesh::proof::trace::Trace;
 
 /// One side of an expectation.
 #[derive(Clone, Debug)]

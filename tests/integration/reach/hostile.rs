@@ -1,11 +1,11 @@
 //! What a hostile cluster could do, against looking at every address by itself.
 
 use super::*;
+use clustermesh::agent::model::{Claim, Holder};
 use clustermesh::kilo::id::SegmentId;
 use clustermesh::kilo::own::Leader;
+use clustermesh::packet::{Doubt, Ending, Step};
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Whose, assume_hostile};
-use clustermesh::proof::model::{Claim, Holder};
-use clustermesh::proof::packet::{Doubt, Ending, Step};
 
 type Keys = BTreeSet<[u8; 32]>;
 

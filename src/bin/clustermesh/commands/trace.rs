@@ -5,12 +5,12 @@ use std::io::Write;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::agent::network::{Fabric, Site};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
-use clustermesh::proof::fabric::{Fabric, Site};
-use clustermesh::proof::trace::{self, End, NoEnd};
-use clustermesh::proof::words;
+use clustermesh::packet::messages;
+use clustermesh::packet::trace::{self, End, NoEnd};
 
 use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
@@ -109,7 +109,7 @@ pub(crate) fn run(
         files: &evidence.files,
         ends: (from, to),
         trace: &trace,
-        advice: words::unprovided(&fabric, &evidence.meshes, &trace),
+        advice: messages::unprovided(&fabric, &evidence.meshes, &trace),
     };
     let text = traced.text(args.output)?;
     if args.output == TraceFormat::Human {

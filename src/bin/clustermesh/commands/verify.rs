@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clustermesh::fleet::{Candidate, Fleet};
 use clustermesh::plan;
 use clustermesh::proof::expectation::check;
+use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, verify, verify_excusing};
-use clustermesh::proof::words;
 use clustermesh::rules::{self, Purpose, verified};
 use rayon::prelude::*;
 
@@ -106,12 +106,12 @@ pub(crate) fn run(
     findings.extend(
         checks
             .iter()
-            .flat_map(|it| words::expectation::findings(&fabric, it)),
+            .flat_map(|it| messages::expectation::findings(&fabric, it)),
     );
     findings.extend(
         hostiles
             .iter()
-            .flat_map(|it| words::hostile::findings(&fabric, it)),
+            .flat_map(|it| messages::hostile::findings(&fabric, it)),
     );
     let levels = &evidence.settings.config.levels;
     let findings = levels.apply(findings, clock::today(), Purpose::Validate);

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
+use clustermesh::agent::network::Fabric;
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
+use clustermesh::packet::messages;
+use clustermesh::packet::trace::{End, Trace};
+use clustermesh::packet::{Packet, Step, Way};
 use clustermesh::place::Place;
-use clustermesh::proof::fabric::Fabric;
-use clustermesh::proof::packet::{Packet, Step, Way};
-use clustermesh::proof::trace::{End, Trace};
-use clustermesh::proof::words;
 use clustermesh::rules::Finding;
 
 use super::{Format, Report, human};
@@ -112,17 +112,17 @@ impl Traced<'_, '_> {
     }
 
     fn worded<'s>(&self, packet: &Packet, step: &'s Step) -> WordedStep<'s> {
-        let premises = words::premises(self.fabric, packet, step).into_iter();
+        let premises = messages::premises(self.fabric, packet, step).into_iter();
         WordedStep {
             step,
-            message: escaped(&words::step(self.fabric, packet, step), SHOWN),
-            range: words::selected(step),
+            message: escaped(&messages::step(self.fabric, packet, step), SHOWN),
+            range: messages::selected(step),
             premises: premises.map(|it| escaped(&it, SHOWN)).collect(),
         }
     }
 
     fn human(&self) -> String {
-        let whose = |end: End| words::whose(self.fabric, end.site, end.address);
+        let whose = |end: End| messages::whose(self.fabric, end.site, end.address);
         let (from, to) = self.ends;
         let mut text = format!("from {} to {}\n{}\n", whose(from), whose(to), self.ways());
         match self.failure() {
@@ -160,13 +160,13 @@ impl Traced<'_, '_> {
     pub(super) fn verdict(&self) -> String {
         match self.failure() {
             Some(failure) => failure.message,
-            None => words::DELIVERED.to_owned(),
+            None => messages::DELIVERED.to_owned(),
         }
     }
 
     /// Returns what is wrong, unless it is delivered.
     fn failure(&self) -> Option<Finding> {
-        let failure = words::verdict(self.fabric, self.trace)?;
+        let failure = messages::verdict(self.fabric, self.trace)?;
         let failure = match &self.advice {
             Some(advice) => failure.help(advice.clone()),
             None => failure,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
+use clustermesh::agent::network::{Fabric, SiteId};
+use clustermesh::packet::messages;
+use clustermesh::packet::trace::Class;
 use clustermesh::proof::expectation::Check;
-use clustermesh::proof::fabric::{Fabric, SiteId};
 use clustermesh::proof::hostile::Hostile;
-use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
-use clustermesh::proof::words;
 use clustermesh::rules::Finding;
 
 use super::{Format, Report, human, plural};
@@ -225,7 +225,7 @@ impl Verified<'_, '_> {
         };
         format!(
             "{} alone carries {} for {shown}{more}",
-            words::called(self.fabric, point.at),
+            messages::called(self.fabric, point.at),
             what.join(", ")
         )
     }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use clustermesh::agent::applied::File;
+use clustermesh::agent::model::Model;
+use clustermesh::capacity::{Estimate, Files, Lever, Load, Wave, estimates, levers};
 use clustermesh::config::Capacity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
@@ -11,9 +14,6 @@ use clustermesh::kilo::own::Own;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
-use clustermesh::proof::applied::File;
-use clustermesh::proof::capacity::{Estimate, Files, Lever, Load, Wave, estimates, levers};
-use clustermesh::proof::model::Model;
 use rayon::prelude::*;
 
 use crate::disk;

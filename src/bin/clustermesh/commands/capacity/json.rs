@@ -1,8 +1,8 @@
 //! What the mesh costs, as an object for programs, in a form of its own that is versioned.
 
+use clustermesh::capacity::{Effect, Estimate, Lever, Measure};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, plain_json};
-use clustermesh::proof::capacity::{Effect, Estimate, Lever, Measure};
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;

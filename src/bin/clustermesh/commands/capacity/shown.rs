@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use clustermesh::capacity::{Effect, Estimate, Lever, Measure, text};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, escaped};
-use clustermesh::proof::capacity::{Effect, Estimate, Lever, Measure, text};
 
 use super::cost::Cost;
 use super::table::{Align, Table};

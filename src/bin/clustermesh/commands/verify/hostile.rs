@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
+use clustermesh::agent::network::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
-use clustermesh::proof::fabric::{Fabric, SiteId};
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 use rayon::prelude::*;
 

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use clustermesh::agent::network::At;
 use clustermesh::diagnostic::{escaped, plain_json};
-use clustermesh::proof::fabric::At;
-use clustermesh::proof::packet::Step;
-use clustermesh::proof::trace::{Class, End};
-use clustermesh::proof::words::DELIVERED;
+use clustermesh::packet::Step;
+use clustermesh::packet::messages::DELIVERED;
+use clustermesh::packet::trace::{Class, End};
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::proof::fabric::At;
-use clustermesh::proof::packet::{Goal, Step};
+use clustermesh::agent::network::At;
+use clustermesh::packet::{Goal, Step};
 
 use super::{Leg, Traced};
 

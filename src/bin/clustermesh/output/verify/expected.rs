@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use clustermesh::agent::network::SiteId;
 use clustermesh::diagnostic::escaped;
-use clustermesh::proof::fabric::SiteId;
-use clustermesh::proof::trace::{End, Trace};
-use clustermesh::proof::words::expectation::name;
+use clustermesh::packet::trace::{End, Trace};
+use clustermesh::proof::messages::expectation::name;
 
 use super::{Verified, plural};
 use crate::output::trace::Traced;

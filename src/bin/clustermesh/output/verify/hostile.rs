@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::proof::fabric::SiteId;
+use clustermesh::agent::model::Tunnel;
+use clustermesh::agent::network::SiteId;
+use clustermesh::packet::trace::Class;
 use clustermesh::proof::hostile::{Exposure, Hold, Onward, Open, Whose};
-use clustermesh::proof::model::Tunnel;
-use clustermesh::proof::trace::Class;
-use clustermesh::proof::words::hostile::{far_end, owners};
+use clustermesh::proof::messages::hostile::{far_end, owners};
 
 use super::{Verified, plural};
 

@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use clustermesh::agent::network::{At, SiteId};
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::net::Family;
+use clustermesh::packet::premise::Premise;
+use clustermesh::packet::trace::Class;
 use clustermesh::proof::expectation::Check;
-use clustermesh::proof::fabric::{At, SiteId};
-use clustermesh::proof::premise::Premise;
-use clustermesh::proof::trace::Class;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
+use clustermesh::agent::model::Claim;
+use clustermesh::agent::network::{At, Owner, SiteId};
 use clustermesh::diagnostic::{Label, escaped};
+use clustermesh::packet::trace::Class;
 use clustermesh::place::Place;
-use clustermesh::proof::fabric::{At, Owner, SiteId};
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, Open, Passage, Whose};
-use clustermesh::proof::model::Claim;
-use clustermesh::proof::trace::Class;
-use clustermesh::proof::words::hostile::{far_end, owners};
+use clustermesh::proof::messages::hostile::{far_end, owners};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,0 +1,225 @@
+//! Flaws: ranges of Peers with which a cluster's Kilo does something else than route them
+//! (`kilo.md` §2.4 and §2.5).
+
+use std::collections::BTreeMap;
+
+use super::model::{Claim, Model, Tunnel};
+use super::peer_set::{PeerId, Share};
+use super::route::Route;
+use crate::kilo::id::{NodeId, SegmentId};
+use crate::kilo::peer::translation::AllowedIp;
+use crate::net::prefixes::{Prefixes, Span};
+use crate::net::{Cidr, Family, family};
+
+/// What is wrong with a range of a Peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Flaw {
+    /// The range, with its Peer.
+    pub claim: Claim,
+    /// What.
+    pub kind: FlawKind,
+}
+
+/// How a range goes wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FlawKind {
+    /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
+    /// range that WireGuard stores, rewrites the device on every resync.
+    HostBits,
+    /// A node's internal address is of the other family: it gets no route, though WireGuard has the
+    /// range.
+    Family(NodeId),
+    /// Its route takes the place of a node's own for the very same addresses.
+    Replaces(Local),
+    /// Its route takes some of the addresses of a node's own.
+    Narrows(Local),
+    /// A segment of the cluster has the same range: who of them gets it changes.
+    OfSegment(SegmentId),
+}
+
+/// A route that a kernel refuses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// To a range of a Peer.
+    Range {
+        /// The Peer.
+        peer: PeerId,
+        /// Which of its allowed IPs.
+        index: usize,
+    },
+    /// To another node of the cluster itself.
+    Segment {
+        /// On which node.
+        node: NodeId,
+        /// The route.
+        route: Route,
+    },
+}
+
+/// What a node routes by itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Local {
+    /// Everything that nothing else is said of.
+    Default,
+    /// The network that it is connected to.
+    Lan(NodeId),
+    /// Its pods.
+    Pods(NodeId),
+}
+
+impl Model<'_> {
+    /// Finds what is wrong with the ranges that Peers keep; of several nodes that it is wrong on, the
+    /// first is named.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        let (local, missing) = (self.local(), self.without_route());
+        let mut flaws = Vec::new();
+        for (id, peer) in self.peers.numbered() {
+            for kept in peer.share().into_iter().flat_map(Share::kept) {
+                let claim = Claim {
+                    tunnel: Tunnel::Peer(id),
+                    index: kept.index,
+                    is_certain: kept.is_certain,
+                };
+                let range = kept.allowed.interface.network;
+                let is_masked = kept.allowed.interface.is_network();
+                let kinds = [
+                    (!is_masked).then_some(FlawKind::HostBits),
+                    missing(range.family()).map(FlawKind::Family),
+                    collision(&local, range),
+                    self.segment_with(range).map(FlawKind::OfSegment),
+                ];
+                flaws.extend(kinds.into_iter().flatten().map(|kind| Flaw { claim, kind }));
+            }
+        }
+        flaws
+    }
+
+    /// Finds the first route that a kernel refuses, where a pass of Kilo's ends: to a range of a Peer, or
+    /// else to another segment of the cluster itself.
+    pub fn refused(&self) -> Option<Refusal> {
+        self.refused_range().or_else(|| self.refused_segment())
+    }
+
+    /// Finds the first range of a Peer with host bits, or of the other family than a node's internal
+    /// address.
+    fn refused_range(&self) -> Option<Refusal> {
+        let missing = self.without_route();
+        self.peers.numbered().find_map(|(id, peer)| {
+            let mut kept = peer.share()?.kept();
+            let refused = kept.find(|kept| {
+                let interface = kept.allowed.interface;
+                !interface.is_network() || missing(interface.network.family()).is_some()
+            });
+            Some(Refusal::Range {
+                peer: id,
+                index: refused?.index,
+            })
+        })
+    }
+
+    /// Finds the first route between the cluster's own nodes whose families differ.
+    ///
+    /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
+    /// packets to Peers were delivered all the same (16 agents, `[v6, v4]` pod CIDRs).
+    fn refused_segment(&self) -> Option<Refusal> {
+        // Without an announced address nobody knows what Kilo's subnet is.
+        let is_known = self
+            .own
+            .nodes
+            .iter()
+            .any(|it| it.kilo.wireguard_ip().is_some());
+        if !is_known || self.has_one_family() {
+            return None;
+        }
+        let is_pods = |route: &Route| {
+            let mut pods = self.own.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
+            let is_between = |(source, gateway)| family(source) == family(gateway);
+            route.source.zip(route.gateway).is_some_and(is_between)
+                && pods.any(|it| it == route.destination.interface.network)
+        };
+        self.own.nodes.ids().find_map(|node| {
+            let routes = self.own_routes(node).ok()?;
+            let route = routes
+                .into_iter()
+                .find(|it| it.refused().is_some() && !is_pods(it))?;
+            Some(Refusal::Segment { node, route })
+        })
+    }
+
+    /// Returns whether everything that the cluster's own routes are made of is of one family and masked,
+    /// so that no kernel refuses any.
+    fn has_one_family(&self) -> bool {
+        let segments = self.own.segments.iter();
+        let mut ranges = segments.flat_map(|segment| {
+            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+            let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+            ranges.copied().chain(address)
+        });
+        let Some(first) = ranges.next() else {
+            return true;
+        };
+        let wanted = first.interface.network.family();
+        std::iter::once(first).chain(ranges).all(|it| {
+            let is_plain = !it.is_mapped && it.interface.is_network();
+            is_plain && it.interface.network.family() == wanted
+        })
+    }
+
+    /// Returns which node, the first of them, gets no route to a range of a family.
+    fn without_route(&self) -> impl Fn(Family) -> Option<NodeId> {
+        let [v4, v6] = [Family::V4, Family::V6].map(|wanted| {
+            let nodes = &self.own.nodes;
+            nodes.position(|it| it.kilo.internal_address().map(family) == Some(wanted))
+        });
+        move |family| match family {
+            Family::V4 => v6,
+            Family::V6 => v4,
+        }
+    }
+
+    /// Finds the Peers that have the key of a node of the cluster, with the node.
+    ///
+    /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
+    /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
+    /// not, this is so from the day on which it does.
+    pub fn peers_with_own_keys(&self) -> Vec<(PeerId, NodeId)> {
+        let mut found = BTreeMap::new();
+        for (node, own) in self.own.nodes.numbered() {
+            let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));
+            found.extend(peers.map(|peer| (*peer, node)));
+        }
+        found.into_iter().collect()
+    }
+
+    /// What the nodes route by themselves, Kilo or not.
+    fn local(&self) -> Prefixes<Local> {
+        let mut local = Vec::new();
+        for (number, node) in self.own.nodes.numbered() {
+            local.extend(node.kilo.lan.map(|it| (it, Local::Lan(number))));
+            local.extend(node.kilo.pods().map(|it| (it, Local::Pods(number))));
+        }
+        Prefixes::new(&local)
+    }
+
+    fn segment_with(&self, range: Cidr) -> Option<SegmentId> {
+        let (_, claims) = self.tunnels.get(self.tunnels.exactly(range)?)?;
+        claims.iter().find_map(|claim| match claim.tunnel {
+            Tunnel::Segment(segment) => Some(segment),
+            Tunnel::Peer(_) => None,
+        })
+    }
+}
+
+fn collision(local: &Prefixes<Local>, range: Cidr) -> Option<FlawKind> {
+    if range.prefix_length() == 0 {
+        return Some(FlawKind::Replaces(Local::Default));
+    }
+    let around = local.around(Span::of(range)).next();
+    let (found, claims) = local.get(around?)?;
+    let first = *claims.first()?;
+    Some(if found == range {
+        FlawKind::Replaces(first)
+    } else {
+        FlawKind::Narrows(first)
+    })
+}

@@ -1,0 +1,135 @@
+//! Location ranges: what Kilo drops of them, given the Peers.
+
+use crate::kilo::id::{SegmentId, Segments};
+use crate::kilo::own::{Own, OwnSegment};
+use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
+
+/// A location range that Kilo drops because a later segment has one that overlaps it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Outranked {
+    /// The segment whose range is dropped.
+    pub segment: SegmentId,
+    /// The range.
+    pub range: Cidr,
+    /// The last segment with a range that overlaps it.
+    pub by: SegmentId,
+    /// That segment's range.
+    pub stronger: Cidr,
+}
+
+impl Own {
+    /// Returns the location ranges that Kilo drops because of those of other segments, in the order of
+    /// segments. What else drops them takes the Peers; see [`Own::filter_location_ranges`].
+    pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
+        let later = Later::new(&self.segments);
+        let ranges = self.segments.numbered().flat_map(|(segment, it)| {
+            let ranges = it.location_ranges.iter();
+            ranges.map(move |range| (segment, range.interface.network))
+        });
+        ranges
+            .filter_map(|(segment, range)| {
+                let (by, stronger) = later.meeting(range, segment)?;
+                Some(Outranked {
+                    segment,
+                    range,
+                    by,
+                    stronger,
+                })
+            })
+            .collect()
+    }
+
+    /// Drops what Kilo drops of the location ranges (`filterAllowedLocationIPs`, `kilo.md` §4.3).
+    ///
+    /// Segments are looked at in their order, each against what is left of those before it. What is
+    /// left of those meets none of its ranges, or it would have been dropped; so a range is dropped
+    /// if it meets one of any later segment.
+    pub fn filter_location_ranges(&mut self, peers: &Prefixes<impl Sized>) {
+        let later = Later::new(&self.segments);
+        let mut allowed = Vec::new();
+        for (id, segment) in self.segments.numbered() {
+            let of_nodes = segment
+                .allowed_ips
+                .iter()
+                .map(|it| (it.interface.network, None));
+            allowed.extend(of_nodes);
+            let own = segment.wireguard_ip.computed();
+            allowed.extend(own.map(|address| (Cidr::host(address), Some(id))));
+        }
+        let allowed = Prefixes::new(&allowed);
+        for (id, segment) in self.segments.numbered_mut() {
+            segment.location_ranges.retain(|range| {
+                let span = Span::of(range.interface.network);
+                // Only where it begins is looked at, and later segments have no address yet.
+                let mut holding = allowed.holding(range.interface.address);
+                let is_allowed = holding.any(|slot| {
+                    let claims = allowed.get(slot).map(|it| it.1).unwrap_or_default();
+                    claims.iter().any(|it| it.is_none_or(|it| it <= id))
+                });
+                let is_outranked = later.meeting(range.interface.network, id).is_some();
+                !is_allowed && !is_outranked && !peers.meets(span)
+            });
+        }
+    }
+}
+
+/// A segment, and the slot of a range of it.
+type Last = (Option<SegmentId>, usize);
+
+/// All location ranges, and for each the last segment with one that it meets.
+struct Later {
+    ranges: Prefixes<SegmentId>,
+    /// That segment, and the slot of its range.
+    last: Vec<Last>,
+}
+
+impl Later {
+    fn new(segments: &Segments<OwnSegment>) -> Self {
+        let mut claims = Vec::new();
+        for (id, segment) in segments.numbered() {
+            let ranges = segment.location_ranges.iter();
+            claims.extend(ranges.map(|it| (it.interface.network, id)));
+        }
+        let ranges = Prefixes::new(&claims);
+        let own: Vec<Last> = ranges
+            .iter()
+            .enumerate()
+            .map(|(slot, (_, claims))| (claims.iter().copied().max(), slot))
+            .collect();
+        // From what is inside to what is around it, and back: each step only once.
+        let mut last = own.clone();
+        for slot in (0..last.len()).rev() {
+            raise(&mut last, ranges.parent(slot), slot);
+        }
+        let mut around = own;
+        for slot in 0..around.len() {
+            if let Some(parent) = ranges.parent(slot) {
+                raise(&mut around, Some(slot), parent);
+            }
+        }
+        for (last, around) in last.iter_mut().zip(around) {
+            *last = around.max(*last);
+        }
+        Self { ranges, last }
+    }
+
+    /// Returns the last segment behind this one that has a range which `range` meets, and that range.
+    fn meeting(&self, range: Cidr, segment: SegmentId) -> Option<(SegmentId, Cidr)> {
+        let slot = self.ranges.exactly(range)?;
+        let &(last, at) = self.last.get(slot)?;
+        let (stronger, _) = self.ranges.get(at)?;
+        let last = last.filter(|it| segment < *it)?;
+        Some((last, stronger))
+    }
+}
+
+fn raise(last: &mut [Last], slot: Option<usize>, to: usize) {
+    let floor = last.get(to).copied().unwrap_or_default();
+    if let Some(last) = slot.and_then(|slot| last.get_mut(slot)) {
+        *last = floor.max(*last);
+    }
+}
+
+#[cfg(test)]
+mod tests;

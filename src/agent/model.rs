@@ -1,0 +1,392 @@
+//! The model: what the Kilo of one cluster makes of the Peers that it gets, and the WireGuard table
+//! that follows (`kilo.md` §2).
+//!
+//! Where Kilo's outcome depends on order or time, the answer says so and nothing is guessed.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::applied::File;
+use super::peer_set::{Contest, Peer, PeerId, PeerSet, Peers, Share, Standing, Won};
+use crate::kilo::id::SegmentId;
+use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
+use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
+use crate::place::Place;
+use crate::wireguard::{Endpoint, Host};
+
+/// One cluster with its Peers.
+#[derive(Clone, Debug)]
+pub struct Model<'a> {
+    /// The cluster's own nodes and segments.
+    pub own: Arc<Own>,
+    /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
+    pub peers: Peers<Peer<'a>>,
+    /// What more than one Peer wants to be.
+    pub contests: Vec<Contest>,
+    /// What leaves nothing certain on any node.
+    pub upsets: Vec<Upset>,
+    /// What is routed into the tunnels, and through which: what `Topology.Conf` writes, for all
+    /// nodes at once. See [`Model::holder`].
+    pub tunnels: Prefixes<Claim>,
+    /// The Peers that Kilo configures, by key.
+    by_key: Vec<PeerId>,
+    /// Keys that a segment shares with another segment or a Peer.
+    shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
+}
+
+/// Why it depends on time, on every node, whether anything of the cluster's Kilo works: an agent that
+/// runs may go on for a while, one that starts does not get there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Upset {
+    /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
+    /// (`kilo.md` §1.4).
+    Undecodable(PeerId),
+    /// A range that kernels refuse, and with it whatever is written after it (`kilo.md` §2.1).
+    Mapped {
+        /// The Peer.
+        peer: PeerId,
+        /// Which of its allowed IPs.
+        index: usize,
+    },
+    /// The Kilo subnet has too few addresses for the segments (`kilo.md` §4.4).
+    Exhausted,
+}
+
+/// A far end of the cluster's WireGuard.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Tunnel {
+    /// A segment of its own.
+    Segment(SegmentId),
+    /// A Peer.
+    Peer(PeerId),
+}
+
+/// A range that a far end lays claim to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Claim {
+    /// Who.
+    pub tunnel: Tunnel,
+    /// The index of the range in the spec of a Peer.
+    pub index: usize,
+    /// Whether the entry is there at all times, in the form that WireGuard takes.
+    pub is_certain: bool,
+}
+
+/// Who has a range in the WireGuard table of a node.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Holder {
+    /// This far end.
+    Certain(Claim),
+    /// It depends on order or time: one of these, or none of them.
+    Ambiguous(Vec<Claim>),
+}
+
+/// Whether a far end can be dialled.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Dial<'a> {
+    /// At this address.
+    Address(&'a Endpoint),
+    /// At whatever the name resolves to; if it does not, no agent does anything at all
+    /// (`kilo.md` §2.8).
+    Name(&'a Endpoint),
+    /// It has no endpoint, or only the placeholder, and must connect first.
+    Unknown,
+    /// Its endpoint is itself routed into a tunnel, by this range (`kilo.md` §2.6).
+    Loops(usize),
+}
+
+impl Claim {
+    /// Returns the Peer, if it is one that lays the claim.
+    pub fn peer(&self) -> Option<PeerId> {
+        match self.tunnel {
+            Tunnel::Peer(peer) => Some(peer),
+            Tunnel::Segment(_) => None,
+        }
+    }
+}
+
+impl<'a> Model<'a> {
+    /// Builds what the Kilo of a cluster builds from the Peers of these files.
+    pub fn new(own: &Arc<Own>, files: &'a [File]) -> Self {
+        Self::decided(own, files, &[])
+    }
+
+    /// Builds the same where some contests are won.
+    pub fn decided(own: &Arc<Own>, files: &'a [File], won: &[Won]) -> Self {
+        let mut own = Arc::clone(own);
+        let PeerSet {
+            all: peers,
+            by_key,
+            contests,
+        } = PeerSet::decided(files, won);
+        if own.has_location_ranges() {
+            let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
+            let ranges = kept.map(|it| (it.allowed.interface.network, ()));
+            Arc::make_mut(&mut own)
+                .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
+        }
+        let upsets = upsets(&own, &peers);
+        let mut claims = claims(&own, &peers);
+        for (_, claim) in &mut claims {
+            claim.is_certain &= upsets.is_empty();
+        }
+        let mut model = Self {
+            own,
+            peers,
+            contests,
+            upsets,
+            tunnels: Prefixes::new(&claims),
+            by_key,
+            shared_keys: BTreeMap::new(),
+        };
+        model.shared_keys = model.shared_keys();
+        model
+    }
+
+    /// Returns the Peers that have a key, as far as Kilo configures them, by name.
+    pub fn peers_with(&self, key: &[u8; 32]) -> &[PeerId] {
+        let of = |peer: PeerId| self.peers[peer].key();
+        let start = self.by_key.partition_point(|it| of(*it) < Some(key));
+        let behind = self.by_key.get(start..).unwrap_or_default();
+        let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
+        behind.get(..same).unwrap_or_default()
+    }
+
+    /// Returns the Peers that Kilo configures, in the order of their keys.
+    pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], PeerId)> {
+        let keyed = self.by_key.iter();
+        keyed.filter_map(|&peer| Some((self.peers[peer].key()?, peer)))
+    }
+
+    /// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
+    /// themselves are [`Contest`]s.
+    fn shared_keys(&self) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
+        let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
+        for segment in self.own.segments.ids() {
+            if let Some(key) = self.own.leader(segment).kilo.key {
+                keys.entry(key).or_default().push(Tunnel::Segment(segment));
+            }
+        }
+        for (key, tunnels) in &mut keys {
+            tunnels.extend(self.peers_with(key).iter().copied().map(Tunnel::Peer));
+        }
+        keys.retain(|_, tunnels| 1 < tunnels.len());
+        keys
+    }
+
+    /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; nobody where only
+    /// the segment itself lays claim to it.
+    pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<Holder> {
+        let (_, claims) = self.tunnels.get(slot)?;
+        let there = || {
+            let claims = claims.iter().copied();
+            claims.filter(|claim| self.is_configured(segment, claim.tunnel))
+        };
+        let first = there().next()?;
+        // Two ranges of one Peer may be one when they are masked.
+        let is_one = there().all(|it| it.tunnel == first.tunnel);
+        let certain = there()
+            .find(|it| it.is_certain)
+            .filter(|_| is_one && !self.shares_key(segment, first.tunnel));
+        let ambiguous = || Holder::Ambiguous(there().collect());
+        Some(certain.map_or_else(ambiguous, Holder::Certain))
+    }
+
+    /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
+    /// it takes one from there: the longest prefix and who has it.
+    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(usize, Holder)> {
+        let mut holding = self.tunnels.holding(address);
+        holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
+    }
+
+    /// Returns whether the WireGuard of a segment's leader has this far end: not itself, nobody
+    /// with its own key (`kilo.md` §2.7), and in `Cross` no one of its own location.
+    pub fn is_configured(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
+        let own = self.own.leader(segment).kilo.key;
+        let is_apart = match tunnel {
+            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Peer(_) => true,
+        };
+        is_apart && self.key(tunnel) != own
+    }
+
+    /// Returns whether another far end of a segment's leader has the same key.
+    pub fn shares_key(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
+        let key = self.key(tunnel);
+        let sharing = key.and_then(|key| self.shared_keys.get(&key));
+        let mut others = sharing.into_iter().flatten().filter(|it| **it != tunnel);
+        others.any(|it| self.is_configured(segment, *it))
+    }
+
+    /// Returns whether any segment shares its key with another segment or with a Peer.
+    pub fn has_shared_keys(&self) -> bool {
+        !self.shared_keys.is_empty()
+    }
+
+    /// Returns the far ends of a segment's leader in the order in which `Topology.Conf` lists them:
+    /// segments, then Peers by name.
+    pub fn configured(&self, segment: SegmentId) -> Vec<Tunnel> {
+        let segments = self.own.segments.ids().map(Tunnel::Segment);
+        let peers = self.peers.ids().map(Tunnel::Peer);
+        let is_there = |it: &Tunnel| match *it {
+            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Peer(peer) => self.share(peer).is_some(),
+        };
+        segments.chain(peers).filter(is_there).collect()
+    }
+
+    /// Returns what a Peer keeps, if it is one to Kilo.
+    pub fn share(&self, peer: PeerId) -> Option<&Share<'a>> {
+        self.peers[peer].share()
+    }
+
+    /// Returns the key of a far end.
+    pub fn key(&self, tunnel: Tunnel) -> Option<[u8; 32]> {
+        match tunnel {
+            Tunnel::Segment(segment) => self.own.leader(segment).kilo.key,
+            Tunnel::Peer(peer) => Some(self.share(peer)?.translation.key),
+        }
+    }
+
+    /// Returns where a far end is dialled, as configured; `None` for a Peer without endpoint or with the
+    /// placeholder. With a keepalive of its own it may be found elsewhere (`kilo.md` §2.9).
+    pub fn endpoint(&self, tunnel: Tunnel) -> Option<&Endpoint> {
+        match tunnel {
+            Tunnel::Segment(segment) => self.own.leader(segment).endpoint(),
+            Tunnel::Peer(peer) => self.share(peer)?.translation.dialled(),
+        }
+    }
+
+    /// Returns whether a segment's leader can dial a far end.
+    pub fn dial(&self, segment: SegmentId, tunnel: Tunnel) -> Dial<'_> {
+        let Some(endpoint) = self.endpoint(tunnel) else {
+            return Dial::Unknown;
+        };
+        let address = match endpoint.host {
+            Host::Ip(address) => address,
+            Host::Dns(_) => return Dial::Name(endpoint),
+        };
+        let slot = self.carries(segment, address);
+        slot.map_or(Dial::Address(endpoint), Dial::Loops)
+    }
+
+    /// Returns the range by which a segment's leader routes what it sends to `address` into its tunnels,
+    /// where that is to carry a tunnel itself.
+    ///
+    /// A network of its own that is narrower than every range around the address keeps the packets
+    /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
+    pub fn carries(&self, segment: SegmentId, address: IpAddr) -> Option<usize> {
+        let lan = self.own.leader(segment).kilo.lan;
+        let lan = lan.filter(|lan| lan.holds(address));
+        let mut around = self.tunnels.holding(address).filter(|&slot| {
+            self.tunnels.get(slot).is_some_and(|(range, claims)| {
+                let is_wider = lan.is_some_and(|lan| range.prefix_length() < lan.prefix_length());
+                !is_wider && claims.iter().any(|it| self.routes(segment, *it, address))
+            })
+        });
+        around.next()
+    }
+
+    /// Returns whether a segment's leader routes a claim into its tunnels, where it holds the endpoint
+    /// `address` of somebody.
+    ///
+    /// Peers are routed always, their own key or not; a segment's internal address not where it is
+    /// the segment's endpoint.
+    fn routes(&self, segment: SegmentId, claim: Claim, address: IpAddr) -> bool {
+        match claim.tunnel {
+            Tunnel::Peer(_) => true,
+            Tunnel::Segment(other) => {
+                let endpoint = self.endpoint(claim.tunnel).map(|it| &it.host);
+                !self.own.are_one(segment, other) && endpoint != Some(&Host::Ip(address))
+            }
+        }
+    }
+
+    /// Returns the place of a claim, if it is written in a manifest.
+    pub fn place(&self, claim: Claim) -> Option<Place> {
+        match claim.tunnel {
+            Tunnel::Segment(_) => None,
+            Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.index)),
+        }
+    }
+
+    /// Returns what the pods and nodes of the cluster reach without a change of their source address:
+    /// where `KILO-NAT` returns (`Topology.Rules`, `kilo.md` §6.2). Everything else is masqueraded.
+    ///
+    /// The exceptions for `--service-cidr` are not among them: no snapshot tells.
+    pub fn exemptions(&self) -> impl Iterator<Item = AllowedIp> {
+        let segments = self.own.segments.iter().flat_map(|segment| {
+            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+            segment.allowed_ips.iter().copied().chain(address)
+        });
+        let peers = self.peers.iter().filter_map(Peer::share);
+        segments.chain(peers.flat_map(|it| it.kept().map(|it| it.allowed)))
+    }
+
+    /// Returns the node that speaks for a segment.
+    pub fn leader(&self, segment: SegmentId) -> &OwnNode {
+        self.own.leader(segment)
+    }
+}
+
+fn upsets(own: &Own, peers: &Peers<Peer>) -> Vec<Upset> {
+    let mut upsets = Vec::new();
+    for (id, peer) in peers.numbered() {
+        if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
+            upsets.push(Upset::Undecodable(id));
+        }
+        let kept = peer.share().into_iter().flat_map(Share::kept);
+        upsets.extend(
+            kept.filter(|it| it.allowed.is_mapped)
+                .map(|it| Upset::Mapped {
+                    peer: id,
+                    index: it.index,
+                }),
+        );
+    }
+    upsets.extend(own.is_exhausted.then_some(Upset::Exhausted));
+    upsets
+}
+
+/// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
+fn claims(own: &Own, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
+    let mut claims = Vec::with_capacity(3 * (own.nodes.len() + peers.len()));
+    for (id, segment) in own.segments.numbered() {
+        let is_led = matches!(segment.leader, Leader::Certain(_));
+        let claim = |is_certain| Claim {
+            tunnel: Tunnel::Segment(id),
+            index: 0,
+            is_certain: is_certain && is_led,
+        };
+        let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+        claims.extend(ranges.map(|it| (it.interface.network, claim(!it.is_mapped))));
+        match segment.wireguard_ip {
+            WireguardIp::Certain(address) => claims.push((Cidr::host(address), claim(true))),
+            WireguardIp::Ambiguous {
+                computed,
+                announced,
+            } => {
+                claims.push((Cidr::host(computed), claim(false)));
+                claims.push((Cidr::host(announced), claim(false)));
+            }
+            WireguardIp::None => {}
+        }
+    }
+    for (id, peer) in peers.numbered() {
+        for kept in peer.share().into_iter().flat_map(Share::kept) {
+            let claim = Claim {
+                tunnel: Tunnel::Peer(id),
+                index: kept.index,
+                is_certain: kept.is_certain,
+            };
+            claims.push((kept.allowed.interface.network, claim));
+        }
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,501 @@
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agent::flaw::FlawKind;
+use crate::agent::peer_set::Prize;
+use crate::granularity::Granularity;
+use crate::snapshot::Snapshot;
+use crate::testing::{node, own};
+
+/// A key for each letter, sorted as the letters are.
+fn key(letter: u8) -> String {
+    STANDARD.encode([letter; 32])
+}
+
+/// Reads nodes, one a line, for [`node`]; their keys are their numbers.
+fn snapshot(lines: &str) -> Snapshot {
+    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+    let nodes = lines.zip(1..).map(|(line, number)| {
+        let mut node = node(line);
+        let own = node.annotations.entry("kilo.squat.ai/key".to_owned());
+        own.or_insert_with(|| key(number));
+        node
+    });
+    Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()
+}
+
+/// Reads Peers, one a line: name, key's letter, allowed IPs or `-`, and perhaps an endpoint.
+fn peers(lines: &str) -> File {
+    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+    let items: Vec<Value> = lines.map(peer).collect();
+    let list = json!({"kind": "List", "items": items}).to_string();
+    File::read(&"peers.json".into(), &list.into())
+}
+
+fn peer(line: &str) -> Value {
+    let mut words = line.split_whitespace();
+    let (name, letter) = (words.next().unwrap(), words.next().unwrap());
+    let ranges = words.next().unwrap().split(',');
+    let ranges: Vec<&str> = ranges.filter(|it| *it != "-").collect();
+    let number = letter.parse().unwrap_or(letter.as_bytes()[0]);
+    let mut spec = json!({"publicKey": key(number), "allowedIPs": ranges});
+    if let Some((host, port)) = words.next().and_then(|it| it.rsplit_once(':')) {
+        let port: i64 = port.parse().unwrap();
+        spec["endpoint"] = json!({"dnsOrIP": {"ip": host}, "port": port});
+    }
+    let metadata = json!({"name": name});
+    json!({"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer", "metadata": metadata, "spec": spec})
+}
+
+fn with<T>(nodes: &str, lines: &str, look: impl FnOnce(&Model) -> T) -> T {
+    let (snapshot, file) = (snapshot(nodes), peers(lines));
+    let own = own(&snapshot.nodes, Granularity::Full);
+    look(&Model::new(&own, std::slice::from_ref(&file)))
+}
+
+fn first(model: &Model) -> SegmentId {
+    model.own.segments.ids().next().unwrap()
+}
+
+fn called(model: &Model, claim: Claim) -> String {
+    match claim.tunnel {
+        Tunnel::Segment(segment) => model.own.segments[segment].key.clone(),
+        Tunnel::Peer(peer) => model.peers[peer].applied.name.clone(),
+    }
+}
+
+/// Tells who has each range on the leader of each segment.
+fn table(model: &Model) -> String {
+    let mut text = String::new();
+    for (id, segment) in model.own.segments.numbered() {
+        writeln!(text, "on {}", segment.key).unwrap();
+        for (slot, (range, _)) in model.tunnels.iter().enumerate() {
+            match model.holder(id, slot) {
+                None => {}
+                Some(Holder::Certain(claim)) => {
+                    writeln!(text, "  {range} {}", called(model, claim)).unwrap();
+                }
+                Some(Holder::Ambiguous(claims)) => {
+                    let all: Vec<String> = claims.iter().map(|it| called(model, *it)).collect();
+                    writeln!(text, "  {range} ? {}", all.join(", ")).unwrap();
+                }
+            }
+        }
+    }
+    text
+}
+
+const ONE: &str = "a pod=10.42.0.0/24 endpoint=192.0.2.1:51820 internal-ip=192.168.0.1/24 wireguard-ip=10.4.0.1/16";
+
+const TWO: &str = "
+a pod=10.42.0.0/24 endpoint=192.0.2.1:51820 internal-ip=192.168.0.1/24
+b pod=10.42.1.0/24 endpoint=192.0.2.2:51820 internal-ip=192.168.0.2/24
+";
+
+#[test]
+fn two_peers_with_one_key_leave_everything_of_theirs_open() {
+    let lines = "
+        k1 K 10.1.0.0/24,10.2.0.0/24
+        k2 K 10.3.0.0/24
+        x  X 10.1.0.0/24,10.4.0.0/24
+        a  Y 10.2.0.0/24
+        z  Z 10.1.0.0/24
+    ";
+    with(ONE, lines, |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/24 ? k1, x
+          10.2.0.0/24 a
+          10.3.0.0/24 ? k2
+          10.4.0.0/24 x
+        ");
+        assert_eq!(model.contests.len(), 1);
+        assert_eq!(model.contests[0].over, Prize::Key);
+        let last = model.peers.last().unwrap().share().unwrap();
+        assert_eq!((last.count(), last.lost.len()), (0, 1));
+    });
+}
+
+#[test]
+fn a_peer_without_a_range_can_be_in_the_way_of_one_with_its_key() {
+    with(ONE, "a K -\nb K 10.1.0.0/24\nc L -\nd L -", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/24 ? b
+        ");
+        assert_eq!(model.contests.len(), 1);
+    });
+}
+
+#[test]
+fn two_peers_with_one_name_are_one_object() {
+    let lines = "
+        n K 10.1.0.0/24
+        n L 10.2.0.0/24
+        o L 10.3.0.0/24
+    ";
+    with(ONE, lines, |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/24 ? n
+          10.2.0.0/24 ? n
+          10.3.0.0/24 ? o
+        ");
+        let over: Vec<Prize> = model.contests.iter().map(|it| it.over).collect();
+        assert_eq!(over, [Prize::Name, Prize::Key]);
+    });
+}
+
+#[test]
+fn ranges_are_compared_as_they_print() {
+    let lines = "
+        a A 10.1.0.0/016,10.1.0.0/16
+        b B 10.1.0.0/16,10.2.0.0/24
+        c C 10.1.0.1/16
+        d D 10.2.0.9/24,10.2.0.8/24
+    ";
+    with(ONE, lines, |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/16 ? a, c
+          10.2.0.0/24 ? b, d, d
+        ");
+    });
+    let once = "a A 10.1.0.1/16,10.1.0.2/16";
+    with(ONE, once, |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.1.0.0/16 a
+        ");
+    });
+}
+
+#[test]
+fn a_peer_with_a_nodes_range_has_it_only_on_that_node() {
+    with(TWO, "thief T 10.42.1.0/24,10.42.1.7/32", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.4.0.2/32 node:b
+          10.42.1.0/24 ? node:b, thief
+          10.42.1.7/32 thief
+          192.168.0.2/32 node:b
+        on node:b
+          10.4.0.1/32 node:a
+          10.42.0.0/24 node:a
+          10.42.1.0/24 thief
+          10.42.1.7/32 thief
+          192.168.0.1/32 node:a
+        ");
+    });
+}
+
+#[test]
+fn a_peer_with_a_nodes_key_is_nobody_there_and_a_riddle_elsewhere() {
+    with(TWO, "twin 2 10.9.0.0/24", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.4.0.2/32 ? node:b
+          10.9.0.0/24 ? twin
+          10.42.1.0/24 ? node:b
+          192.168.0.2/32 ? node:b
+        on node:b
+          10.4.0.1/32 node:a
+          10.42.0.0/24 node:a
+          192.168.0.1/32 node:a
+        ");
+        let node = model.own.nodes.ids().nth(1).unwrap();
+        let peer = model.peers.ids().next().unwrap();
+        assert_eq!(model.peers_with_own_keys(), [(peer, node)]);
+    });
+}
+
+#[test]
+fn nodes_with_one_key_are_a_riddle_to_the_others() {
+    let third = "c pod=10.42.2.0/24 endpoint=192.0.2.3:1";
+    let twins = TWO.replace("internal", &format!("key={} internal", key(9)));
+    with(&format!("{twins}{third}"), "", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.4.0.3/32 node:c
+          10.42.2.0/24 node:c
+        on node:b
+          10.4.0.3/32 node:c
+          10.42.2.0/24 node:c
+        on node:c
+          10.4.0.1/32 ? node:a
+          10.4.0.2/32 ? node:b
+          10.42.0.0/24 ? node:a
+          10.42.1.0/24 ? node:b
+          192.168.0.1/32 ? node:a
+          192.168.0.2/32 ? node:b
+        ");
+    });
+}
+
+#[test]
+fn what_upsets_the_agents_leaves_nothing_certain() {
+    let mapped = "m M ::ffff:10.1.0.1/128";
+    let negative = "n N 10.1.0.0/24 192.0.2.9:-1\no O 10.2.0.0/24";
+    for lines in [mapped, negative] {
+        with(TWO, lines, |model| {
+            assert_eq!(model.upsets.len(), 1);
+            for slot in 0..model.tunnels.len() {
+                assert!(!matches!(
+                    model.holder(first(model), slot),
+                    Some(Holder::Certain(_))
+                ));
+            }
+        });
+    }
+    let tiny = |count: usize| -> String {
+        let node = |it: usize| {
+            format!(
+                "n{it} pod=10.42.{it}.0/24 endpoint=192.0.2.{it}:1 wireguard-ip=10.4.0.{it}/30\n"
+            )
+        };
+        (1..=count).map(node).collect()
+    };
+    // The fourth address is empty, the fifth an error.
+    with(&tiny(4), "", |model| assert_eq!(model.upsets, []));
+    with(&tiny(5), "", |model| {
+        assert_eq!(model.upsets, [Upset::Exhausted]);
+    });
+}
+
+#[test]
+fn an_address_that_was_announced_otherwise_is_not_certain() {
+    let nodes = TWO.replace("192.168.0.1/24", "192.168.0.1/24 wireguard-ip=10.4.0.7/16");
+    with(&nodes, "", |model| {
+        insta::assert_snapshot!(table(model), @r"
+        on node:a
+          10.4.0.2/32 node:b
+          10.42.1.0/24 node:b
+          192.168.0.2/32 node:b
+        on node:b
+          10.4.0.1/32 ? node:a
+          10.4.0.7/32 ? node:a
+          10.42.0.0/24 node:a
+          192.168.0.1/32 node:a
+        ");
+    });
+}
+
+#[test]
+fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
+    let lines = "
+        far  F 10.8.0.0/16 203.0.113.9:1
+        host H 203.0.113.0/24
+        home I 192.168.0.0/16 192.168.0.50:1
+        mute J 10.9.0.0/16
+        none N 10.10.0.0/16,192.0.2.1/32 192.0.2.1:9
+    ";
+    with(TWO, lines, |model| {
+        let dials: Vec<String> = model
+            .peers
+            .ids()
+            .map(|peer| match model.dial(first(model), Tunnel::Peer(peer)) {
+                Dial::Loops(slot) => format!("loops {}", model.tunnels.get(slot).unwrap().0),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        let names: Vec<&str> = model.peers.iter().map(|it| &*it.applied.name).collect();
+        assert_eq!(names, ["far", "home", "host", "mute", "none"]);
+        assert_eq!(dials[0], "loops 203.0.113.0/24");
+        assert!(dials[1].starts_with("Address"), "{}", dials[1]);
+        assert_eq!(dials[2..], ["Unknown", "Unknown", "Unknown"]);
+        let second = model.own.segments.ids().nth(1).unwrap();
+        assert!(matches!(
+            model.dial(first(model), Tunnel::Segment(second)),
+            Dial::Address(_)
+        ));
+    });
+}
+
+#[test]
+fn flaws_are_told_by_range() {
+    let lines = "
+        a A 10.1.0.1/16,fd00::/64,0.0.0.0/0
+        b B 192.168.0.0/24,192.168.0.9/32,10.42.1.0/24
+    ";
+    with(TWO, lines, |model| {
+        let mut told = String::new();
+        for flaw in model.flaws() {
+            let name = called(model, flaw.claim);
+            writeln!(told, "{name} {} {:?}", flaw.claim.index, flaw.kind).unwrap();
+        }
+        insta::assert_snapshot!(told, @r"
+        a 0 HostBits
+        a 1 Family(0)
+        a 2 Replaces(Default)
+        b 0 Replaces(Lan(0))
+        b 1 Narrows(Lan(0))
+        b 2 Replaces(Pods(1))
+        b 2 OfSegment(1)
+        ");
+        assert!(model.flaws().iter().any(|it| it.kind == FlawKind::HostBits));
+        let place = model.place(model.flaws()[0].claim).unwrap();
+        assert_eq!(place.pointer.to_string(), "/items/0/spec/allowedIPs/0");
+    });
+}
+
+fn near() -> impl Strategy<Value = String> {
+    (0u32..4, 0u32..16, 20u8..=32)
+        .prop_map(|(third, fourth, length)| format!("10.4.{third}.{fourth}/{length}"))
+}
+
+proptest! {
+    /// What is certain is so in every order in which Kilo might go about it.
+    #[test]
+    fn what_is_certain_is_so_in_any_order(
+        peers in prop::collection::vec((0u8..4, 0u8..5, prop::collection::vec(near(), 0..4)), 1..6),
+        order in any::<prop::sample::Index>(),
+    ) {
+        let mut lines = String::new();
+        for ((name, letter, ranges), number) in peers.iter().zip(0..) {
+            // Some names twice, some keys twice, and those of both nodes.
+            let number = if *name == 0 { 0 } else { number };
+            let ranges = if ranges.is_empty() { "-".to_owned() } else { ranges.join(",") };
+            writeln!(lines, "p{name}{number} {} {ranges}", letter + 1).unwrap();
+        }
+        let agreed = with(TWO, &lines, |model| {
+            let tables: BTreeSet<Vec<(Cidr, String)>> =
+                (0..40).map(|seed| replayed(model, seed + order.index(1000))).collect();
+            (0..model.tunnels.len()).all(|slot| {
+                let range = model.tunnels.get(slot).unwrap().0;
+                let all: BTreeSet<Option<&String>> = tables
+                    .iter()
+                    .map(|table| table.iter().find(|it| it.0 == range).map(|it| &it.1))
+                    .collect();
+                match model.holder(first(model), slot) {
+                    Some(Holder::Certain(claim)) => {
+                        all.into_iter().eq([Some(&STANDARD.encode(model.key(claim.tunnel).unwrap()))])
+                    }
+                    Some(Holder::Ambiguous(_)) => true,
+                    None => all.into_iter().eq([None]),
+                }
+            })
+        });
+        prop_assert!(agreed);
+    }
+}
+
+/// Kilo and WireGuard on the first node, as a program of maps, in one of many orders: of one name and
+/// of one key the last is there; the first by name has a range; the last that is written keeps it; a
+/// key that is written twice has what was written last.
+fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
+    let place =
+        |number: usize, salt: usize| (number + 1).wrapping_mul(seed * 2 + salt + 3) * 7919 % 101;
+    let shuffled = |mut order: Vec<PeerId>, salt: usize| {
+        order.sort_by_key(|it| place(it.index(), salt));
+        order
+    };
+    let ready = |peer: &PeerId| model.share(*peer).is_some();
+    let mut objects: BTreeMap<&str, PeerId> = BTreeMap::new();
+    for peer in shuffled(model.peers.ids().collect(), 1) {
+        objects.insert(&model.peers[peer].applied.name, peer);
+    }
+    let mut by_key: BTreeMap<[u8; 32], PeerId> = BTreeMap::new();
+    for peer in shuffled(objects.into_values().collect(), 5) {
+        if let Ok(translation) = &model.peers[peer].applied.spec {
+            by_key.insert(translation.key, peer);
+        }
+    }
+    let mut there: Vec<PeerId> = by_key.into_values().filter(ready).collect();
+    there.sort_by_key(|it| &model.peers[*it].applied.name);
+    let mut taken = BTreeSet::new();
+    let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
+    for (segment, own) in model.own.segments.numbered().skip(1) {
+        let mut ranges: Vec<Cidr> = own
+            .allowed_ips
+            .iter()
+            .map(|it| it.interface.network)
+            .collect();
+        ranges.extend(own.wireguard_ip.computed().map(Cidr::host));
+        entries.push((model.key(Tunnel::Segment(segment)).unwrap(), ranges));
+    }
+    for peer in there {
+        let translation = model.share(peer).unwrap().translation;
+        let kept = translation
+            .allowed_ips
+            .iter()
+            .filter(|it| taken.insert(it.to_string()));
+        let ranges = kept.map(|it| it.interface.network).collect();
+        entries.push((translation.key, ranges));
+    }
+    let own = model.key(Tunnel::Segment(first(model)));
+    let mut device: BTreeMap<Cidr, [u8; 32]> = BTreeMap::new();
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by_key(|it| place(*it, 11));
+    for entry in order {
+        let (key, ranges) = &entries[entry];
+        if Some(*key) != own {
+            device.retain(|_, holder| holder != key);
+            device.extend(ranges.iter().map(|it| (*it, *key)));
+        }
+    }
+    device
+        .into_iter()
+        .map(|(range, key)| (range, STANDARD.encode(key)))
+        .collect()
+}
+
+/// Names what no agent applies, and because of whom.
+fn unapplied(nodes: &str, lines: &str) -> Option<String> {
+    with(nodes, lines, |model| {
+        let unapplied = model.unapplied()?;
+        let named = |tunnels: Vec<Tunnel>| {
+            let claim = |tunnel| Claim {
+                tunnel,
+                index: 0,
+                is_certain: true,
+            };
+            let names: Vec<String> = tunnels
+                .into_iter()
+                .map(|it| called(model, claim(it)))
+                .collect();
+            names.join(" ")
+        };
+        let peers = |peers: &[PeerId]| named(peers.iter().copied().map(Tunnel::Peer).collect());
+        let segments = unapplied.segments.iter().copied().map(Tunnel::Segment);
+        Some(format!(
+            "{}: {}; {}",
+            peers(&unapplied.because_of),
+            peers(&unapplied.peers),
+            named(segments.collect())
+        ))
+    })
+}
+
+#[test]
+fn a_peer_without_endpoint_hides_what_comes_after_it_by_the_text_of_keys() {
+    // As bytes 2 < 80 < 200 < 250, as texts `+vr6…` < `AgIC…` < `UFBQ…` < `yMjI…`.
+    let nodes = TWO.replace("b pod", &format!("b key={} pod", key(2)));
+    let nodes = nodes.replace("a pod", &format!("a key={} pod", key(251)));
+    let with_mute = |mute: &str| {
+        format!("high 200 10.1.0.0/24 1.1.1.1:1\nlow 250 10.2.0.0/24 2.2.2.2:1\n{mute}")
+    };
+    let told = |mute: &str| unapplied(&nodes, &with_mute(mute));
+    assert_eq!(told("mute 80 10.3.0.0/24").as_deref(), Some("mute: high; "));
+    assert_eq!(
+        told("mute 1 10.3.0.0/24").as_deref(),
+        Some("mute: high; node:b")
+    );
+    assert_eq!(
+        told("mute 80 10.3.0.0/24\nmuter 1 10.4.0.0/24").as_deref(),
+        Some("muter mute: high; node:b")
+    );
+    assert_eq!(told("none 1 10.3.0.0/24 192.0.2.1:9"), None);
+    // What is no Peer to Kilo is in no configuration.
+    assert_eq!(told("bare 1 -"), None);
+    // A node has no tunnel to itself.
+    assert_eq!(
+        unapplied(ONE, &with_mute("mute 1 10.3.0.0/24")).as_deref(),
+        Some("mute: high; ")
+    );
+}

@@ -1,0 +1,256 @@
+//! The fabric: all clusters, each as its own Kilo makes it of the Peers that it gets, and who in them
+//! has which key and which address.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::applied::Content;
+use super::peer_set::{PeerId, Peers, Won};
+use crate::kilo::id::{Id, NodeId, Numbered};
+use crate::kilo::own::OwnNode;
+use crate::net::Cidr;
+use crate::wireguard::{Endpoint, Host};
+
+pub use site::{Owner, Site};
+
+mod site;
+
+/// All clusters.
+#[derive(Clone, Debug)]
+pub struct Fabric<'a> {
+    /// By name of the cluster.
+    pub sites: Sites<Arc<Site<'a>>>,
+    index: Arc<Index>,
+    /// Clusters whose contests come out one way or another, by number.
+    tried: Tried<'a>,
+    /// How many packets were followed, answers aside.
+    followed: Arc<AtomicU64>,
+}
+
+/// Clusters by their numbers and by what is taken as won.
+type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
+
+/// Who has what, in all clusters.
+#[derive(Debug, Default)]
+struct Index {
+    /// Who has a key.
+    keys: BTreeMap<[u8; 32], Vec<At>>,
+    /// Who has the keys of Peers.
+    holdings: Sites<Peers<Holding>>,
+    /// Who is found at an address, and at which port.
+    doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
+    /// Where Peers and nodes are dialled, with the cluster that this leads to; none where nobody has the
+    /// key. In order.
+    dialled: Vec<(IpAddr, Option<SiteId>)>,
+}
+
+/// The clusters of a fabric.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfSite {}
+
+/// The number of a cluster in its fabric, in order of name.
+pub type SiteId = Id<OfSite>;
+
+/// Something about each cluster of a fabric, in order of name.
+pub type Sites<T> = Numbered<OfSite, T>;
+
+/// A node of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct At {
+    /// The cluster.
+    pub site: SiteId,
+    /// The node.
+    pub node: NodeId,
+}
+
+/// Who of all clusters has the key of a Peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Holding {
+    /// No node.
+    Nobody,
+    /// This one.
+    One(At),
+    /// More than one.
+    Many,
+}
+
+impl<'a> Fabric<'a> {
+    /// Joins clusters.
+    pub fn new(mut sites: Vec<Site<'a>>) -> Self {
+        sites.sort_by_key(|site| site.cluster);
+        let sites: Sites<Arc<Site>> = Sites::new(sites.into_iter().map(Arc::new).collect());
+        let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
+        let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
+        for (site, it) in sites.numbered() {
+            for (node, own) in it.model.own.nodes.numbered() {
+                if let Some(key) = own.kilo.key {
+                    keys.entry(key).or_default().push(At { site, node });
+                }
+            }
+            for &(address, node, port) in &it.doors {
+                let at = At { site, node };
+                doors.entry(address).or_default().push((at, port));
+            }
+        }
+        let index = Index {
+            holdings: sites.map(|it| holdings(it, &keys)),
+            keys,
+            doors,
+            dialled: Vec::new(),
+        };
+        let mut fabric = Self {
+            sites,
+            index: Arc::new(index),
+            tried: Tried::default(),
+            followed: Arc::default(),
+        };
+        let mut dialled: Vec<_> = fabric.endpoints().collect();
+        dialled.sort_unstable();
+        dialled.dedup();
+        if let Some(index) = Arc::get_mut(&mut fabric.index) {
+            index.dialled = dialled;
+        }
+        fabric
+    }
+
+    /// Returns the same where a contest of a cluster is won.
+    #[must_use]
+    pub fn after(&self, number: SiteId, won: Won) -> Self {
+        let mut fabric = self.clone();
+        let site = &mut fabric.sites[number];
+        let mut key = (number, site.won.clone());
+        key.1.push(won);
+        let known = self.tried.lock().ok();
+        let known = known.and_then(|known| known.get(&key).cloned());
+        *site = known.unwrap_or_else(|| {
+            let tried = Arc::new(site.after(won));
+            if let Ok(mut known) = self.tried.lock() {
+                known.insert(key, Arc::clone(&tried));
+            }
+            tried
+        });
+        fabric
+    }
+
+    /// Returns how many packets were followed so far, answers aside: what a proof costs on any machine.
+    pub fn followed(&self) -> u64 {
+        self.followed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a packet that is followed.
+    pub(crate) fn count(&self) {
+        self.followed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns every different text of manifests.
+    pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
+        let files = self.sites.iter().flat_map(|site| site.files);
+        let contents = files.map(|it| (Arc::as_ptr(&it.content), &it.content));
+        let contents: BTreeMap<_, _> = contents.collect();
+        contents.into_values()
+    }
+
+    /// Returns the addresses at which anybody is dialled, each with the number of the cluster.
+    fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
+        let specs = self.contents().flat_map(|it| &it.peers);
+        let specs = specs.filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
+        let of_peers = specs.filter_map(|it| {
+            let site = self.holders(&it.key).first().map(|it| it.site);
+            Some((it.dialled()?, site))
+        });
+        let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
+            let nodes = site.model.own.nodes.iter();
+            nodes.filter_map(move |it| Some((it.endpoint()?, Some(number))))
+        });
+        let all = of_peers.chain(of_nodes);
+        all.filter_map(|(endpoint, site)| match endpoint.host {
+            Host::Ip(address) => Some((address, site)),
+            Host::Dns(_) => None,
+        })
+    }
+
+    /// Returns the clusters that are dialled at addresses of a range; none where nobody has the key.
+    pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = Option<SiteId>> {
+        let dialled = &self.index.dialled;
+        let start = dialled.partition_point(|it| it.0 < range.first());
+        let behind = dialled.iter().skip(start);
+        let inside = behind.take_while(move |it| it.0 <= range.last());
+        inside.map(|it| it.1)
+    }
+
+    /// Returns who has the key of a Peer of a cluster.
+    pub fn holding(&self, site: SiteId, peer: PeerId) -> Holding {
+        self.index.holdings[site][peer]
+    }
+
+    /// Returns a cluster.
+    pub fn site(&self, site: SiteId) -> &Site<'a> {
+        &self.sites[site]
+    }
+
+    /// Returns the number of a cluster.
+    pub fn site_named(&self, name: &str) -> Option<SiteId> {
+        self.sites.find(|it| it.cluster.as_str().cmp(name))
+    }
+
+    /// Returns a node.
+    pub fn node(&self, at: At) -> &OwnNode {
+        self.site(at.site).node(at.node)
+    }
+
+    /// Returns `cluster/node`, as the node calls itself.
+    pub fn name(&self, at: At) -> String {
+        let cluster = self.site(at.site).cluster;
+        format!("{cluster}/{}", self.node(at).kilo.name)
+    }
+
+    /// Returns the nodes of all clusters that have a key.
+    pub fn holders(&self, key: &[u8; 32]) -> &[At] {
+        self.index.keys.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether whoever calls `endpoint` gets to a node, as far as one can tell: an address that
+    /// no node has may be anything in front of it, and so may a name.
+    pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
+        let Host::Ip(address) = endpoint.host else {
+            return true;
+        };
+        let Some(found) = self.index.doors.get(&address) else {
+            return true;
+        };
+        let port = endpoint.port.get();
+        let mut here = found.iter().filter(|it| it.0 == at);
+        here.any(|it| it.1.is_none_or(|it| it == port))
+    }
+
+    /// Returns whether any node is known to be dialled at an address.
+    pub fn has_door(&self, address: IpAddr) -> bool {
+        self.index.doors.contains_key(&address)
+    }
+
+    /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.
+    pub fn owners(&self, address: IpAddr) -> Vec<(SiteId, Owner)> {
+        let sites = self.sites.numbered();
+        let owners = sites.filter_map(|(number, site)| Some((number, site.owner(address)?)));
+        owners.collect()
+    }
+}
+
+/// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
+fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Peers<Holding> {
+    let mut holdings = site.model.peers.map(|_| Holding::Nobody);
+    let mut keys = keys.iter().peekable();
+    for (key, peer) in site.model.by_key() {
+        while keys.next_if(|it| it.0 < key).is_some() {}
+        if let Some((_, holders)) = keys.peek().filter(|it| it.0 == key) {
+            holdings[peer] = match holders.as_slice() {
+                [] => Holding::Nobody,
+                [one] => Holding::One(*one),
+                _ => Holding::Many,
+            };
+        }
+    }
+    holdings
+}

@@ -1,0 +1,368 @@
+//! Sites: one cluster as its own Kilo makes it, and who in it has which address.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::agent::applied::File;
+use crate::agent::flaw::Refusal;
+use crate::agent::model::{Model, Tunnel};
+use crate::agent::peer_set::{PeerId, Won};
+use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::id::{NodeId, Nodes, SegmentId};
+use crate::kilo::own::{Leader, OwnNode, WireguardIp};
+use crate::kilo::stand::{Stand, Standing, Stands};
+use crate::mesh::{Entry, Networks, Range};
+use crate::name::ClusterName;
+use crate::net::prefixes::{Prefixes, Span};
+use crate::net::{Cidr, Families, Family};
+use crate::snapshot::{Node, Snapshot};
+use crate::wireguard::Endpoint;
+
+/// One cluster.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// Its name.
+    pub cluster: &'a ClusterName,
+    /// What its meshes say of it, that of the first one.
+    pub entry: &'a Entry,
+    /// What its nodes say.
+    pub snapshot: &'a Snapshot,
+    /// What that comes to, read as the mesh wants it.
+    pub reading: Arc<Cluster<'a>>,
+    /// The manifests that it gets.
+    pub files: &'a [File],
+    /// The contests that are taken as won, in that order; none but where all of them are tried.
+    pub won: Vec<Won>,
+    /// What its Kilo makes of its Peers.
+    pub model: Model<'a>,
+    /// Who has what; of one range the most particular first.
+    pub owned: Prefixes<Owner>,
+    /// The ranges that it declares as a whole.
+    for_all: Prefixes<()>,
+    /// What nodes are connected to, which they need no tunnel for.
+    connected: Prefixes<NodeId>,
+    /// A route that no kernel takes: where a pass of Kilo's meets it, it ends, and whatever comes later is
+    /// missing (`kilo.md` §2.5).
+    refused: Option<Refusal>,
+    /// Peers that have the key of a node of the cluster, in their order.
+    own_keys: Vec<PeerId>,
+    /// The kinds of address that each node shows.
+    shown: Nodes<Families>,
+    /// Whether a node may dial a kind of address that it does not show.
+    pub(crate) has_unseen: bool,
+    /// Declared ranges on the LAN of one node, with the node.
+    distant: Prefixes<NodeId>,
+    /// Where each node is dialled.
+    pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
+}
+
+/// Who has an address of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Owner {
+    /// A node: its internal address.
+    Node(NodeId),
+    /// A node: its address in the Kilo subnet.
+    Tunnel(NodeId),
+    /// A node's pods.
+    Pods(NodeId),
+    /// The services of the cluster.
+    Services,
+    /// Whatever else the cluster declares as a whole.
+    Network,
+    /// Nobody: a range out of which nodes get theirs.
+    Pool,
+}
+
+impl<'a> Site<'a> {
+    /// Builds a cluster from what a mesh says of it, its nodes and its manifests.
+    pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
+        Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
+    }
+
+    /// Builds the same where a contest of it is won.
+    #[must_use]
+    pub fn after(&self, won: Won) -> Self {
+        let mut all = self.won.clone();
+        all.push(won);
+        Self::decided(Arc::clone(&self.reading), self.files, all)
+    }
+
+    fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
+        let (entry, snapshot) = (reading.entry, reading.snapshot);
+        let shown = reading.nodes.map(ClusterNode::families);
+        let model = Model::decided(&reading.own, files, &won);
+        let own_keys = model.peers_with_own_keys().into_iter();
+        let own_keys = own_keys.map(|it| it.0).collect();
+        let owned = owned(&reading, &model);
+        let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
+        let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
+        Self {
+            cluster: &entry.name,
+            entry,
+            snapshot,
+            files,
+            won,
+            for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
+            owned,
+            connected: connected(&model),
+            doors: doors(&reading),
+            has_unseen: has_unseen(&model, &shown),
+            distant: distant(&reading),
+            reading,
+            shown,
+            refused: model.refused(),
+            own_keys,
+            model,
+        }
+    }
+
+    /// Returns a node.
+    pub fn node(&self, node: NodeId) -> &OwnNode {
+        &self.model.own.nodes[node]
+    }
+
+    /// Returns a pod CIDR of a node: one of the kind that its Kilo routes, if it has one.
+    pub fn routed_pods(&self, node: NodeId) -> Option<Cidr> {
+        let kilo = &self.node(node).kilo;
+        let mut pods = kilo.pods();
+        let routed = pods.find(|it| Some(it.family()) == self.reading.family);
+        routed.or(kilo.pod_cidr)
+    }
+
+    /// Returns whether its Kilo carries packets to a pod CIDR of a node: it is of the kind that is
+    /// routed, and the first, or else the tunnel ends on the node itself.
+    pub fn carries_pods(&self, node: NodeId, pods: Cidr) -> bool {
+        let own = self.node(node);
+        let leader = own.segment.map(|it| self.leader(it));
+        Some(pods.family()) == self.reading.family
+            && (own.kilo.pod_cidr == Some(pods) || leader.map(Leader::node) == Some(node))
+    }
+
+    /// Returns a node as the snapshot has it.
+    pub fn snapshot_of(&self, node: NodeId) -> &Node {
+        self.reading.nodes[node].node
+    }
+
+    /// Returns the number of a node.
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.model.own.nodes.position(|it| it.kilo.name == name)
+    }
+
+    /// Returns the segment of a node; none while Kilo does not count it.
+    pub fn segment(&self, node: NodeId) -> Option<SegmentId> {
+        self.node(node).segment
+    }
+
+    /// Returns who leads a segment.
+    pub fn leader(&self, segment: SegmentId) -> Leader {
+        self.model.own.segments[segment].leader
+    }
+
+    /// Returns the segment that a node leads, if it leads one.
+    pub fn led(&self, node: NodeId) -> Option<SegmentId> {
+        let segment = self.segment(node);
+        segment.filter(|it| self.leader(*it).node() == node)
+    }
+
+    /// Returns whether a node shows an address of a kind.
+    pub fn shows(&self, node: NodeId, family: Family) -> bool {
+        self.shown[node].has(family)
+    }
+
+    /// Returns the kinds of address that a node shows.
+    pub fn shown(&self, node: NodeId) -> Families {
+        self.shown[node]
+    }
+
+    /// Returns whether any range that it declares lies on the LAN of one node.
+    pub fn has_distant(&self) -> bool {
+        !self.distant.is_empty()
+    }
+
+    /// Returns the range around an address that a node carries although it lies on the LAN of one node
+    /// of another segment, and that node. What people named as its anchor is right.
+    pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
+        let slot = self.distant.holding(address).next()?;
+        let (range, nodes) = self.distant.get(slot)?;
+        let node = *nodes.first()?;
+        let name = self.node(carrier).kilo.name.as_str();
+        let mut anchors = self.entry.anchors.iter().filter(|anchor| {
+            let ranges = anchor.ranges.as_ref();
+            ranges.is_none_or(|it| it.contains(&range))
+        });
+        let is_named = anchors.any(|it| it.nodes.iter().any(|it| it.name == name));
+        (!is_named && self.segment(node) != self.segment(carrier)).then_some((range, node))
+    }
+
+    /// Returns whether any Peer has the key of a node of this cluster.
+    pub fn has_own_keys(&self) -> bool {
+        !self.own_keys.is_empty()
+    }
+
+    /// Returns whether a Peer has the key of a node of this cluster.
+    pub fn has_own_key(&self, peer: PeerId) -> bool {
+        self.own_keys.binary_search(&peer).is_ok()
+    }
+
+    /// Returns whether nothing keeps its Kilo from working or its kernels from routing.
+    pub fn is_undisturbed(&self) -> bool {
+        self.refused.is_none() && self.model.upsets.is_empty()
+    }
+
+    /// Returns a route that a kernel refuses.
+    pub fn refused(&self) -> Option<Refusal> {
+        self.refused
+    }
+
+    /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
+    /// network of its internal address.
+    pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
+        let mut holding = self.connected.holding(address);
+        holding.find_map(|slot| {
+            let (range, nodes) = self.connected.get(slot)?;
+            nodes.contains(&node).then_some(range)
+        })
+    }
+
+    /// Returns whether an address is a node's own: its internal one, or that of the segment it leads.
+    pub fn has_address(&self, node: NodeId, address: IpAddr) -> bool {
+        let tunnel = || self.tunnel_address(self.led(node)?);
+        self.node(node).kilo.internal_address() == Some(address) || tunnel() == Some(address)
+    }
+
+    /// Returns whether any node is connected to any address of `span`.
+    pub fn is_connected(&self, span: Span) -> bool {
+        self.connected.meets(span)
+    }
+
+    /// Returns the ranges that nodes of it are connected to.
+    pub fn connections(&self) -> &Prefixes<NodeId> {
+        &self.connected
+    }
+
+    /// Returns who has an address, the most particular first.
+    pub fn owner(&self, address: IpAddr) -> Option<Owner> {
+        let slot = self.owned.holding(address).next()?;
+        self.owned.get(slot)?.1.first().copied()
+    }
+
+    /// Returns whether an address lies in a range that the cluster declares as a whole, whoever has it.
+    pub fn is_for_all(&self, address: IpAddr) -> bool {
+        self.for_all.holding(address).next().is_some()
+    }
+
+    /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
+    /// subnet where there is none (`kilo.md` §6.3).
+    pub fn address(&self, node: NodeId) -> Option<IpAddr> {
+        let own = self.node(node);
+        let tunnel = || self.tunnel_address(own.segment?);
+        own.kilo.internal_address().or_else(tunnel)
+    }
+
+    /// Returns the address of a segment in the Kilo subnet.
+    fn tunnel_address(&self, segment: SegmentId) -> Option<IpAddr> {
+        match self.model.own.segments[segment].wireguard_ip {
+            WireguardIp::Certain(address) => Some(address),
+            WireguardIp::Ambiguous { announced, .. } => Some(announced),
+            WireguardIp::None => None,
+        }
+    }
+}
+
+fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
+    let mut owned = Vec::new();
+    for (number, node) in model.own.nodes.numbered() {
+        let internal = node.kilo.internal_address().map(Cidr::host);
+        owned.extend(internal.map(|it| (it, Owner::Node(number))));
+        let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
+        owned.extend(tunnel.map(|it| (it, Owner::Tunnel(number))));
+        owned.extend(node.kilo.pods().map(|it| (it, Owner::Pods(number))));
+    }
+    let mut declare = |ranges: &[Range], owner: Owner| {
+        owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
+    };
+    match &cluster.entry.networks {
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => {
+            declare(pods, Owner::Pool);
+            declare(std::slice::from_ref(wireguard), Owner::Pool);
+            declare(services.as_slice(), Owner::Services);
+            declare(additional, Owner::Network);
+        }
+        Networks::Flat { allowed } => {
+            for range in allowed {
+                let whose = if cluster.shared.contains(&range.cidr) {
+                    Owner::Network
+                } else {
+                    Owner::Pool
+                };
+                declare(std::slice::from_ref(range), whose);
+            }
+        }
+    }
+    owned.sort_by_key(|it| it.1);
+    Prefixes::new(&owned)
+}
+
+fn connected(model: &Model) -> Prefixes<NodeId> {
+    let mut connected = Vec::new();
+    for (number, node) in model.own.nodes.numbered() {
+        let lan = node.kilo.lan;
+        let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
+        connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
+    }
+    Prefixes::new(&connected)
+}
+
+/// Returns the ranges of a cluster as a whole that lie on the LAN of one of the nodes that take part.
+fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
+    let usable = cluster.nodes.numbered().filter(|(id, it)| {
+        cluster.own.nodes[*id].segment.is_some()
+            && it.checked.is_sound()
+            && it.checked.pods.is_ok()
+            && cluster.entry.selector.matches(&it.node.labels)
+    });
+    let services = match &cluster.entry.networks {
+        Networks::Typed { services, .. } => services.as_ref().map(|it| it.cidr),
+        Networks::Flat { .. } => None,
+    };
+    let ranges = cluster.shared.iter().filter(|it| Some(**it) != services);
+    let mut ranges = ranges.peekable();
+    if ranges.peek().is_none() {
+        return Prefixes::new(&[]);
+    }
+    let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::of(it))).collect();
+    let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
+    let distant = ranges.filter_map(|range| match stands.standing(*range) {
+        Standing::One(node) => Some((*range, node)),
+        Standing::Several(_) | Standing::Nobody => None,
+    });
+    Prefixes::new(&distant.collect::<Vec<_>>())
+}
+
+/// Returns where nodes can be dialled.
+fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
+    let nodes = cluster.nodes.numbered();
+    let doors = nodes.flat_map(|(number, node)| {
+        let doors = node.doors();
+        doors.map(move |(address, port)| (address, number, port))
+    });
+    let mut doors: Vec<_> = doors.collect();
+    doors.sort_unstable();
+    doors.dedup();
+    doors
+}
+
+/// Returns whether a node that dials Peers does not show an address of every kind at which they are
+/// dialled.
+fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
+    let peers = model.peers.ids();
+    let peers = peers.filter_map(|it| model.endpoint(Tunnel::Peer(it)));
+    let dialled: Families = peers.filter_map(Endpoint::address).collect();
+    let mut segments = model.own.segments.iter();
+    segments.any(|it| !shown[it.leader.node()].contain(dialled))
+}

@@ -1,0 +1,349 @@
+//! The Peers of a cluster as its Kilo holds them: which it accepts, and what each of them keeps
+//! (`kilo.md` §2.1 to §2.4).
+
+use std::net::IpAddr;
+
+use super::applied::{Applied, File};
+use crate::kilo::id::{Id, Numbered};
+use crate::kilo::peer::Translation;
+use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::net::Interface;
+use crate::net::prefixes::Order;
+use crate::place::Place;
+
+/// Peers of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfPeer {}
+
+/// The number of a Peer in its cluster, in order of name; of one name in the order of the manifests.
+pub type PeerId = Id<OfPeer>;
+
+/// Something about each Peer of one cluster, in the same order.
+pub type Peers<T> = Numbered<OfPeer, T>;
+
+/// All Peers of a cluster.
+#[derive(Clone, Debug)]
+pub struct PeerSet<'a> {
+    /// By name, bytewise; of one name in the order of the manifests.
+    pub all: Peers<Peer<'a>>,
+    /// Those that are one to Kilo, by key; of one key by name.
+    pub by_key: Vec<PeerId>,
+    /// What more than one of them wants to be.
+    pub contests: Vec<Contest>,
+}
+
+/// A Peer of the manifests.
+#[derive(Clone, Debug)]
+pub struct Peer<'a> {
+    /// Where it is written.
+    pub file: &'a File,
+    /// What is written.
+    pub applied: &'a Applied,
+    /// What becomes of it.
+    pub standing: Standing<'a>,
+}
+
+/// What becomes of a Peer.
+#[derive(Clone, Debug)]
+pub enum Standing<'a> {
+    /// It never gets to WireGuard, and why.
+    Faulty(&'a Fault),
+    /// `Peer.Ready` is false: no allowed IP, or the zero key.
+    NotReady,
+    /// Configured.
+    Certain(Share<'a>),
+    /// Configured unless another one is in its stead: the number of the contest.
+    Contested(Share<'a>, usize),
+}
+
+/// What a Peer keeps after `deduplicatePeerIPs`.
+#[derive(Clone, Debug)]
+pub struct Share<'a> {
+    /// What it is.
+    pub translation: &'a Translation,
+    /// What went to a Peer whose name is earlier, in the order of the spec.
+    pub lost: Vec<Lost>,
+    /// The indices of what it keeps only if a contest of another Peer comes out so, in order.
+    doubtful: Vec<usize>,
+    /// Whether it is in no contest itself.
+    is_certain: bool,
+}
+
+/// An allowed IP that a Peer keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Kept {
+    /// Its index in the spec.
+    pub index: usize,
+    /// The range.
+    pub allowed: AllowedIp,
+    /// Whether it keeps it whatever the contests before it come to.
+    pub is_certain: bool,
+}
+
+/// An allowed IP that another Peer has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Lost {
+    /// Its index in the spec.
+    pub index: usize,
+    /// The Peer that has it.
+    pub to: PeerId,
+}
+
+/// More than one Peer where there is room for one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Contest {
+    /// What they have in common.
+    pub over: Prize,
+    /// The Peers.
+    pub peers: Vec<PeerId>,
+}
+
+/// How a contest comes out.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Won {
+    /// The number of the contest.
+    pub contest: usize,
+    /// The Peer that is there.
+    pub by: PeerId,
+}
+
+/// What only one Peer can have.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Prize {
+    /// The name: the last that is applied is the object.
+    Name,
+    /// The key: `Mesh.peers` has one entry for it, that of the last event (`kilo.md` §2.2).
+    Key,
+}
+
+impl<'a> PeerSet<'a> {
+    /// Reads the Peers of a cluster's manifests, and takes some contests as won.
+    pub fn decided(files: &'a [File], won: &[Won]) -> Self {
+        let mut all = translated(files);
+        let mut by_key = by_key(&all);
+        let contests = contests(&mut all, &by_key);
+        for won in won {
+            for &peer in contests.get(won.contest).map_or(&[][..], |it| &it.peers) {
+                decide(&mut all[peer], peer, *won);
+            }
+        }
+        deduplicate(&mut all);
+        by_key.retain(|it| all[*it].share().is_some());
+        Self {
+            all,
+            by_key,
+            contests,
+        }
+    }
+}
+
+impl Contest {
+    /// Returns whether any of the Peers may win it and be there alone: they want one key, and none of them
+    /// wants the name of another one.
+    pub fn is_open(&self, number: usize, all: &Peers<Peer>) -> bool {
+        let is_in_no_other = |peer: &PeerId| match all[*peer].standing {
+            Standing::Contested(_, contest) => contest == number,
+            Standing::NotReady => true,
+            Standing::Certain(_) | Standing::Faulty(_) => false,
+        };
+        self.over == Prize::Key && self.peers.iter().all(is_in_no_other)
+    }
+}
+
+impl Share<'_> {
+    /// Returns what it keeps of its allowed IPs, in their order.
+    pub fn kept(&self) -> impl Iterator<Item = Kept> {
+        let allowed = self.translation.allowed_ips.iter().enumerate();
+        let mut lost = self.lost.iter().map(|it| it.index).peekable();
+        let mut doubtful = self.doubtful.iter().copied().peekable();
+        allowed.filter_map(move |(index, &allowed)| {
+            let is_doubtful = doubtful.next_if_eq(&index).is_some();
+            let is_lost = lost.next_if_eq(&index).is_some();
+            (!is_lost).then_some(Kept {
+                index,
+                allowed,
+                is_certain: self.is_certain && !is_doubtful,
+            })
+        })
+    }
+
+    /// Returns how many of its allowed IPs it keeps.
+    pub fn count(&self) -> usize {
+        self.translation.allowed_ips.len() - self.lost.len()
+    }
+}
+
+impl<'a> Peer<'a> {
+    /// Returns what it keeps, if it is one to Kilo.
+    pub fn share(&self) -> Option<&Share<'a>> {
+        match &self.standing {
+            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
+            Standing::Faulty(_) | Standing::NotReady => None,
+        }
+    }
+
+    fn share_mut(&mut self) -> Option<&mut Share<'a>> {
+        match &mut self.standing {
+            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
+            Standing::Faulty(_) | Standing::NotReady => None,
+        }
+    }
+
+    /// Returns its key, if it has one that an agent can read.
+    pub(super) fn key(&self) -> Option<&'a [u8; 32]> {
+        Some(&self.applied.spec.as_ref().ok()?.key)
+    }
+
+    /// Returns the place of the object.
+    pub fn place(&self) -> Place {
+        self.file.place(&self.applied.spot)
+    }
+
+    /// Returns the place of one of its allowed IPs.
+    pub fn allowed_ip(&self, index: usize) -> Place {
+        self.file.allowed_ip(self.applied, index)
+    }
+}
+
+/// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
+fn translated(files: &[File]) -> Peers<Peer<'_>> {
+    let all = files
+        .iter()
+        .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
+    let mut peers: Vec<Peer> = all
+        .map(|(file, applied)| Peer {
+            file,
+            applied,
+            standing: match &applied.spec {
+                Err(fault) => Standing::Faulty(fault),
+                Ok(translation) if !translation.is_ready() => Standing::NotReady,
+                Ok(translation) => Standing::Certain(Share {
+                    translation,
+                    lost: Vec::new(),
+                    doubtful: Vec::new(),
+                    is_certain: true,
+                }),
+            },
+        })
+        .collect();
+    peers.sort_by_key(|it| &*it.applied.name);
+    Peers::new(peers)
+}
+
+/// Sorts the Peers that have a key by that. Most keys differ in how they begin.
+fn by_key(peers: &Peers<Peer>) -> Vec<PeerId> {
+    let keys = peers.numbered();
+    let keys = keys.filter_map(|(id, peer)| Some((peer.key()?, id)));
+    let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
+    let mut order: Vec<(Option<u64>, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
+    order.sort_unstable();
+    for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
+        if 1 < alike.len() {
+            alike.sort_by_key(|it| peers[it.1].key());
+        }
+    }
+    order.into_iter().map(|it| it.1).collect()
+}
+
+/// Finds the Peers of one name and, among those that an agent keeps in its memory, of one key. It keeps
+/// them by key whether they are ready or not, so that one without a range can be in the way of one with
+/// some.
+///
+/// A Peer in two contests stands in that for the name: it comes first.
+fn contests(peers: &mut Peers<Peer>, by_key: &[PeerId]) -> Vec<Contest> {
+    let names: Vec<PeerId> = peers.ids().collect();
+    let runs = runs(&names, |peer| &*peers[peer].applied.name);
+    let mut contests = Vec::new();
+    enter(&mut contests, peers, Prize::Name, runs);
+    let runs = self::runs(by_key, |peer| peers[peer].key());
+    enter(&mut contests, peers, Prize::Key, runs);
+    contests
+}
+
+/// Returns the runs of `order` in which more than one have the same.
+fn runs<T: PartialEq>(order: &[PeerId], of: impl Fn(PeerId) -> T) -> Vec<Vec<PeerId>> {
+    let runs = order.chunk_by(|a, b| of(*a) == of(*b));
+    let runs = runs.filter(|run| 1 < run.len());
+    runs.map(<[PeerId]>::to_vec).collect()
+}
+
+/// Adds a contest for each run in which there is a Peer that Kilo would configure.
+fn enter(
+    contests: &mut Vec<Contest>,
+    peers: &mut Peers<Peer>,
+    over: Prize,
+    runs: Vec<Vec<PeerId>>,
+) {
+    for run in runs {
+        if run.iter().any(|peer| peers[*peer].share().is_some()) {
+            for &peer in &run {
+                contest(&mut peers[peer], contests.len());
+            }
+            contests.push(Contest { over, peers: run });
+        }
+    }
+}
+
+/// Takes a Peer as the winner of a contest, or as not there.
+fn decide(peer: &mut Peer, id: PeerId, won: Won) {
+    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
+        Standing::Contested(mut share, contest) if contest == won.contest => {
+            if id != won.by {
+                return;
+            }
+            share.is_certain = true;
+            Standing::Certain(share)
+        }
+        other => other,
+    };
+}
+
+fn contest(peer: &mut Peer, number: usize) {
+    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
+        Standing::Certain(mut share) => {
+            share.is_certain = false;
+            Standing::Contested(share, number)
+        }
+        other => other,
+    };
+}
+
+/// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).
+///
+/// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
+/// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
+fn deduplicate(peers: &mut Peers<Peer>) {
+    let mut wanted: Vec<(PeerId, usize)> = Vec::with_capacity(3 * peers.len());
+    let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());
+    for (id, peer) in peers.numbered() {
+        let allowed = peer.share().map(|it| &it.translation.allowed_ips);
+        for (index, it) in allowed.into_iter().flatten().enumerate() {
+            wanted.push((id, index));
+            let Interface { address, network } = it.interface;
+            ranges.push((address, network.prefix_length()));
+        }
+    }
+    for run in Order::of(ranges.into_iter()).repeated() {
+        let mut owner: Option<(PeerId, bool)> = None;
+        for &(id, index) in run.iter().filter_map(|it| wanted.get(*it)) {
+            let Some(share) = peers[id].share_mut() else {
+                continue;
+            };
+            match owner {
+                Some((to, is_owned)) if is_owned || to == id => {
+                    share.lost.push(Lost { index, to });
+                }
+                _ => {
+                    if owner.is_some() {
+                        share.doubtful.push(index);
+                    }
+                    owner = Some((id, share.is_certain));
+                }
+            }
+        }
+    }
+    for share in peers.numbered_mut().filter_map(|it| it.1.share_mut()) {
+        share.lost.sort_unstable_by_key(|it| it.index);
+        share.doubtful.sort_unstable();
+    }
+}

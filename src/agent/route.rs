@@ -1,0 +1,260 @@
+//! Routes and NAT: what the Kilo of one node tells its kernel (`kilo.md` §2.5, §2.11 and §6.2).
+
+use std::net::IpAddr;
+
+use super::model::Model;
+use super::peer_set::Peer;
+use crate::kilo::id::{NodeId, SegmentId};
+use crate::kilo::own::{OwnNode, OwnSegment};
+use crate::kilo::peer::translation::AllowedIp;
+use crate::net::family;
+
+/// A route, as Kilo replaces whatever was there for the same range.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Route {
+    /// The range, as the agent holds it.
+    pub destination: AllowedIp,
+    /// The next hop, if it needs one.
+    pub gateway: Option<IpAddr>,
+    /// Through what.
+    pub device: Device,
+    /// The source address that it suggests for what the node itself sends.
+    pub source: Option<IpAddr>,
+    /// Which table it is in.
+    pub table: Table,
+}
+
+/// What a route leads through, by Kilo's defaults: `--encapsulate always`, by IPIP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Device {
+    /// WireGuard's.
+    Kilo,
+    /// The tunnel between the nodes of a location.
+    Location,
+}
+
+/// A routing table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Table {
+    /// The one for all packets.
+    Main,
+    /// Kilo's own, for packets from pods, and from tunnels, to nodes of the location.
+    Kilo,
+}
+
+/// Why the kernel refuses a route. The pass ends there, so that others may be missing until a later
+/// pass takes them in a better order.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Refused {
+    /// Host bits are set.
+    HostBits,
+    /// A mask of 128 bits with an IPv4 address.
+    Mapped,
+    /// The source, or the gateway, is of the other family.
+    Family,
+}
+
+/// There are no routes: the agent itself dies of this node's location (`kilo.md` §4.6).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Panics;
+
+/// A rule of the `nat` table; the chain `KILO-NAT` ends with a masquerade of whatever is left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NatRule {
+    /// Packets from there go through the chain.
+    From(AllowedIp),
+    /// Packets to there go through the chain.
+    To(AllowedIp),
+    /// Packets to there leave the chain as they are.
+    Exempt(AllowedIp),
+}
+
+impl Route {
+    /// Returns why the kernel refuses it, if it does.
+    pub fn refused(&self) -> Option<Refused> {
+        let wanted = family(self.destination.interface.address);
+        let is_other = |it: Option<IpAddr>| it.is_some_and(|it| family(it) != wanted);
+        if self.destination.is_mapped {
+            Some(Refused::Mapped)
+        } else if !self.destination.interface.is_network() {
+            Some(Refused::HostBits)
+        } else if is_other(self.source) || is_other(self.gateway) {
+            Some(Refused::Family)
+        } else {
+            None
+        }
+    }
+}
+
+impl Model<'_> {
+    /// Returns the routes of a node, in the order of `Topology.Routes`; none for one that Kilo does
+    /// not count.
+    ///
+    /// # Errors
+    /// In `Cross`, a node without internal address in the location of one that has one.
+    pub fn routes_of(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
+        let mut routes = self.own_routes(node)?;
+        if let Some((node, own)) = self.with_segment(node) {
+            let leader = self.leader(own);
+            let leads = leader.kilo.name == node.kilo.name;
+            let through = (!leads).then_some(leader);
+            routes.extend(self.kept().map(|destination| Route {
+                destination,
+                gateway: through.and_then(|it| it.kilo.internal_address()),
+                device: if leads {
+                    Device::Kilo
+                } else {
+                    Device::Location
+                },
+                source: node.kilo.internal_address(),
+                table: Table::Main,
+            }));
+        }
+        Ok(routes)
+    }
+
+    /// Returns the routes of a node to the other nodes of its cluster, which come before those to Peers.
+    ///
+    /// # Errors
+    /// As [`Model::routes_of`].
+    pub fn own_routes(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
+        let Some((node, own)) = self.with_segment(node) else {
+            return Ok(Vec::new());
+        };
+        if self.leader(own).kilo.name == node.kilo.name {
+            self.leader_routes(node, own)
+        } else {
+            Ok(self.member_routes(node, own))
+        }
+    }
+
+    fn with_segment(&self, node: NodeId) -> Option<(&OwnNode, SegmentId)> {
+        let node = &self.own.nodes[node];
+        Some((node, node.segment?))
+    }
+
+    /// A leader reaches other segments through WireGuard.
+    fn leader_routes(&self, node: &OwnNode, own: SegmentId) -> Result<Vec<Route>, Panics> {
+        let source = node.kilo.internal_address();
+        let kilo = |destination, gateway| Route {
+            destination,
+            gateway,
+            device: Device::Kilo,
+            source,
+            table: Table::Main,
+        };
+        let mut routes = Vec::new();
+        for (id, segment) in self.own.segments.numbered() {
+            if self.own.are_one(own, id) {
+                if source.is_some() {
+                    self.location_routes(segment, node, &mut routes)?;
+                }
+                continue;
+            }
+            let gateway = segment.wireguard_ip.computed();
+            let endpoint = self.leader(id).endpoint();
+            let is_endpoint = |address| endpoint.is_some_and(|it| it.host.is(address));
+            for member in self.members(segment) {
+                let pods = member.kilo.pod_cidr.map(AllowedIp::of);
+                let internal = member.kilo.internal_address();
+                let internal = internal.filter(|it| !is_endpoint(*it));
+                let both = pods.into_iter().chain(internal.map(AllowedIp::host));
+                routes.extend(both.map(|it| kilo(it, gateway)));
+            }
+            let ranges = segment.location_ranges.iter();
+            routes.extend(ranges.map(|it| kilo(*it, gateway)));
+        }
+        Ok(routes)
+    }
+
+    /// Whoever does not lead reaches everything through who does.
+    fn member_routes(&self, node: &OwnNode, own: SegmentId) -> Vec<Route> {
+        let leader = self.leader(own).kilo.internal_address();
+        let by_leader = |destination| Route {
+            destination,
+            gateway: leader,
+            device: Device::Location,
+            source: node.kilo.internal_address(),
+            table: Table::Main,
+        };
+        let mut routes = Vec::new();
+        for (id, segment) in self.own.segments.numbered() {
+            let address = segment.wireguard_ip.computed();
+            routes.extend(address.map(AllowedIp::host).map(by_leader));
+            if id == own {
+                // A location's members have internal addresses, or they were no members.
+                let _ = self.location_routes(segment, node, &mut routes);
+                continue;
+            }
+            let members = || self.members(segment).map(|it| &it.kilo);
+            let pods = members().filter_map(|it| it.pod_cidr).map(AllowedIp::of);
+            routes.extend(pods.map(by_leader));
+            let internal = members().filter_map(|it| it.internal_address());
+            routes.extend(internal.map(AllowedIp::host).map(by_leader));
+            routes.extend(segment.location_ranges.iter().copied().map(by_leader));
+        }
+        routes
+    }
+
+    /// The nodes of a location reach one another without WireGuard.
+    fn location_routes(
+        &self,
+        segment: &OwnSegment,
+        node: &OwnNode,
+        routes: &mut Vec<Route>,
+    ) -> Result<(), Panics> {
+        let source = node.kilo.internal_address();
+        for member in self.members(segment) {
+            let gateway = member.kilo.internal_address();
+            if gateway == source {
+                continue;
+            }
+            let address = gateway.ok_or(Panics)?;
+            let route = |destination, table| Route {
+                destination,
+                gateway,
+                device: Device::Location,
+                source,
+                table,
+            };
+            let pods = member.kilo.pod_cidr.map(AllowedIp::of);
+            routes.extend(pods.map(|pods| route(pods, Table::Main)));
+            routes.push(route(AllowedIp::host(address), Table::Kilo));
+        }
+        Ok(())
+    }
+
+    /// Returns the rules that a node has in its `nat` table, in the order of `Topology.Rules`; none
+    /// for one that Kilo does not count.
+    pub fn nat_of(&self, node: NodeId) -> Vec<NatRule> {
+        let Some((node, own)) = self.with_segment(node) else {
+            return Vec::new();
+        };
+        let pods = node.kilo.pod_cidr.map(AllowedIp::of);
+        let mut rules: Vec<NatRule> = pods.into_iter().map(NatRule::From).collect();
+        for (id, segment) in self.own.segments.numbered() {
+            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+            let allowed = segment.allowed_ips.iter().copied();
+            let exempt = address.into_iter().chain(allowed).chain(address);
+            rules.extend(exempt.map(NatRule::Exempt));
+            if id == own {
+                rules.extend(segment.location_ranges.iter().copied().map(NatRule::To));
+            }
+        }
+        for range in self.kept() {
+            rules.extend([NatRule::From(range), NatRule::Exempt(range)]);
+        }
+        rules
+    }
+
+    fn members<'a>(&'a self, segment: &'a OwnSegment) -> impl Iterator<Item = &'a OwnNode> {
+        let members = segment.members.iter();
+        members.map(|&member| &self.own.nodes[member])
+    }
+
+    /// Returns what the Peers keep, in their order.
+    fn kept(&self) -> impl Iterator<Item = AllowedIp> {
+        let shares = self.peers.iter().filter_map(Peer::share);
+        shares.flat_map(|it| it.kept().map(|it| it.allowed))
+    }
+}

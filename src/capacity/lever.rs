@@ -1,0 +1,308 @@
+//! Levers: what would make the load of a cluster less, and by how much.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::load::{Bundle, Load};
+use super::text::{float, whole};
+use super::time::apply;
+use super::wave::Wave;
+use crate::agent::model::Model;
+use crate::agent::peer_set::{Peer, Share};
+use crate::config::Capacity;
+use crate::config::capacity::Quantity;
+use crate::net::Cidr;
+
+/// Something that one can do, and what it brings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lever {
+    /// What to do.
+    pub measure: Measure,
+    /// What it brings.
+    pub effect: Effect,
+}
+
+/// Something that one can do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Measure {
+    /// Let fewer nodes have Peers, wherever a source has more than so many.
+    SelectNodes {
+        /// What the Peers of these sources come in.
+        sources: Vec<String>,
+        /// How many are left of each.
+        left: usize,
+        /// How many the largest has.
+        of: usize,
+    },
+    /// Leave out the nodes' own addresses.
+    LeaveOutAddresses {
+        /// How many there are.
+        ranges: usize,
+    },
+    /// Give one range for those that lie side by side.
+    Aggregate {
+        /// How many ranges are then fewer.
+        fewer: usize,
+    },
+    /// Make several clusters of a source, of which this one sees one.
+    SplitSource {
+        /// What the source's Peers come in.
+        source: String,
+        /// Into how many.
+        parts: usize,
+    },
+    /// Make several clusters of this one, each of which sees a part of the sources.
+    SplitTarget {
+        /// Into how many.
+        parts: usize,
+        /// How many sources they share.
+        sources: usize,
+    },
+    /// Let Peers come a few at a time.
+    Waves {
+        /// How many at a time.
+        peers: usize,
+        /// In how many waves.
+        waves: usize,
+    },
+}
+
+/// What a measure brings, each before and after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// Allowed IPs of all Peers.
+    pub ranges: (usize, usize),
+    /// Seconds for each apply; for [`Measure::Waves`] those that Kilo is busy at a stretch.
+    pub seconds: (f64, f64),
+}
+
+/// Which part of the nodes is left where nothing says how many there may be.
+const THIRD: usize = 3;
+
+/// Returns everything that would help a cluster, where `internal` are the nodes' own addresses of all
+/// clusters: what brings most first, and waves at the end.
+pub fn levers(
+    model: &Model,
+    (load, wave): (&Load, Option<&Wave>),
+    internal: &BTreeSet<IpAddr>,
+    capacity: &Capacity,
+) -> Vec<Lever> {
+    let scale = Scale::new(load, capacity);
+    let shares = || model.peers.iter().filter_map(Peer::share);
+    let addresses = shares().map(|it| addresses(it, internal)).sum();
+    let fewer = shares().map(fewer).sum();
+    let mut levers: Vec<Lever> = [
+        scale.select_nodes(),
+        (0 < addresses).then(|| {
+            let measure = Measure::LeaveOutAddresses { ranges: addresses };
+            scale.lever(measure, scale.ranges - addresses)
+        }),
+        (0 < fewer).then(|| scale.lever(Measure::Aggregate { fewer }, scale.ranges - fewer)),
+        scale.split_source(),
+        scale.split_target(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    levers.sort_by(|a, b| a.effect.seconds.1.total_cmp(&b.effect.seconds.1));
+    levers.extend(wave.and_then(|wave| waves(wave, load, capacity)));
+    levers
+}
+
+/// What levers are measured by.
+struct Scale<'a> {
+    load: &'a Load,
+    capacity: &'a Capacity,
+    /// How many allowed IPs there are.
+    ranges: usize,
+    /// How many seconds an apply takes.
+    seconds: f64,
+}
+
+impl<'a> Scale<'a> {
+    fn new(load: &'a Load, capacity: &'a Capacity) -> Self {
+        Self {
+            load,
+            capacity,
+            ranges: load.ranges(),
+            seconds: apply(load.rules(), &capacity.costs),
+        }
+    }
+
+    /// Returns the first of the choices with which an apply takes no longer than the lowest limit
+    /// that can be met.
+    fn first(
+        &self,
+        choices: &(impl Iterator<Item = usize> + Clone),
+        seconds: impl Fn(usize) -> f64,
+    ) -> Option<usize> {
+        let steps = self.capacity.steps(Quantity::ApplySeconds);
+        let mut goals = steps.goals(self.seconds);
+        goals.find_map(|goal| choices.clone().find(|it| seconds(*it) <= goal))
+    }
+
+    fn seconds(&self, ranges: usize) -> f64 {
+        apply(self.load.nodes.rules(ranges), &self.capacity.costs)
+    }
+
+    fn lever(&self, measure: Measure, ranges: usize) -> Lever {
+        Lever {
+            measure,
+            effect: Effect {
+                ranges: (self.ranges, ranges),
+                seconds: (self.seconds, self.seconds(ranges)),
+            },
+        }
+    }
+
+    /// Returns the sources, which meshes can make smaller.
+    fn sources(&self) -> impl DoubleEndedIterator<Item = &'a Bundle> {
+        let sources = self.load.bundles.iter();
+        sources.filter(|it| !it.is_foreign && 0 < it.peers)
+    }
+
+    /// Returns the source with most allowed IPs; of equals the first by name.
+    fn heaviest(&self) -> Option<&'a Bundle> {
+        let sources = self.sources().rev();
+        sources.max_by_key(|it| it.ranges).filter(|it| 1 < it.peers)
+    }
+
+    /// Returns how many allowed IPs there are if no source has more than so many Peers.
+    fn with_most(&self, peers: usize) -> usize {
+        let spared = self.sources().map(|it| it.ranges - left_of(it, peers));
+        self.ranges - spared.sum::<usize>()
+    }
+
+    /// As many nodes of each source as the goal allows, or a third of those of the largest.
+    fn select_nodes(&self) -> Option<Lever> {
+        let of = self.sources().map(|it| it.peers).max()?;
+        if of < 2 {
+            return None;
+        }
+        let most = self.first(&(1..of).rev(), |left| self.seconds(self.with_most(left)));
+        let left = most.unwrap_or_else(|| of.div_ceil(THIRD));
+        let larger = self.sources().filter(|it| left < it.peers);
+        let measure = Measure::SelectNodes {
+            sources: larger.map(|it| it.name.clone()).collect(),
+            left,
+            of,
+        };
+        Some(self.lever(measure, self.with_most(left)))
+    }
+
+    /// In as few parts as the goal allows, where this source is half of the load or more.
+    fn split_source(&self) -> Option<Lever> {
+        let bundle = self.heaviest()?;
+        if 2 * bundle.ranges < self.ranges {
+            return None;
+        }
+        let part = |parts: usize| {
+            let left = left_of(bundle, bundle.peers.div_ceil(parts));
+            self.ranges - bundle.ranges + left
+        };
+        let fewest = self.first(&(2..=bundle.peers), |parts| self.seconds(part(parts)));
+        let parts = fewest.unwrap_or(2);
+        let source = bundle.name.clone();
+        Some(self.lever(Measure::SplitSource { source, parts }, part(parts)))
+    }
+
+    /// In as few parts as the goal allows; each has its part of the nodes and of the sources.
+    fn split_target(&self) -> Option<Lever> {
+        let sources = self.sources().count();
+        let most = sources.min(self.load.nodes.segments);
+        if most < 2 {
+            return None;
+        }
+        let part = |parts: usize| {
+            let ranges = self.ranges.div_ceil(parts);
+            let nodes = &self.load.nodes;
+            let fewer = nodes.segment_rules - nodes.segment_rules.div_ceil(parts);
+            let rules = nodes.rules(ranges) - fewer;
+            (ranges, apply(rules, &self.capacity.costs))
+        };
+        let fewest = self.first(&(2..=most), |parts| part(parts).1);
+        let parts = fewest.unwrap_or(2);
+        let (ranges, seconds) = part(parts);
+        Some(Lever {
+            measure: Measure::SplitTarget { parts, sources },
+            effect: Effect {
+                ranges: (self.ranges, ranges),
+                seconds: (self.seconds, seconds),
+            },
+        })
+    }
+}
+
+/// Returns how many of its allowed IPs a source keeps with so many of its Peers.
+fn left_of(source: &Bundle, peers: usize) -> usize {
+    if source.peers <= peers {
+        return source.ranges;
+    }
+    (source.ranges * peers).div_ceil(source.peers)
+}
+
+/// Waves that are within the lowest limits that can be met.
+fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
+    let (nodes, costs) = (&load.nodes, &capacity.costs);
+    let seconds = wave.seconds(nodes, costs);
+    let by_number = capacity.steps(Quantity::WavePeers);
+    let by_number = by_number.goals(float(wave.added)).next().map(whole);
+    let mut by_time = capacity.steps(Quantity::WaveSeconds).goals(seconds);
+    let by_time = by_time.find_map(|goal| {
+        let most = wave.most_within(goal, nodes, costs);
+        let is_met = wave.last(most).seconds(nodes, costs) <= goal;
+        is_met.then_some(most)
+    });
+    let peers = by_number.into_iter().chain(by_time).min()?.max(1);
+    if wave.added <= peers {
+        return None;
+    }
+    Some(Lever {
+        measure: Measure::Waves {
+            peers,
+            waves: wave.added.div_ceil(peers),
+        },
+        effect: Effect {
+            ranges: (wave.ranges_before, wave.ranges_after()),
+            seconds: (seconds, wave.last(peers).seconds(nodes, costs)),
+        },
+    })
+}
+
+/// Returns how many of a Peer's ranges are nodes' own addresses. A Peer of nothing else would be
+/// none, and keeps one.
+fn addresses(share: &Share, internal: &BTreeSet<IpAddr>) -> usize {
+    let networks = share.kept().map(|it| it.allowed.interface.network);
+    let number = networks
+        .filter(|it| it.is_host() && internal.contains(&it.first()))
+        .count();
+    number.min(share.count().saturating_sub(1))
+}
+
+/// Returns how many ranges of a Peer are too many, as pairs of them make one.
+fn fewer(share: &Share) -> usize {
+    let networks = share.kept().map(|it| it.allowed.interface.network);
+    let mut networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
+    networks.sort_by_key(|it| (it.first(), it.prefix_length()));
+    let all = networks.len();
+    let mut merged: Vec<Cidr> = Vec::with_capacity(all);
+    for network in networks {
+        merged.push(network);
+        while let [.., low, high] = *merged.as_slice() {
+            let Some(both) = together(low, high) else {
+                break;
+            };
+            merged.truncate(merged.len() - 2);
+            merged.push(both);
+        }
+    }
+    all - merged.len()
+}
+
+/// Returns the range of which these are the halves.
+fn together(low: Cidr, high: Cidr) -> Option<Cidr> {
+    let length = low.prefix_length();
+    let is_pair = low != high && length == high.prefix_length();
+    let both = low.widened(length.checked_sub(1)?).filter(|_| is_pair)?;
+    both.contains(high).then_some(both)
+}

@@ -1,0 +1,353 @@
+//! Loads: everything of a cluster that capacity goes by, counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::text::count;
+use crate::agent::model::Model;
+use crate::agent::peer_set::{Peer, Standing};
+use crate::granularity::Granularity;
+use crate::kilo::id::{SegmentId, Segments};
+use crate::kilo::own::{Own, OwnNode};
+use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::wireguard::{Endpoint, Host};
+
+/// What a cluster has to carry.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Load {
+    /// What comes from its own nodes.
+    pub nodes: Nodes,
+    /// What comes from Peers, by what they came in.
+    pub bundles: Vec<Bundle>,
+    /// The files in its folder, where they are known.
+    pub files: Option<Files>,
+}
+
+/// The Peers of one file: those that one source gives.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Bundle {
+    /// What it is called, harmless to print.
+    pub name: String,
+    /// How many Peers the API server keeps.
+    pub objects: usize,
+    /// How many of them Kilo configures.
+    pub peers: usize,
+    /// How many allowed IPs those keep.
+    pub ranges: usize,
+    /// How many of the endpoints are names.
+    pub names: usize,
+    /// What they add to a WireGuard configuration, in bytes, without the digits of keepalives.
+    pub bytes: usize,
+    /// Whether no mesh gives them, so that no mesh could make them fewer.
+    pub is_foreign: bool,
+}
+
+/// The files that are rendered for a cluster.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Files {
+    /// How many entries its folder has.
+    pub entries: usize,
+    /// How many bytes the largest has.
+    pub largest: usize,
+}
+
+/// What a cluster's own nodes are to its Kilo. What differs by node is that of the node with most.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Nodes {
+    /// Segments, each with one node that speaks WireGuard.
+    pub segments: usize,
+    /// Rules for all segments: one for each, and one for each of its allowed IPs.
+    pub segment_rules: usize,
+    /// Rules for what a node forwards, if its agent was told to, and for its own location ranges.
+    pub own_rules: usize,
+    /// Routes to nodes.
+    pub routes: usize,
+    /// Other segments that a node has a tunnel to.
+    pub tunnels: usize,
+    /// The part of a WireGuard configuration that is not about Peers, in bytes.
+    pub bytes: usize,
+    /// The digits of a node's keepalive, which stands at every Peer.
+    pub keepalive_digits: usize,
+}
+
+/// Rules that are there in any case: packets of pods go through the chain, and what is left in it is
+/// masqueraded, once for each family.
+const FIXED_RULES: usize = 3;
+
+/// The section of the interface without its port: headline, private key.
+const INTERFACE_BYTES: usize = "[Interface]\n".len()
+    + "PrivateKey = ".len()
+    + KEY_BYTES
+    + "\nListenPort = ".len()
+    + "\n".len();
+
+/// The section of a far end without ranges, endpoint and the digits of its keepalive.
+const SECTION_BYTES: usize = "\n[Peer]\n".len()
+    + "PersistentKeepalive = \n".len()
+    + "PublicKey = ".len()
+    + KEY_BYTES
+    + "\n".len();
+
+/// A key as text.
+const KEY_BYTES: usize = 44;
+
+impl Load {
+    /// Counts what the Kilo of a cluster holds.
+    pub fn of(model: &Model, files: Option<Files>) -> Self {
+        let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
+        for peer in model.peers.iter() {
+            let bundle = bundles.entry(&peer.file.source).or_default();
+            bundle.count(peer);
+        }
+        let bundles = bundles.into_iter().map(|(name, bundle)| Bundle {
+            name: name.to_owned(),
+            ..bundle
+        });
+        Self {
+            nodes: Nodes::of(&model.own),
+            bundles: bundles.collect(),
+            files,
+        }
+    }
+
+    /// Returns how many Peers the API server keeps.
+    pub fn objects(&self) -> usize {
+        self.bundles.iter().map(|it| it.objects).sum()
+    }
+
+    /// Returns how many Peers Kilo configures.
+    pub fn peers(&self) -> usize {
+        self.bundles.iter().map(|it| it.peers).sum()
+    }
+
+    /// Returns how many allowed IPs Kilo keeps of all Peers.
+    pub fn ranges(&self) -> usize {
+        self.bundles.iter().map(|it| it.ranges).sum()
+    }
+
+    /// Returns how many endpoints are names.
+    pub fn names(&self) -> usize {
+        self.bundles.iter().map(|it| it.names).sum()
+    }
+
+    /// Returns how many rules the busiest node has.
+    pub fn rules(&self) -> usize {
+        self.nodes.rules(self.ranges())
+    }
+
+    /// Returns how many bytes the largest WireGuard configuration has as text.
+    pub fn configuration_bytes(&self) -> usize {
+        let peers: usize = self.bundles.iter().map(|it| it.bytes).sum();
+        self.nodes.bytes + peers + self.peers() * self.nodes.keepalive_digits
+    }
+}
+
+impl Bundle {
+    /// Adds a Peer that is configured.
+    pub fn add(&mut self, ranges: impl Iterator<Item = AllowedIp>, endpoint: Option<&Endpoint>) {
+        self.objects += 1;
+        self.peers += 1;
+        let (number, bytes) = allowed_ips(ranges);
+        self.ranges += number;
+        self.bytes += SECTION_BYTES + bytes + endpoint_bytes(endpoint);
+        self.names += usize::from(endpoint.is_some_and(|it| matches!(it.host, Host::Dns(_))));
+    }
+
+    fn count(&mut self, peer: &Peer) {
+        let Some(share) = peer.share() else {
+            let is_stored = !matches!(peer.standing, Standing::Faulty(Fault::NotStored(_)));
+            self.objects += usize::from(is_stored);
+            return;
+        };
+        let kept = share.kept().map(|it| it.allowed);
+        self.add(kept, share.translation.dialled());
+        if share.translation.preshared_key.is_some() {
+            self.bytes += "PresharedKey = \n".len() + KEY_BYTES;
+        }
+    }
+}
+
+impl Nodes {
+    /// Counts the segments of a cluster.
+    pub fn of(own: &Own) -> Self {
+        let away = Away::of(own);
+        let mut nodes = Self {
+            segments: own.segments.len(),
+            ..Self::default()
+        };
+        for (id, segment) in own.segments.numbered() {
+            let address = usize::from(segment.wireguard_ip.computed().is_some());
+            nodes.segment_rules += 1 + segment.allowed_ips.len() + address;
+            let (allowed, location) = (segment.allowed_ips.len(), segment.location_ranges.len());
+            nodes.own_rules = nodes.own_rules.max(2 * (allowed + location) + location);
+            let leader = own.leader(id);
+            let (others, apart, together) = away.from(own, id);
+            let local = match local_routes(leader) {
+                0 => 0,
+                own => together.local_routes - own,
+            };
+            let digits = leader.kilo.keepalive.to_string().len();
+            let port = leader.endpoint().map_or(5, |it| it.port.to_string().len());
+            let bytes = INTERFACE_BYTES + port + apart.bytes + apart.tunnels * digits;
+            nodes.keepalive_digits = nodes.keepalive_digits.max(digits);
+            nodes.bytes = nodes.bytes.max(bytes);
+            nodes.tunnels = nodes.tunnels.max(apart.tunnels);
+            nodes.routes = nodes.routes.max(apart.routes + local);
+            if 1 < segment.members.len() {
+                // Whoever does not lead also has a route to the address of each segment.
+                let routes = others.plain_routes + own.segments.len() + local;
+                nodes.routes = nodes.routes.max(routes);
+            }
+        }
+        nodes
+    }
+
+    /// Returns how many rules there are with so many allowed IPs of Peers: two for each, and those
+    /// for nodes.
+    pub fn rules(&self, ranges: usize) -> usize {
+        2 * ranges + self.segment_rules + self.own_rules + FIXED_RULES
+    }
+
+    /// Returns how many allowed IPs of Peers there may be with so many rules, if any.
+    pub fn ranges_within(&self, rules: usize) -> Option<usize> {
+        Some(rules.checked_sub(self.rules(0))? / 2)
+    }
+
+    /// Returns the rules for its nodes as a sum.
+    pub(super) fn rules_text(&self) -> String {
+        let (segments, own) = (count(self.segment_rules), count(self.own_rules));
+        format!("{segments} + {own} + {FIXED_RULES}")
+    }
+}
+
+/// What segments are to others, in sum.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    tunnels: usize,
+    bytes: usize,
+    /// Routes of a leader, which has none to an internal address that is the endpoint.
+    routes: usize,
+    /// Routes of anybody else.
+    plain_routes: usize,
+    /// Routes of those in the same location.
+    local_routes: usize,
+}
+
+/// What each segment is to others: in `Cross` those of a location have no tunnels among themselves.
+struct Away<'a> {
+    each: Segments<Sum>,
+    all: Sum,
+    by_location: BTreeMap<&'a str, Sum>,
+}
+
+impl<'a> Away<'a> {
+    fn of(own: &'a Own) -> Self {
+        let each = own.segments.map_ids(|it| Sum::of(own, it));
+        let mut all = Sum::default();
+        let mut by_location: BTreeMap<&str, Sum> = BTreeMap::new();
+        for (id, sum) in each.numbered() {
+            all.add(*sum);
+            if let Some(location) = location(own, id) {
+                by_location.entry(location).or_default().add(*sum);
+            }
+        }
+        Self {
+            each,
+            all,
+            by_location,
+        }
+    }
+
+    /// Returns what others are to a segment: all of them, those to which it has tunnels, and those
+    /// that it is together with in a location, itself included.
+    fn from(&self, own: &Own, segment: SegmentId) -> (Sum, Sum, Sum) {
+        let this = self.each[segment];
+        let others = self.all.without(this);
+        let together = location(own, segment).and_then(|it| self.by_location.get(it));
+        match together {
+            Some(together) => (others, self.all.without(*together), *together),
+            None => (others, others, this),
+        }
+    }
+}
+
+/// Returns the location that sets a segment apart from others, which it does in `Cross` only.
+fn location(own: &Own, segment: SegmentId) -> Option<&str> {
+    let leader = own.leader(segment);
+    (own.granularity == Granularity::Cross).then_some(leader.kilo.location.as_str())
+}
+
+impl Sum {
+    fn of(own: &Own, segment: SegmentId) -> Self {
+        let (segment, leader) = (&own.segments[segment], own.leader(segment));
+        let address = segment.wireguard_ip.computed().map(AllowedIp::host);
+        let ranges = segment.allowed_ips.iter().copied().chain(address);
+        let ranges = ranges.chain(segment.location_ranges.iter().copied());
+        let (_, bytes) = allowed_ips(ranges);
+        let endpoint = leader.endpoint();
+        let is_endpoint = |node: &OwnNode| {
+            let internal = node.kilo.internal_address();
+            internal.is_some_and(|it| endpoint.is_some_and(|endpoint| endpoint.host.is(it)))
+        };
+        let members = segment.members.iter().map(|&it| &own.nodes[it]);
+        let (mut at_endpoint, mut local) = (0, 0);
+        for member in members {
+            at_endpoint += usize::from(is_endpoint(member));
+            local += local_routes(member);
+        }
+        let plain = segment.allowed_ips.len() + segment.location_ranges.len();
+        Self {
+            tunnels: 1,
+            bytes: SECTION_BYTES + bytes + endpoint_bytes(endpoint),
+            routes: plain - at_endpoint,
+            plain_routes: plain,
+            local_routes: local,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.tunnels += other.tunnels;
+        self.bytes += other.bytes;
+        self.routes += other.routes;
+        self.plain_routes += other.plain_routes;
+        self.local_routes += other.local_routes;
+    }
+
+    /// Returns what is left without a part of it.
+    fn without(self, part: Self) -> Self {
+        Self {
+            tunnels: self.tunnels - part.tunnels,
+            bytes: self.bytes - part.bytes,
+            routes: self.routes - part.routes,
+            plain_routes: self.plain_routes - part.plain_routes,
+            local_routes: self.local_routes - part.local_routes,
+        }
+    }
+}
+
+/// Returns the routes to a node of one's own location: to its pods, and to itself.
+fn local_routes(node: &OwnNode) -> usize {
+    let internal = node.kilo.internal_address();
+    internal.map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
+}
+
+/// Returns how many ranges there are, and the bytes of the line that names them; none for none.
+fn allowed_ips(ranges: impl Iterator<Item = AllowedIp>) -> (usize, usize) {
+    let (mut number, mut length, mut text) = (0, 0, String::new());
+    for range in ranges {
+        text.clear();
+        let _ = write!(text, "{range}");
+        length += text.len();
+        number += 1;
+    }
+    match number {
+        0 => (0, 0),
+        // A comma and a space between them, and a line feed.
+        _ => (number, "AllowedIPs = ".len() + length + 2 * number - 1),
+    }
+}
+
+/// Returns the bytes of the line with the endpoint.
+fn endpoint_bytes(endpoint: Option<&Endpoint>) -> usize {
+    endpoint.map_or(0, |it| "Endpoint = \n".len() + it.to_string().len())
+}

@@ -1,0 +1,137 @@
+//! Waves: the Peers of a cluster that change at once, each of which is an apply of its own.
+
+use std::cmp::Ordering;
+
+use super::load::Nodes;
+use super::time::Applies;
+use crate::agent::model::Model;
+use crate::agent::peer_set::{Peer, Share};
+use crate::config::capacity::Costs;
+
+/// What changes at once. Whoever applies it applies what is new and changed first, and removes at
+/// the end what is gone.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Wave {
+    /// How many allowed IPs there are before.
+    pub ranges_before: usize,
+    /// How many Peers become others.
+    pub changed: usize,
+    /// How many allowed IPs these had.
+    pub changed_from: usize,
+    /// How many allowed IPs these get.
+    pub changed_to: usize,
+    /// How many Peers come.
+    pub added: usize,
+    /// How many allowed IPs come with these.
+    pub added_ranges: usize,
+    /// How many Peers go.
+    pub removed: usize,
+    /// How many allowed IPs go with these.
+    pub removed_ranges: usize,
+}
+
+impl Wave {
+    /// Compares a cluster as it is with how it shall be.
+    pub fn between(before: &Model, after: &Model) -> Self {
+        let (mut old, mut new) = (
+            before.peers.iter().peekable(),
+            after.peers.iter().peekable(),
+        );
+        let mut wave = Self {
+            ranges_before: before.peers.iter().map(ranges).sum(),
+            ..Self::default()
+        };
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (Some(old), Some(new)) => old.applied.name.cmp(&new.applied.name),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return wave,
+            };
+            let gone = old.next_if(|_| order != Ordering::Greater);
+            let come = new.next_if(|_| order != Ordering::Less);
+            match (gone, come) {
+                (Some(gone), Some(come)) if gone.applied.spec == come.applied.spec => {}
+                (Some(gone), Some(come)) => {
+                    wave.changed += 1;
+                    wave.changed_from += ranges(gone);
+                    wave.changed_to += ranges(come);
+                }
+                (Some(gone), None) => {
+                    wave.removed += 1;
+                    wave.removed_ranges += ranges(gone);
+                }
+                (None, Some(come)) => {
+                    wave.added += 1;
+                    wave.added_ranges += ranges(come);
+                }
+                (None, None) => return wave,
+            }
+        }
+    }
+
+    /// Returns whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.changed + self.added + self.removed == 0
+    }
+
+    /// Returns how many allowed IPs there are in the end.
+    pub fn ranges_after(&self) -> usize {
+        (self.peak()).saturating_sub(self.removed_ranges)
+    }
+
+    /// Returns how many there are when all are there that come, and none has gone.
+    fn peak(&self) -> usize {
+        self.moved() + self.added_ranges
+    }
+
+    /// Returns how many there are when those have changed that do.
+    fn moved(&self) -> usize {
+        (self.ranges_before + self.changed_to).saturating_sub(self.changed_from)
+    }
+
+    /// Returns how many seconds the busiest node of a cluster is busy with it.
+    pub fn seconds(&self, nodes: &Nodes, costs: &Costs) -> f64 {
+        let steps = [
+            (self.changed, self.ranges_before, self.moved()),
+            (self.added, self.moved(), self.peak()),
+            (self.removed, self.peak(), self.ranges_after()),
+        ];
+        let applies = steps.map(|(times, before, after)| Applies {
+            times,
+            before,
+            after,
+        });
+        applies.iter().map(|it| it.seconds(nodes, costs)).sum()
+    }
+
+    /// Returns the last of several waves of so many Peers in which they come.
+    pub fn last(&self, peers: usize) -> Applies {
+        let ranges = (self.added_ranges * peers).div_ceil(self.added.max(1));
+        Applies {
+            times: peers,
+            before: self.peak().saturating_sub(ranges),
+            after: self.peak(),
+        }
+    }
+
+    /// Returns how many of the Peers that come may come at once, so that even the last of such waves
+    /// takes no more than so many seconds; at least one.
+    pub fn most_within(&self, seconds: f64, nodes: &Nodes, costs: &Costs) -> usize {
+        let takes = |peers| self.last(peers).seconds(nodes, costs);
+        let (mut fits, mut too_many) = (1, self.added + 1);
+        while fits + 1 < too_many {
+            let middle = usize::midpoint(fits, too_many);
+            if takes(middle) <= seconds {
+                fits = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        fits
+    }
+}
+
+fn ranges(peer: &Peer) -> usize {
+    peer.share().map_or(0, Share::count)
+}

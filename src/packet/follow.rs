@@ -1,0 +1,263 @@
+//! Following: what each node on the way does with a packet.
+
+use std::net::IpAddr;
+
+use super::tunnel::Tunnels;
+use super::{Doubt, Ending, Goal, Packet, Step, Way};
+use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::network::{At, Fabric, Owner, Site};
+use crate::agent::peer_set::PeerId;
+use crate::kilo::id::SegmentId;
+use crate::kilo::own::Leader;
+use crate::net::Cidr;
+
+impl Fabric<'_> {
+    /// Follows a packet to its end.
+    pub fn way(&self, packet: &Packet) -> Way {
+        let mut steps = Vec::new();
+        let ending = self.follow(packet, &mut steps).err();
+        let ending = ending.unwrap_or(Ending::Delivered);
+        Way { steps, ending }
+    }
+
+    fn follow(&self, packet: &Packet, steps: &mut Vec<Step>) -> Result<(), Ending> {
+        let from = packet.from;
+        let site = self.site(from.site);
+        let unready = Ending::NotReady { node: from };
+        let segment = site.segment(from.node).ok_or(unready)?;
+        let leader = site.leader(segment);
+        let sender = At {
+            node: leader.node(),
+            ..from
+        };
+        stays(site, from, packet.destination)?;
+        if sender != from {
+            stays(site, sender, packet.destination)?;
+            steps.push(Step::Handed { to: sender });
+        }
+        let (peer, receiver) = self.select(sender, segment, packet, steps)?;
+        if let Leader::Ambiguous(_) = leader {
+            let doubt = Doubt::Leader;
+            return Err(Ending::Ambiguous { at: sender, doubt });
+        }
+        let back = self.back(sender, peer, receiver)?;
+        let tunnels = Tunnels {
+            sender,
+            peer,
+            receiver,
+            back,
+        };
+        steps.push(self.dial(&tunnels, packet.session)?);
+        steps.push(self.accept(&tunnels, packet.source)?);
+        self.deliver(receiver, packet)?;
+        steps.push(Step::Arrived { at: receiver });
+        Ok(())
+    }
+
+    /// Lets the WireGuard of `sender` pick a Peer, and finds who has its key.
+    fn select(
+        &self,
+        sender: At,
+        segment: SegmentId,
+        packet: &Packet,
+        steps: &mut Vec<Step>,
+    ) -> Result<(PeerId, At), Ending> {
+        let at = sender;
+        let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
+        let site = self.site(at.site);
+        keeps(site, at, segment, packet.destination)?;
+        let (slot, holder) = site
+            .model
+            .select(segment, packet.destination)
+            .ok_or(Ending::NoRoute { at })?;
+        let (range, _) = site.model.tunnels.get(slot).ok_or(Ending::NoRoute { at })?;
+        let claim = match holder {
+            Holder::Certain(claim) => claim,
+            Holder::Ambiguous(claims) => {
+                return Err(ambiguous(Doubt::Range { claims, range }));
+            }
+        };
+        let Tunnel::Peer(peer) = claim.tunnel else {
+            let range = None;
+            return Err(Ending::LocalShadow { at, range });
+        };
+        if let Some(missing) = missing(site, at) {
+            return Err(missing);
+        }
+        let key = site.model.key(claim.tunnel).unwrap_or_default();
+        let receiver = match self.holders(&key) {
+            [] => return Err(Ending::UnknownKey { at, claim, range }),
+            [one] => *one,
+            many => {
+                let holders = many.to_vec();
+                return Err(ambiguous(Doubt::Key { holders }));
+            }
+        };
+        self.hits(packet.to, receiver, (at, claim, range))?;
+        let place = site.model.place(claim);
+        steps.push(Step::Selected {
+            by: at,
+            range,
+            peer,
+            place,
+            receiver,
+        });
+        Ok((peer, receiver))
+    }
+
+    /// Holds whom a Peer leads to against whom the packet is meant for.
+    fn hits(
+        &self,
+        goal: Goal,
+        receiver: At,
+        (at, claim, range): (At, Claim, Cidr),
+    ) -> Result<(), Ending> {
+        let of = |at: At| self.site(at.site).segment(at.node);
+        let is_meant = match goal {
+            Goal::Node(node) => {
+                let Some(segment) = of(node) else {
+                    return Err(Ending::NotReady { node });
+                };
+                // Whoever is of the segment but does not lead it is found not to, later.
+                receiver.site == node.site && of(receiver) == Some(segment)
+            }
+            Goal::Services(site) | Goal::Network(site) => receiver.site == site,
+        };
+        if is_meant {
+            return Ok(());
+        }
+        Err(Ending::StolenBy {
+            at,
+            claim,
+            range,
+            thief: Some(receiver),
+        })
+    }
+
+    /// Takes the packet from the end of the tunnel to where it is meant to go: nothing there may send
+    /// it on.
+    fn deliver(&self, at: At, packet: &Packet) -> Result<(), Ending> {
+        let site = self.site(at.site);
+        let Some(segment) = site.segment(at.node) else {
+            return Err(Ending::NotReady { node: at });
+        };
+        let is_proxied = matches!(packet.to, Goal::Services(_));
+        let Some(slot) = site.model.tunnels.holding(packet.destination).next() else {
+            // Kilo does not know of a node's second pod CIDR, so no route leads to another node.
+            let is_elsewhere = matches!(packet.to, Goal::Node(to) if to != at);
+            return if is_elsewhere {
+                Err(Ending::NoRoute { at })
+            } else {
+                Ok(())
+            };
+        };
+        let Some((range, claims)) = site.model.tunnels.get(slot).filter(|_| !is_proxied) else {
+            return Ok(());
+        };
+        let connected = site.connection(at.node, packet.destination);
+        if site.has_address(at.node, packet.destination)
+            || connected.is_some_and(|it| range.prefix_length() < it.prefix_length())
+        {
+            return Ok(());
+        }
+        let is_own = |claim: &&Claim| claim.tunnel == Tunnel::Segment(segment);
+        let mut others = claims.iter().filter(|it| !is_own(it));
+        let Some(&claim) = others.next() else {
+            // To the pods of another node of the location, too, a route of Kilo's leads.
+            let missing = missing(site, at).filter(|_| connected.is_none());
+            return missing.map_or(Ok(()), Err);
+        };
+        if let Some(missing) = missing(site, at) {
+            return Err(missing);
+        }
+        if claims.iter().any(|it| is_own(&it)) {
+            let claims = claims.to_vec();
+            let doubt = Doubt::Range { claims, range };
+            return Err(Ending::Ambiguous { at, doubt });
+        }
+        Err(match claim.tunnel {
+            Tunnel::Segment(other) => Ending::SourceRejected {
+                by: At {
+                    node: site.leader(other).node(),
+                    ..at
+                },
+                owner: None,
+                peer: None,
+            },
+            Tunnel::Peer(_) => {
+                let key = site.model.key(claim.tunnel).unwrap_or_default();
+                Ending::StolenBy {
+                    at,
+                    claim,
+                    range,
+                    thief: self.holders(&key).first().copied(),
+                }
+            }
+        })
+    }
+}
+
+/// Looks whether a node has the destination beside itself, or thinks so.
+pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Ending> {
+    let shadow = |range| Err(Ending::LocalShadow { at, range });
+    if site.owner(destination) == Some(Owner::Services) {
+        return shadow(None);
+    }
+    if site.has_address(at.node, destination) {
+        // No route takes an address away from the node that has it.
+        return shadow(Some(Cidr::host(destination)));
+    }
+    let Some(connected) = site.connection(at.node, destination) else {
+        return Ok(());
+    };
+    let mut around = site.model.tunnels.holding(destination);
+    let longest = around.find_map(|slot| {
+        let (range, claims) = site.model.tunnels.get(slot)?;
+        let mut claims = claims.iter();
+        let is_peer = |it: &Claim| matches!(it.tunnel, Tunnel::Peer(_));
+        claims.any(is_peer).then_some(range)
+    });
+    if longest.is_none_or(|range| range.prefix_length() < connected.prefix_length()) {
+        return shadow(Some(connected));
+    }
+    Ok(())
+}
+
+/// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
+/// chance then.
+pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
+    let doubt = Doubt::Refused(site.refused()?);
+    Some(Ending::Ambiguous { at, doubt })
+}
+
+/// Looks whether the destination belongs to the sender's own segment, whose nodes pass it to each other
+/// without a tunnel.
+pub(crate) fn keeps(
+    site: &Site,
+    at: At,
+    segment: SegmentId,
+    destination: IpAddr,
+) -> Result<(), Ending> {
+    let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);
+    let around = site.model.tunnels.holding(destination);
+    let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
+    // What is wider than a Peer's range has no say.
+    let longest = around.find(|(_, claims)| {
+        let is_peer = |claim: &Claim| matches!(claim.tunnel, Tunnel::Peer(_));
+        claims.iter().any(|it| is_own(it) || is_peer(it))
+    });
+    let Some((range, claims)) = longest.filter(|(_, claims)| claims.iter().any(is_own)) else {
+        return Ok(());
+    };
+    if claims.iter().all(is_own) {
+        let range = Some(range);
+        return Err(Ending::LocalShadow { at, range });
+    }
+    if site.connection(at.node, destination) == Some(range) {
+        // A Peer's route takes the place of that of the node's own pods.
+        return Ok(());
+    }
+    let claims = claims.to_vec();
+    let doubt = Doubt::Range { claims, range };
+    Err(Ending::Ambiguous { at, doubt })
+}

@@ -1,0 +1,172 @@
+//! Words: the steps and endings of ways, for people. Whatever a node or a file says is harmless to
+//! print in them.
+
+use std::net::IpAddr;
+
+use super::Goal;
+use super::rule;
+use super::trace::Trace;
+use crate::agent::model::{Claim, Tunnel, Upset};
+use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::peer_set::{Peer, PeerId};
+use crate::diagnostic::{Finding, Severity, escaped};
+use crate::mesh::{Mesh, are_linked};
+use crate::place::Place;
+
+pub use ending::ending;
+pub use step::{premises, selected, step};
+
+mod ending;
+mod step;
+
+/// How much of a name is shown, in characters.
+const SHOWN: usize = 120;
+
+/// What becomes of a packet for which there is no finding.
+pub const DELIVERED: &str = "delivered, there and back";
+
+/// Returns what a node is called, such as `east/worker-1`, harmless to print.
+pub fn called(fabric: &Fabric, at: At) -> String {
+    escaped(&fabric.name(at), SHOWN)
+}
+
+/// Returns how a trace ends, there or back, unless both are delivered.
+pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
+    let mut failure = match &trace.back {
+        Some((answer, back)) => {
+            let ending = ending(fabric, answer, &back.ending)?;
+            let message = format!(
+                "it arrives, but its answer does not ({}): {}",
+                back.ending.name(),
+                ending.message
+            );
+            Finding {
+                labels: ending.labels,
+                help: ending.help,
+                ..Finding::new(&rule::RETURN_FAILS, message)
+            }
+        }
+        None => ending(fabric, &trace.packet, &trace.there.ending)?,
+    };
+    // To a packet it is final what is only a warning to a plan.
+    failure.severity = Severity::Error;
+    Some(failure)
+}
+
+/// Returns the advice on a trace that a mesh itself does not provide for: its clusters are not linked, or
+/// a node is not selected. The manifests do not tell either.
+pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<String> {
+    let (from, to) = (trace.packet.from, trace.packet.to);
+    let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
+    if !are_linked(meshes, one.cluster, other.cluster) {
+        return Some(format!(
+            "no mesh links `{}` and `{}`: link them in the `topology` of a mesh, or add a mesh of both",
+            one.cluster, other.cluster
+        ));
+    }
+    let goal = match to {
+        Goal::Node(at) => Some(at),
+        Goal::Services(_) | Goal::Network(_) => None,
+    };
+    let mut ends = [Some(from), goal].into_iter().flatten();
+    let unselected = ends.find(|at| {
+        let site = fabric.site(at.site);
+        let node = site.snapshot_of(at.node);
+        !site.entry.selector.matches(&node.labels)
+    })?;
+    let cluster = fabric.site(unselected.site).cluster;
+    Some(format!(
+        "the `nodeSelector` of `{cluster}` does not select {}: change the selector, or label the node \
+         and take a new snapshot",
+        called(fabric, unselected)
+    ))
+}
+
+/// Returns what leaves nothing certain on a cluster's nodes.
+fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
+    let site = fabric.site(at.site);
+    let name = |peer: PeerId| peer_of(fabric, at.site, peer);
+    let object = |peer: PeerId| &site.model.peers[peer];
+    let (what, place, help) = match *site.model.upsets.first()? {
+        Upset::Undecodable(peer) => (
+            format!(
+                "no agent that starts can read the Peer {}, nor any other",
+                name(peer)
+            ),
+            Some(object(peer).place()),
+            "correct or delete this Peer",
+        ),
+        Upset::Mapped { peer, index } => (
+            format!(
+                "kernels refuse an IPv4 range of the Peer {} that is written as IPv6, and what follows \
+                 it",
+                name(peer)
+            ),
+            Some(object(peer).allowed_ip(index)),
+            "write the range as IPv4",
+        ),
+        Upset::Exhausted => (
+            "the Kilo subnet has too few addresses".to_owned(),
+            None,
+            "run all Kilo pods of the cluster with a wider `--subnet`",
+        ),
+    };
+    let here = called(fabric, at);
+    let message = format!("nothing of {here} is certain: {what}");
+    let told = Finding::new(&rule::AMBIGUOUS, message);
+    Some(told.at(place, "the cause").help(help))
+}
+
+/// Returns the node that has the tunnels of another's segment.
+fn speaker(fabric: &Fabric, at: At) -> Option<At> {
+    let site: &Site = fabric.site(at.site);
+    let leader = site.leader(site.segment(at.node)?).node();
+    Some(At { node: leader, ..at })
+}
+
+fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f Peer<'f>> {
+    match tunnel {
+        Tunnel::Peer(peer) => Some(&fabric.site(site).model.peers[peer]),
+        Tunnel::Segment(_) => None,
+    }
+}
+
+fn peer_of<'f>(fabric: &'f Fabric, site: SiteId, peer: PeerId) -> &'f str {
+    &fabric.site(site).model.peers[peer].applied.name
+}
+
+/// Returns what a far end is called.
+pub(crate) fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
+    match tunnel {
+        Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, site, peer)),
+        Tunnel::Segment(segment) => {
+            let segment = &fabric.site(site).model.own.segments[segment];
+            let node = segment.leader.node();
+            let leader = called(fabric, At { site, node });
+            if 1 < segment.members.len() {
+                format!("the location that {leader} leads")
+            } else {
+                format!("its own node {leader}")
+            }
+        }
+    }
+}
+
+fn place(fabric: &Fabric, at: At, claim: Claim) -> Option<Place> {
+    fabric.site(at.site).model.place(claim)
+}
+
+/// Returns the address of a packet's other end where it is known to be somebody's.
+pub fn whose(fabric: &Fabric, site: SiteId, address: IpAddr) -> String {
+    let owner = fabric.site(site).owner(address);
+    let of = |node| called(fabric, At { site, node });
+    let cluster = fabric.site(site).cluster.as_str();
+    match owner {
+        Some(Owner::Pods(node)) => format!("a pod on {}", of(node)),
+        Some(Owner::Node(node)) => of(node),
+        Some(Owner::Tunnel(node)) => format!("{} in the Kilo subnet", of(node)),
+        Some(Owner::Services) => format!("a service of {cluster}"),
+        Some(Owner::Network) => format!("a network of {cluster}"),
+        Some(Owner::Pool) | None => cluster.to_owned(),
+    }
+}

@@ -1,0 +1,515 @@
+//! Endings in words: what keeps a packet from getting there, and what to do.
+
+use super::{called, peer, peer_of, place, speaker, tunnel, upset};
+use crate::agent::flaw::Refusal;
+use crate::agent::model::{Claim, Tunnel};
+use crate::agent::network::{At, Fabric, Owner};
+use crate::agent::peer_set::{Peer, PeerId, Prize, Standing};
+use crate::diagnostic::Finding;
+use crate::net::Cidr;
+use crate::packet::rule;
+use crate::packet::{Dials, Doubt, Ending, Goal, Packet, Unaccepted};
+use crate::place::Place;
+
+/// Returns how a way ends and what to do about it, unless the packet is delivered.
+pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
+    Some(match ending {
+        Ending::Delivered => return None,
+        Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
+        Ending::NoRoute { at } => no_route(fabric, packet, *at),
+        Ending::StolenBy {
+            at,
+            claim,
+            range,
+            thief,
+        } => stolen_by(fabric, packet, (*at, *claim, *range), *thief),
+        Ending::UnknownKey { at, claim, range } => {
+            unknown_key(fabric, packet, (*at, *claim, *range))
+        }
+        Ending::NotAccepted { by, why } => not_accepted(fabric, packet, *by, *why),
+        Ending::NoInitiator {
+            from,
+            peer,
+            to,
+            back,
+        } => no_initiator(fabric, (*from, *peer), (*to, *back)),
+        Ending::Flapping { at, peer, other } => flapping(fabric, (*at, *peer), *other),
+        Ending::Loops {
+            at,
+            peer,
+            range,
+            claim,
+        } => loops(fabric, (*at, *peer), (*claim, *range)),
+        Ending::SourceRejected { by, owner, peer } => {
+            source_rejected(fabric, packet, *by, (*owner, *peer))
+        }
+        Ending::Ambiguous { at, doubt } => ambiguous(fabric, *at, doubt),
+        Ending::NotReady { node } => not_ready(fabric, *node),
+    })
+}
+
+fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Finding {
+    let (here, to) = (called(fabric, at), packet.destination);
+    let cluster = fabric.site(at.site).cluster.as_str();
+    let owner = fabric.site(at.site).owner(to);
+    let message = match (range, owner) {
+        (Some(range), _) => {
+            format!("{here} has {to} beside itself, in {range}, and sends it nowhere")
+        }
+        (None, Some(Owner::Services)) => {
+            format!("{to} is among the services of {cluster} itself, and does not leave {here}")
+        }
+        (None, _) => format!("{to} belongs to a node of {cluster} itself, and does not leave it"),
+    };
+    let mut entry = fabric.site(at.site).entry.place.clone();
+    if owner == Some(Owner::Services) {
+        entry = entry.key("serviceCIDR");
+    }
+    Finding::new(&rule::LOCAL_SHADOW, message).at(Some(entry), "has the address itself").help(
+        "no two clusters that see each other can use the same addresses: give one of them others",
+    )
+}
+
+fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
+    let to = packet.destination;
+    let site = fabric.site(at.site);
+    let cluster = site.cluster;
+    if site.model.peers.is_empty() {
+        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers at all")).help(
+            format!("`clustermesh render` writes them, and `{cluster}` must apply its folder"),
+        );
+    }
+    let goal = match packet.to {
+        Goal::Node(node) => speaker(fabric, node),
+        Goal::Services(_) | Goal::Network(_) => None,
+    };
+    let known = goal.and_then(|goal| {
+        let key = fabric.node(goal).kilo.key?;
+        let peer = site.model.peers_with(&key).first()?;
+        Some((&site.model.peers[*peer], goal))
+    });
+    let told = match known {
+        Some((peer, goal)) => Finding::new(
+            &rule::NO_ROUTE,
+            format!(
+                "no Peer of {cluster} takes {to}: the Peer {} of {} does not have it",
+                peer.applied.name,
+                called(fabric, goal)
+            ),
+        )
+        .at(
+            Some(
+                peer.file
+                    .place(&peer.applied.spot)
+                    .key("spec")
+                    .key("allowedIPs"),
+            ),
+            "does not have it",
+        ),
+        None => Finding::new(&rule::NO_ROUTE, format!("no Peer of {cluster} takes {to}")),
+    };
+    let home = fabric.site(packet.to.site());
+    if let Some(Owner::Node(_)) = home.owner(to) {
+        return told.help(format!(
+            "a node's internal address is offered to others only where it is declared: in \
+             `additionalCIDRs` of {}",
+            home.cluster
+        ));
+    }
+    told.help(
+        "`clustermesh validate` says which nodes and ranges are left out, and why; then render, and \
+         let the cluster apply it",
+    )
+}
+
+/// A range where it is decided on: the node, the claim, the range.
+type Decision = (At, Claim, Cidr);
+
+fn stolen_by(
+    fabric: &Fabric,
+    packet: &Packet,
+    (at, claim, range): Decision,
+    thief: Option<At>,
+) -> Finding {
+    let to = packet.destination;
+    let whom = match thief {
+        Some(thief) => format!(", the key of {}", called(fabric, thief)),
+        None => String::new(),
+    };
+    let meant = match packet.to {
+        Goal::Node(node) => called(fabric, node),
+        Goal::Services(site) | Goal::Network(site) => fabric.site(site).cluster.to_string(),
+    };
+    Finding::new(&rule::STOLEN_BY, format!(
+        "{} sends {to} by {range} to {}{whom}, and not to {meant}",
+        called(fabric, at),
+        tunnel(fabric, at.site, claim.tunnel)
+    ))
+    .at(place(fabric, at, claim), "takes it")
+    .help(
+        "take this range out of what declares it, and render again; `clustermesh validate` says who \
+         claims what",
+    )
+}
+
+fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Finding {
+    let told = Finding::new(
+        &rule::UNKNOWN_KEY,
+        format!(
+            "{} sends {} by {range} to {}, whose key no node has",
+            called(fabric, at),
+            packet.destination,
+            tunnel(fabric, at.site, claim.tunnel)
+        ),
+    );
+    let key = peer(fabric, at.site, claim.tunnel);
+    let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
+    told.at(key, "no node has this key")
+        .help("the node has another key by now, or is gone: take a new snapshot and render")
+}
+
+fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
+    let here = called(fabric, by);
+    let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
+    let cluster = fabric.site(by.site).cluster.as_str();
+    match why {
+        Unaccepted::NoPeer => Finding::new(
+            &rule::NOT_ACCEPTED,
+            format!("{here} does not know {sender}: no Peer of {cluster} has its key"),
+        )
+        .help(format!(
+            "render, and let `{cluster}` apply it; `clustermesh validate` says whether {sender} is \
+             left out"
+        )),
+        Unaccepted::NotLeader => {
+            let leader = speaker(fabric, by).filter(|it| *it != by);
+            let leader = leader.map(|it| format!("; {} is", called(fabric, it)));
+            Finding::new(
+                &rule::NOT_ACCEPTED,
+                format!(
+                    "{here} does not listen: it does not lead its location{}",
+                    leader.unwrap_or_default()
+                ),
+            )
+            .help("the leader has changed since the snapshot: take a new one and render")
+        }
+        Unaccepted::PresharedKey { peer } => {
+            let place = fabric.site(by.site).model.peers[peer].place();
+            let place = place.key("spec").key("presharedKey");
+            Finding::new(
+                &rule::NOT_ACCEPTED,
+                format!("{here} and {sender} have different pre-shared keys for each other"),
+            )
+            .at(place, "not that of the other side")
+            .help("give both Peers the same `presharedKey`, or none")
+        }
+    }
+}
+
+/// Returns why a node does not get to another one where it dials its Peer.
+fn missed(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> String {
+    let site = fabric.site(at.site);
+    let name = peer_of(fabric, at.site, peer);
+    match site.model.endpoint(Tunnel::Peer(peer)) {
+        None => match site
+            .model
+            .share(peer)
+            .and_then(|it| it.translation.endpoint.as_ref())
+        {
+            Some(placeholder) => format!(
+                "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
+            ),
+            None => format!("the Peer {name} has no endpoint"),
+        },
+        Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
+    }
+}
+
+fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, PeerId)) -> Finding {
+    let there = missed(fabric, (from, peer), to);
+    let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
+    let (here, other) = (called(fabric, from), called(fabric, to));
+    let message = if quiet {
+        format!(
+            "{here} cannot dial {other} ({there}), which can, but sends nothing unasked: it has no \
+             annotation `kilo.squat.ai/persistent-keepalive`"
+        )
+    } else {
+        let again = missed(fabric, (to, back), from);
+        format!("neither of {here} and {other} can dial the other: {there}, and {again}")
+    };
+    Finding::new(&rule::NO_INITIATOR, message)
+        .at(endpoint(fabric, from, peer), "one side")
+        .at(endpoint(fabric, to, back), "the other side")
+        .help(format!(
+            "give one of them an endpoint that the other can dial, or annotate {other} with \
+             `kilo.squat.ai/persistent-keepalive: \"25\"` where it can dial"
+        ))
+}
+
+/// Returns the place of a Peer's endpoint.
+fn endpoint(fabric: &Fabric, at: At, peer: PeerId) -> Place {
+    let peer = &fabric.site(at.site).model.peers[peer];
+    peer.place().key("spec").key("endpoint")
+}
+
+fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
+    let (here, there) = (called(fabric, at), called(fabric, other));
+    let why = missed(fabric, (at, peer), other);
+    let name = peer_of(fabric, at.site, peer);
+    let message = format!(
+        "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
+         `persistentKeepalive` in the Peer it restores the endpoint each time"
+    );
+    Finding::new(&rule::FLAPPING, message)
+        .at(endpoint(fabric, at, peer), "not where it calls from")
+        .help(format!(
+            "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
+        ))
+}
+
+fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr)) -> Finding {
+    let site = fabric.site(at.site);
+    let tunnel_of = Tunnel::Peer(peer);
+    let key = site.model.key(tunnel_of);
+    let holder = key.and_then(|key| fabric.holders(&key).first().copied());
+    let endpoint = site.model.endpoint(tunnel_of);
+    let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
+    let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
+    let carried = match (endpoint, holder) {
+        (None, Some(holder)) => {
+            let caller = fabric.node(holder).endpoint();
+            let caller = caller.map_or_else(String::new, ToString::to_string);
+            format!(
+                "{here} would answer {} at {caller}, since the Peer {name} does not tell where to \
+                 find it, and that",
+                called(fabric, holder)
+            )
+        }
+        (endpoint, _) => {
+            let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
+            format!("{here} would carry it to {endpoint}, the endpoint of the Peer {name}, which")
+        }
+    };
+    Finding::new(
+        &rule::LOOPS,
+        format!(
+            "{carried} is in {range} of {}: into the tunnel again",
+            tunnel(fabric, at.site, claim.tunnel)
+        ),
+    )
+    .at(place(fabric, at, claim), "holds the endpoint")
+    .at(self::endpoint(fabric, at, peer), "the endpoint")
+    .help("take the range that holds the endpoint out of what declares it, and render again")
+}
+
+fn source_rejected(
+    fabric: &Fabric,
+    packet: &Packet,
+    by: At,
+    (owner, back): (Option<(Claim, Cidr)>, Option<PeerId>),
+) -> Finding {
+    let (here, source) = (called(fabric, by), packet.source);
+    let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
+    let peer = back.map(|it| &fabric.site(by.site).model.peers[it]);
+    let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
+    let name = peer.map_or("", |it| it.applied.name.as_str());
+    let told = match (owner, peer) {
+        (Some((claim, range)), _) => Finding::new(&rule::SOURCE_REJECTED, format!(
+            "{here} drops it: there, the source {source} belongs by {range} to {}, and not to {sender}",
+            tunnel(fabric, by.site, claim.tunnel)
+        ))
+        .at(place(fabric, by, claim), "has the source")
+        .at(list, "the Peer of the sender"),
+        (None, Some(_)) => Finding::new(&rule::SOURCE_REJECTED, format!(
+            "{here} drops it: the Peer {name} of {sender} does not have the source {source}"
+        ))
+        .at(list, "does not have it"),
+        (None, None) => Finding::new(&rule::SOURCE_REJECTED, format!(
+            "{here} drops it: it gets it from another node of its cluster, which has no right to \
+             the source {source}"
+        )),
+    };
+    match fabric.site(packet.from.site).owner(source) {
+        Some(Owner::Node(_)) => told.help(
+            "what a node itself sends has its internal address: declare it for its cluster, in \
+             `additionalCIDRs`, and render again",
+        ),
+        _ => told.help(
+            "render, and let the cluster apply it; `clustermesh validate` says what is left out",
+        ),
+    }
+}
+
+fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
+    let here = called(fabric, at);
+    let cluster = fabric.site(at.site).cluster.as_str();
+    match doubt {
+        Doubt::Range { claims, range } => {
+            let peers: Vec<PeerId> = claims.iter().filter_map(Claim::peer).collect();
+            if let Some(mut cause) = cause(fabric, at, &peers) {
+                cause.message = format!(
+                    "who has {range} on {here} is not certain: {}",
+                    cause.message
+                );
+                return cause;
+            }
+            let names: Vec<String> = claims
+                .iter()
+                .map(|it| tunnel(fabric, at.site, it.tunnel))
+                .collect();
+            let message = format!(
+                "{range} on {here} is held by {}{}: it depends on what was applied last",
+                names.join(" or by "),
+                if names.len() == 1 {
+                    " or by no Peer"
+                } else {
+                    ""
+                }
+            );
+            let told = Finding::new(&rule::AMBIGUOUS, message);
+            let told = claims.iter().fold(told, |told, claim| {
+                told.at(place(fabric, at, *claim), "claims it")
+            });
+            told.help("take the range out of all Peers but one")
+        }
+        Doubt::Key { holders } => {
+            let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+            Finding::new(
+                &rule::AMBIGUOUS,
+                format!(
+                    "{here} sends it to a key that {} have: WireGuard sends it to the one that connected last",
+                    names.join(" and ")
+                ),
+            )
+            .help("give each node a key of its own: delete Kilo's key file on one of them")
+        }
+        Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
+            let names: Vec<&str> = peers
+                .iter()
+                .map(|it| peer_of(fabric, at.site, *it))
+                .collect();
+            let message = format!(
+                "whether the Peer {} of {cluster} is there depends on what was applied last",
+                names.join(" or ")
+            );
+            Finding::new(&rule::AMBIGUOUS, message)
+        }),
+        Doubt::Refused(Refusal::Segment { node, route }) => {
+            let node = called(fabric, At { node: *node, ..at });
+            let gateway = route.gateway.or(route.source);
+            let gateway = gateway.map_or_else(String::new, |it| format!(" by {it}"));
+            let message = format!(
+                "no kernel takes the route to {}{gateway} that Kilo sets on {node}: its pass ends \
+                 there, and which other routes {here} has by then is chance",
+                route.destination
+            );
+            Finding::new(&rule::AMBIGUOUS, message).help(
+                "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
+                 such as `--subnet fd00:10:4::/112` for IPv6",
+            )
+        }
+        Doubt::Refused(Refusal::Range { peer, index }) => {
+            let peer = &fabric.site(at.site).model.peers[*peer];
+            let range = peer
+                .share()
+                .and_then(|it| it.translation.allowed_ips.get(*index));
+            Finding::new(&rule::AMBIGUOUS, format!(
+                "no kernel takes the route {} of the Peer {}: Kilo's pass ends there, and which \
+                 other routes {here} has by then is chance",
+                range.map_or_else(String::new, ToString::to_string),
+                peer.applied.name
+            ))
+            .at(peer.allowed_ip(*index), "no kernel takes it")
+            .help(
+                "write ranges without host bits, and only of the family of the nodes' internal \
+                 addresses",
+            )
+        }
+        Doubt::Leader => Finding::new(
+            &rule::AMBIGUOUS,
+            format!(
+                "it is not certain that {here} leads its location, and only the leader has tunnels"
+            ),
+        )
+        .help("take a new snapshot when the election is over"),
+    }
+}
+
+/// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
+/// or who has the same name or key.
+fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
+    let site = fabric.site(at.site);
+    if let Some(upset) = upset(fabric, at) {
+        return Some(upset);
+    }
+    let contest = peers
+        .iter()
+        .find_map(|it| match site.model.peers[*it].standing {
+            Standing::Contested(_, number) => site.model.contests.get(number),
+            _ => None,
+        });
+    if let Some(contest) = contest {
+        let rivals = contest.peers.iter();
+        let rivals: Vec<&Peer> = rivals.map(|it| &site.model.peers[*it]).collect();
+        let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
+        let (message, help) = match contest.over {
+            Prize::Key => (
+                format!(
+                    "the Peers {} of {} have one key: the last that was applied is there, the others \
+                     are not",
+                    names.join(" and "),
+                    site.cluster
+                ),
+                "delete all but one of them, then annotate the one that stays: `kubectl annotate \
+                 peers --overwrite NAME touched=1`",
+            ),
+            Prize::Name => (
+                format!(
+                    "{} has {} Peers called {}: the last that was applied is there",
+                    site.cluster,
+                    names.len(),
+                    names.first()?
+                ),
+                "give each of them a name of its own, or delete all but one",
+            ),
+        };
+        let told = Finding::new(&rule::AMBIGUOUS, message);
+        let told = rivals
+            .iter()
+            .fold(told, |told, it| told.at(Some(it.place()), "one of them"));
+        return Some(told.help(help));
+    }
+    let twin = peers.iter().find(|it| site.has_own_key(**it))?;
+    let peer = &site.model.peers[*twin];
+    let key = site.model.key(Tunnel::Peer(*twin));
+    let node = site.model.own.nodes.position(|it| it.kilo.key == key)?;
+    let message = format!(
+        "the Peer {} has the key of {}, a node of the same cluster",
+        peer.applied.name,
+        called(fabric, At { node, ..at })
+    );
+    let told = Finding::new(&rule::AMBIGUOUS, message);
+    Some(
+        told.at(Some(peer.place().key("spec").key("publicKey")), "that key")
+            .help("delete this Peer: a cluster needs none for its own nodes"),
+    )
+}
+
+fn not_ready(fabric: &Fabric, at: At) -> Finding {
+    let mut lacks = Vec::new();
+    let kilo = &fabric.node(at).kilo;
+    lacks.extend(kilo.stale.then_some("its agent stopped checking in"));
+    lacks.extend(kilo.key.is_none().then_some("it has no key"));
+    lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
+    lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
+    Finding::new(
+        &rule::NOT_READY,
+        format!(
+            "Kilo does not count {}: {}",
+            called(fabric, at),
+            lacks.join(", ")
+        ),
+    )
+    .help("see why Kilo's agent does not run there, or take a new snapshot")
+}

@@ -1,0 +1,146 @@
+//! Steps: what happens to a packet, in words, and what they take for granted.
+
+use super::{called, peer_of};
+use crate::agent::model::Tunnel;
+use crate::agent::network::{At, Fabric, Owner};
+use crate::diagnostic::Label;
+use crate::packet::premise::Distant;
+use crate::packet::{Goal, Packet, Step, Unseen};
+use crate::wireguard::{Endpoint, Host};
+
+/// Returns what happens in a step.
+pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
+    match step {
+        Step::Handed { to } => format!(
+            "{} hands it to {}, the leader of its location",
+            called(fabric, packet.from),
+            called(fabric, *to)
+        ),
+        Step::Selected {
+            by,
+            range,
+            peer,
+            receiver,
+            ..
+        } => format!(
+            "{} routes {} by {range} to the Peer {}, the key of {}",
+            called(fabric, *by),
+            packet.destination,
+            peer_of(fabric, by.site, *peer),
+            called(fabric, *receiver)
+        ),
+        Step::Dialled { by, endpoint, .. } => match endpoint {
+            Some(endpoint) => format!("{} dials {endpoint}", called(fabric, *by)),
+            None => "through the tunnel that is open".to_owned(),
+        },
+        Step::Accepted { by, range, .. } => format!(
+            "{} takes {} from that key: it is in {range}",
+            called(fabric, *by),
+            packet.source
+        ),
+        Step::Arrived { at } => arrived(fabric, packet, *at),
+    }
+}
+
+/// Returns the range of a manifest by which a step is decided, if a file has it.
+pub fn selected(step: &Step) -> Option<Label> {
+    let place = match step {
+        Step::Selected { place, .. } | Step::Accepted { place, .. } => place.clone()?,
+        Step::Handed { .. } | Step::Dialled { .. } | Step::Arrived { .. } => return None,
+    };
+    let text = "by this range".to_owned();
+    Some(Label { place, text })
+}
+
+fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
+    let (here, to) = (called(fabric, at), packet.destination);
+    match packet.to {
+        Goal::Services(_) => format!("{here} puts a backend in the place of the service {to}"),
+        Goal::Network(_) => format!("{here} sends it on to {to}, out of its cluster"),
+        Goal::Node(node) => {
+            let owner = fabric.site(node.site).owner(to);
+            let whom = match owner {
+                Some(Owner::Pods(_)) => format!("the pod {to}"),
+                _ => to.to_string(),
+            };
+            if node == at {
+                format!("{here} delivers it to {whom}")
+            } else {
+                format!(
+                    "{here} passes it on to {}, which delivers it to {whom}",
+                    called(fabric, node)
+                )
+            }
+        }
+    }
+}
+
+/// Returns what must be so for a step to be as it says, though nothing that was read tells.
+pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
+    let mut premises = Vec::new();
+    match step {
+        Step::Dialled {
+            by,
+            endpoint,
+            assumes,
+        } => {
+            premises.extend(
+                endpoint
+                    .as_ref()
+                    .and_then(|it| of_endpoint(fabric, *by, it)),
+            );
+            premises.extend(assumes.iter().filter_map(|it| unseen(fabric, *it)));
+        }
+        Step::Arrived { at } => {
+            let here = called(fabric, *at);
+            match packet.to {
+                Goal::Services(_) => premises.push(format!(
+                    "{here} is the only way in to the services of its cluster, and its proxy must \
+                     masquerade callers from outside, or answers of backends on other nodes do not \
+                     come back through it"
+                )),
+                Goal::Network(_) => {
+                    let route = format!("{here} must have a route to {}", packet.destination);
+                    premises.push(match fabric.distant(packet, *at) {
+                        Some(Distant { node, range, .. }) => format!(
+                            "{route}, although only {} is on the LAN {range}",
+                            called(fabric, node)
+                        ),
+                        None => format!("{route}, which no file tells"),
+                    });
+                }
+                Goal::Node(_) => {}
+            }
+        }
+        Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
+    }
+    premises
+}
+
+fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String> {
+    let site = fabric.site(at.site);
+    let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
+    Some(format!(
+        "{here} must have an {family} address, which its snapshot does not show: without one it cannot \
+         dial {endpoint} of the Peer {name}",
+        here = called(fabric, at),
+        name = peer_of(fabric, at.site, peer),
+    ))
+}
+
+fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
+    match &endpoint.host {
+        Host::Dns(name) => {
+            let cluster = fabric.site(by.site).cluster;
+            Some(format!(
+                "`{name}` must resolve on every node of {cluster}: while it does not, Kilo does \
+                 nothing there"
+            ))
+        }
+        Host::Ip(address) if !fabric.has_door(*address) => Some(format!(
+            "{address} is no address of any node: it must be something in front of the other side, \
+             such as a load balancer or NAT"
+        )),
+        Host::Ip(_) => None,
+    }
+}

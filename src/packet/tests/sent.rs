@@ -1,0 +1,128 @@
+//! What is decided where a packet is sent.
+
+use crate::testing::lab::{EAST, EAST_NODES, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab};
+
+#[test]
+fn nothing_takes_it() {
+    let cut = lab().edit(WEST_OF_EAST, "  - \"10.1.1.0/24\"\n", "");
+    insta::assert_snapshot!(cut.trace("west/m1", "east/n1"), @"
+    10.2.1.2 -> 10.1.1.2
+    no-route: no Peer of west takes 10.1.1.2: the Peer m--east--n1 of east/n1 does not have it
+      west/m--east.yaml#/spec/allowedIPs does not have it
+    ");
+    let mut none = lab();
+    none.files.remove(WEST_OF_EAST);
+    insta::assert_snapshot!(none.trace("west/m1", "east/n1"), @"
+    10.2.1.2 -> 10.1.1.2
+    no-route: west has no Peers at all
+    ");
+}
+
+#[test]
+fn the_cluster_has_the_address_itself() {
+    let twin = WEST_NODES.replace("10.2.1.0/24", "10.1.1.0/24");
+    let twin = lab().later("west", &twin);
+    insta::assert_snapshot!(twin.trace("west/m1", "east/10.1.1.2"), @"
+    10.1.1.2 -> 10.1.1.2
+      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 dials 198.18.0.11:51820
+    source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not have the source 10.1.1.2
+      east/m--west.yaml#/spec/allowedIPs does not have it
+    ");
+    insta::assert_snapshot!(twin.trace("west/m2", "east/10.1.1.2"), @"
+    10.2.2.2 -> 10.1.1.2
+      west/m2 hands it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 dials 198.18.0.11:51820
+      east/n1 takes 10.2.2.2 from that key: it is in 10.2.2.0/24
+      east/n1 delivers it to the pod 10.1.1.2
+    10.1.1.2 -> 10.2.2.2
+      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
+      through the tunnel that is open
+      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 passes it on to west/m2, which delivers it to the pod 10.2.2.2
+    delivered: delivered, there and back
+    ");
+}
+
+#[test]
+fn what_a_mate_has_is_not_sent_to_another_cluster() {
+    let narrow = WEST_NODES.replace("10.2.2.0/24", "10.1.1.0/25");
+    let narrow = lab().later("west", &narrow);
+    insta::assert_snapshot!(narrow.trace("west/m1", "east/10.1.1.2"), @"
+    10.2.1.2 -> 10.1.1.2
+    local-shadow: west/m1 has 10.1.1.2 beside itself, in 10.1.1.0/25, and sends it nowhere
+      mesh.yaml#/spec/clusters/1 has the address itself
+    ");
+    let same = WEST_NODES.replace("10.2.2.0/24", "10.1.1.0/24");
+    let same = lab().later("west", &same);
+    insta::assert_snapshot!(same.trace("west/m1", "east/10.1.1.2"), @"
+    10.2.1.2 -> 10.1.1.2
+    ambiguous: 10.1.1.0/24 on west/m1 is held by the location that west/m1 leads or by the Peer m--east--n1: it depends on what was applied last
+      west/m--east.yaml#/spec/allowedIPs/0 claims it
+    ");
+    let wide = WEST_NODES.replace("10.2.2.0/24", "10.1.0.0/16");
+    let wide = lab().later("west", &wide);
+    insta::assert_snapshot!(wide.trace("west/m1", "east/10.1.1.2"), @"
+    10.2.1.2 -> 10.1.1.2
+      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 dials 198.18.0.11:51820
+      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 delivers it to the pod 10.1.1.2
+    10.1.1.2 -> 10.2.1.2
+      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      through the tunnel that is open
+      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 delivers it to the pod 10.2.1.2
+    delivered: delivered, there and back
+    ");
+}
+
+#[test]
+fn services_of_its_own_are_not_sent_to_another_cluster() {
+    let west = WEST.replace("granularity", "serviceCIDR: 10.11.0.0/16, granularity");
+    let east = EAST.replace("serviceCIDR: 10.11.0.0/16, ", "");
+    let mut other = Lab::of(&[("west", &west, WEST_NODES), ("east", &east, EAST_NODES)]);
+    let mut twin = lab();
+    twin.meshes[0].entries[1] = other.meshes[0].entries.remove(0);
+    insta::assert_snapshot!(twin.trace("west/m1", "east/10.11.0.10"), @"
+    10.2.1.2 -> 10.11.0.10
+    local-shadow: 10.11.0.10 is among the services of west itself, and does not leave west/m1
+      mesh.yaml#/spec/clusters/0/serviceCIDR has the address itself
+    ");
+}
+
+#[test]
+fn an_address_of_the_node_itself_is_never_routed() {
+    let twin = WEST_NODES.replace("192.168.2.1/24", "192.168.1.1/24");
+    let twin = lab().later("west", &twin);
+    insta::assert_snapshot!(twin.trace("west/m1", "east/192.168.1.1"), @"
+    10.2.1.2 -> 192.168.1.1
+    local-shadow: west/m1 has 192.168.1.1 beside itself, in 192.168.1.1/32, and sends it nowhere
+      mesh.yaml#/spec/clusters/1 has the address itself
+    ");
+}
+
+#[test]
+fn somebody_else_takes_it() {
+    let stolen = lab().edit(
+        WEST_OF_EAST,
+        "  - \"10.1.2.0/24\"\n",
+        "  - \"10.1.2.0/24\"\n  - \"10.1.1.0/25\"\n",
+    );
+    insta::assert_snapshot!(stolen.trace("west/m1", "east/n1"), @"
+    10.2.1.2 -> 10.1.1.2
+    stolen-by: west/m1 sends 10.1.1.2 by 10.1.1.0/25 to the Peer m--east--n2, the key of east/n2, and not to east/n1
+      west/m--east.yaml#/spec/allowedIPs/1 takes it
+    ");
+}
+
+#[test]
+fn nobody_has_the_key() {
+    let rekeyed = EAST_NODES.replace("key=A", "key=RUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUU=");
+    insta::assert_snapshot!(lab().later("east", &rekeyed).trace("west/m1", "east/n1"), @"
+    10.2.1.2 -> 10.1.1.2
+    unknown-key: west/m1 sends 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, whose key no node has
+      west/m--east.yaml#/spec/publicKey no node has this key
+    ");
+}

@@ -1,0 +1,61 @@
+//! Contests: what of an exchange hangs on which of several Peers with one key is there.
+
+use super::Trace;
+use crate::agent::model::Claim;
+use crate::agent::network::{Fabric, Site};
+use crate::agent::peer_set::{Contest, PeerId, Standing, Won};
+use crate::packet::{Doubt, Ending};
+
+/// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
+const FEW: usize = 4;
+
+/// How many contests are tried at once.
+const DEPTH: usize = 2;
+
+impl Fabric<'_> {
+    /// Returns how an ambiguous exchange goes if it arrives whichever Peer wins the contest that it hangs
+    /// on.
+    pub(super) fn whatever_wins(&self, trace: &Trace) -> Option<Trace> {
+        let Ending::Ambiguous { at, doubt } = trace.ending() else {
+            return None;
+        };
+        let site = self.site(at.site);
+        let (number, contest) = contest(site, doubt)?;
+        let settled: usize = self.sites.iter().map(|it| it.won.len()).sum();
+        let is_few =
+            site.model.contests.len() <= FEW && contest.peers.len() <= FEW && settled < DEPTH;
+        if !is_few || !contest.is_open(number, &site.model.peers) {
+            return None;
+        }
+        let mut traces = Vec::new();
+        for &by in &contest.peers {
+            let won = Won {
+                contest: number,
+                by,
+            };
+            let tried = self.after(at.site, won).exchange(trace.packet);
+            if !tried.is_delivered() {
+                return None;
+            }
+            traces.push(tried);
+        }
+        traces.into_iter().next()
+    }
+}
+
+/// Returns the contest that something hangs on, with its number.
+fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
+    let peers: Vec<PeerId> = match doubt {
+        Doubt::Peers { peers } => peers.clone(),
+        Doubt::Range { claims, .. } => claims.iter().filter_map(Claim::peer).collect(),
+        Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
+    };
+    let mut contests = peers
+        .into_iter()
+        .filter_map(|peer| match site.model.peers[peer].standing {
+            Standing::Contested(_, number) => Some(number),
+            _ => None,
+        });
+    let number = contests.next()?;
+    Some((number, site.model.contests.get(number)?))
+}

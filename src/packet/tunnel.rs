@@ -1,0 +1,278 @@
+//! Tunnels: whether the other side knows the sender, how the two find each other, and whether it
+//! believes the source.
+
+use std::net::IpAddr;
+
+use super::follow::missing;
+use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
+use crate::agent::model::{Dial, Holder, Tunnel};
+use crate::agent::network::{At, Fabric, Site};
+use crate::agent::peer_set::{PeerId, Standing};
+use crate::kilo::own::Leader;
+use crate::net::{Family, family};
+use crate::wireguard::{Endpoint, Host};
+
+/// What is known of a tunnel before it is used.
+pub(super) struct Tunnels {
+    /// Who sends.
+    pub(super) sender: At,
+    /// Its Peer for the receiver.
+    pub(super) peer: PeerId,
+    /// Who receives.
+    pub(super) receiver: At,
+    /// Its Peer for the sender.
+    pub(super) back: PeerId,
+}
+
+/// One side of a tunnel.
+struct Side {
+    /// Which node.
+    at: At,
+    /// Its Peer for the other.
+    peer: PeerId,
+    /// The other.
+    other: At,
+}
+
+/// Whether a node gets to another one where it dials it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Dials {
+    /// As far as its snapshot shows.
+    Shown,
+    /// If it has an address of this kind, which its snapshot does not show.
+    Unseen(Family),
+    /// Not at all.
+    No,
+}
+
+impl Dials {
+    /// Returns whether it does unless something speaks against it.
+    pub fn may_be(self) -> bool {
+        self != Self::No
+    }
+}
+
+impl Tunnels {
+    fn sides(&self) -> [Side; 2] {
+        [
+            Side {
+                at: self.sender,
+                peer: self.peer,
+                other: self.receiver,
+            },
+            Side {
+                at: self.receiver,
+                peer: self.back,
+                other: self.sender,
+            },
+        ]
+    }
+}
+
+impl Fabric<'_> {
+    /// Finds the receiver's Peer for the sender.
+    pub(super) fn back(&self, sender: At, peer: PeerId, by: At) -> Result<PeerId, Ending> {
+        let refused = |why| Ending::NotAccepted { by, why };
+        let site = self.site(by.site);
+        let Some(key) = self.node(sender).kilo.key else {
+            return Err(refused(Unaccepted::NoPeer));
+        };
+        let Some(segment) = site.segment(by.node) else {
+            return Err(Ending::NotReady { node: by });
+        };
+        match site.leader(segment) {
+            Leader::Certain(node) if node == by.node => {}
+            Leader::Ambiguous(_) => {
+                let doubt = Doubt::Leader;
+                return Err(Ending::Ambiguous { at: by, doubt });
+            }
+            Leader::Certain(_) => return Err(refused(Unaccepted::NotLeader)),
+        }
+        let back = match site.model.peers_with(&key) {
+            [] => return Err(refused(Unaccepted::NoPeer)),
+            [one] => *one,
+            many => {
+                let peers = many.to_vec();
+                let doubt = Doubt::Peers { peers };
+                return Err(Ending::Ambiguous { at: by, doubt });
+            }
+        };
+        let is_one = matches!(site.model.peers[back].standing, Standing::Certain(_))
+            && !site.model.shares_key(segment, Tunnel::Peer(back));
+        if !is_one || !site.model.upsets.is_empty() {
+            let doubt = Doubt::Peers { peers: vec![back] };
+            return Err(Ending::Ambiguous { at: by, doubt });
+        }
+        let secret = |site: &Site, peer| {
+            let share = site.model.share(peer);
+            share.and_then(|it| it.translation.preshared_key)
+        };
+        if secret(self.site(sender.site), peer) != secret(site, back) {
+            return Err(refused(Unaccepted::PresharedKey { peer: back }));
+        }
+        Ok(back)
+    }
+
+    /// Opens the tunnel. Where that takes an address that a node does not show, it is assumed to have
+    /// one.
+    pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
+        let sides = tunnels.sides();
+        let [near, far] = &sides;
+        let dials = [
+            self.dials(near.at, near.peer, near.other)?,
+            self.dials(far.at, far.peer, far.other)?,
+        ];
+        let (by, endpoint) = self.opens(&sides, dials.map(Dials::may_be), session)?;
+        let unseen = dials.iter().zip(&sides).filter_map(|(dials, side)| {
+            let Dials::Unseen(family) = *dials else {
+                return None;
+            };
+            Some(Unseen {
+                at: side.at,
+                peer: side.peer,
+                family,
+            })
+        });
+        let mut assumes: Vec<Unseen> = unseen.collect();
+        let is_shown = || self.opens(&sides, dials.map(|it| it == Dials::Shown), session);
+        if !assumes.is_empty() && is_shown().is_ok() {
+            assumes.clear();
+        }
+        Ok(Step::Dialled {
+            by,
+            endpoint,
+            assumes,
+        })
+    }
+
+    /// Returns who opens the tunnel and where it dials, given which of the two get to the other.
+    fn opens(
+        &self,
+        [near, far]: &[Side; 2],
+        [there, again]: [bool; 2],
+        session: Session,
+    ) -> Result<(At, Option<Endpoint>), Ending> {
+        let endpoint = |side: &Side| {
+            let site = self.site(side.at.site);
+            site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
+        };
+        let calls = 0 < self.node(far.at).kilo.keepalive;
+        let opened = match session {
+            Session::Open => (near.at, None),
+            Session::New if there => (near.at, endpoint(near)),
+            Session::New if again && calls => (far.at, endpoint(far)),
+            Session::New => {
+                return Err(Ending::NoInitiator {
+                    from: near.at,
+                    peer: near.peer,
+                    to: far.at,
+                    back: far.peer,
+                });
+            }
+        };
+        let missing = || {
+            let sides = [(there, near), (again, far)];
+            let missing = sides.into_iter().filter(|(dials, _)| !dials);
+            missing.map(|(_, side)| side)
+        };
+        // Whoever does not find the other answers it where it calls from.
+        for side in missing() {
+            if let Some(slot) = self.swallows(side.at, side.other) {
+                return Err(self.looped(side.at, side.peer, slot));
+            }
+        }
+        let mut missing = missing().filter(|side| {
+            let share = self.site(side.at.site).model.share(side.peer);
+            share.is_some_and(|it| it.translation.keepalive.is_none())
+        });
+        match missing.next() {
+            Some(&Side { at, peer, other }) => Err(Ending::Flapping { at, peer, other }),
+            None => Ok(opened),
+        }
+    }
+
+    /// Returns whether `from` gets to `to` where it dials its Peer.
+    ///
+    /// # Errors
+    /// What it sends there goes into a tunnel again.
+    pub fn dials(&self, from: At, peer: PeerId, to: At) -> Result<Dials, Ending> {
+        let site = self.site(from.site);
+        let Some(segment) = site.segment(from.node) else {
+            return Ok(Dials::No);
+        };
+        let slot = match site.model.dial(segment, Tunnel::Peer(peer)) {
+            Dial::Address(endpoint) if self.answers(endpoint, to) => {
+                let family = endpoint.address().map(family);
+                let unseen = family.filter(|it| !site.shows(from.node, *it));
+                return Ok(unseen.map_or(Dials::Shown, Dials::Unseen));
+            }
+            Dial::Name(_) => return Ok(Dials::Shown),
+            Dial::Address(_) | Dial::Unknown => return Ok(Dials::No),
+            Dial::Loops(slot) => slot,
+        };
+        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
+        if !endpoint.is_some_and(|endpoint| self.answers(endpoint, to)) {
+            // Nobody was there anyway, and whoever calls is answered where it calls from.
+            return Ok(Dials::No);
+        }
+        Err(self.looped(from, peer, slot))
+    }
+
+    /// Returns the range by which `from` routes into a tunnel what it sends to where `to` calls from; none
+    /// where that cannot be told.
+    pub(crate) fn swallows(&self, from: At, to: At) -> Option<usize> {
+        let site = self.site(from.site);
+        match self.node(to).endpoint()?.host {
+            Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
+            Host::Dns(_) => None,
+        }
+    }
+
+    /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
+    /// `slot`.
+    fn looped(&self, at: At, peer: PeerId, slot: usize) -> Ending {
+        let site = self.site(at.site);
+        if let Some(missing) = missing(site, at) {
+            return missing;
+        }
+        match site.model.tunnels.get(slot) {
+            Some((range, [claim, ..])) => Ending::Loops {
+                at,
+                peer,
+                range,
+                claim: *claim,
+            },
+            _ => Ending::NoRoute { at },
+        }
+    }
+
+    /// Lets the receiver's WireGuard look at the source.
+    pub(super) fn accept(&self, tunnels: &Tunnels, source: IpAddr) -> Result<Step, Ending> {
+        let (by, back) = (tunnels.receiver, tunnels.back);
+        let reject = |owner| Ending::SourceRejected {
+            by,
+            owner,
+            peer: Some(back),
+        };
+        let site = self.site(by.site);
+        let Some(segment) = site.segment(by.node) else {
+            return Err(reject(None));
+        };
+        let Some((slot, holder)) = site.model.select(segment, source) else {
+            return Err(reject(None));
+        };
+        let (range, _) = site.model.tunnels.get(slot).ok_or(reject(None))?;
+        match holder {
+            Holder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => Ok(Step::Accepted {
+                by,
+                range,
+                place: site.model.place(claim),
+            }),
+            Holder::Certain(claim) => Err(reject(Some((claim, range)))),
+            Holder::Ambiguous(claims) => {
+                let doubt = Doubt::Range { claims, range };
+                Err(Ending::Ambiguous { at: by, doubt })
+            }
+        }
+    }
+}

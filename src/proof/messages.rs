@@ -1,0 +1,4 @@
+//! Messages about what the proof finds.
+
+pub mod expectation;
+pub mod hostile;

@@ -1,0 +1,197 @@
+//! Words about expectations: what breaks them, and what they mean that is not there.
+
+use crate::agent::network::Fabric;
+use crate::diagnostic::{Finding, Quoted, escaped};
+use crate::document::nearest;
+use crate::expectations::{Expectation, Expected, Selection};
+use crate::packet::Step;
+use crate::packet::messages::{verdict, whose};
+use crate::packet::rule;
+use crate::packet::trace::Trace;
+use crate::place::Place;
+use crate::proof::expectation::{Check, Side, Void};
+
+/// Returns what an expectation is called in a sentence.
+pub fn name(expectation: &Expectation) -> String {
+    match &expectation.name {
+        Some(name) => format!("expectation {}", Quoted(name)),
+        None => "expectation".to_owned(),
+    }
+}
+
+/// Returns what is wrong with an expectation, each at its own place and at those that are
+/// responsible; nothing where it holds.
+pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
+    let voids = check.voids.iter();
+    let voids = voids.map(|void| empty(fabric, check.expectation, *void));
+    failure(fabric, check).into_iter().chain(voids).collect()
+}
+
+/// Returns what breaks an expectation, if anything does: at its own place and at those that are
+/// responsible.
+fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
+    let trace = check.counterexample.as_ref()?;
+    let packet = &trace.packet;
+    let expectation = check.expectation;
+    let from = whose(fabric, packet.from.site, packet.source);
+    let to = whose(fabric, packet.to.site(), packet.destination);
+    let pairs = match (check.broken, check.pairs) {
+        (1, 1) => String::new(),
+        (broken, pairs) => format!(", as in {broken} of {pairs} pairs"),
+    };
+    let ending = verdict(fabric, trace);
+    let why = ending
+        .as_ref()
+        .map(|it| format!(": {}", it.message))
+        .unwrap_or_default();
+    let arrives = trace.there.ending.is_delivered();
+    let (verb, why) = match expectation.expected {
+        Expected::Reach => ("does not reach", why),
+        Expected::Deny if arrives => ("reaches", String::new()),
+        Expected::Deny => ("may reach", why),
+    };
+    let told = Finding::new(
+        &rule::FAILED_EXPECTATION,
+        format!(
+            "{}: {} ({from}) {verb} {} ({to}){pairs}{why}",
+            name(expectation),
+            packet.source,
+            packet.destination
+        ),
+    );
+    let own = expectation.place.key("expect");
+    let mut told = match expectation.expected {
+        Expected::Reach => told.at(Some(own), "it is to"),
+        Expected::Deny => told.at(Some(own), "it is not to"),
+    };
+    match expectation.expected {
+        Expected::Deny if arrives => {
+            for (place, text) in passed(trace) {
+                told = told.at(Some(place), text);
+            }
+            told = told.help(
+                "Kilo has no firewall: take the link, the node or the range out of the mesh. What \
+                 stops it in the cluster itself, such as a NetworkPolicy, is not looked at",
+            );
+        }
+        Expected::Reach | Expected::Deny => {
+            let (labels, help) = ending.map(|it| (it.labels, it.help)).unwrap_or_default();
+            told.labels.extend(labels);
+            told.help = help;
+        }
+    }
+    Some(told)
+}
+
+/// Returns the ranges of manifests that let a packet through.
+fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
+    let steps = trace.there.steps.iter();
+    steps
+        .filter_map(|step| match step {
+            Step::Selected { place, .. } => Some((place.clone()?, "sent by this range")),
+            Step::Accepted { place, .. } => Some((place.clone()?, "taken by this range")),
+            _ => None,
+        })
+        .collect()
+}
+
+fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
+    let name = name(expectation);
+    match void {
+        Void::Cluster(side) => no_cluster(fabric, &name, side.of(expectation)),
+        Void::Addresses { side, index } => {
+            no_address(fabric, &name, (side, side.of(expectation)), index)
+        }
+        Void::Nothing(side) => Finding::new(
+            &rule::EMPTY_EXPECTATION,
+            format!(
+                "{name}: {} selects nothing: there is no such {}",
+                field(side),
+                kind(side.of(expectation))
+            ),
+        )
+        .at(Some(side.of(expectation).place.clone()), "selects nothing")
+        .help("what is about nothing always holds; see that it is not a typo"),
+        Void::OneCluster(site) => {
+            let cluster = fabric.site(site).cluster.as_str();
+            Finding::new(
+                &rule::EMPTY_EXPECTATION,
+                format!("{name}: both sides are in {cluster}"),
+            )
+            .at(Some(expectation.place.clone()), "is about one cluster")
+            .help("what happens within a cluster is its own Kilo's affair, and not looked at")
+        }
+        Void::Families => Finding::new(
+            &rule::EMPTY_EXPECTATION,
+            format!("{name}: one side has IPv4 addresses only, and the other IPv6"),
+        )
+        .at(
+            Some(expectation.place.clone()),
+            "no packet can go between them",
+        ),
+    }
+}
+
+fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
+    let wanted = selection.cluster.as_ref().map_or("", |it| it.as_str());
+    let told = Finding::new(
+        &rule::EMPTY_EXPECTATION,
+        format!(
+            "{name}: there is no cluster {}, or no snapshot of it",
+            Quoted(wanted)
+        ),
+    )
+    .at(Some(selection.place.key("cluster")), "");
+    let known = fabric.sites.iter().map(|it| it.cluster.as_str());
+    match nearest(wanted, known) {
+        Some(meant) => told.help(format!("did you mean {}?", Quoted(meant))),
+        None => told,
+    }
+}
+
+fn no_address(
+    fabric: &Fabric,
+    name: &str,
+    (side, selection): (Side, &Selection),
+    index: usize,
+) -> Finding {
+    let place = selection.place.key("addresses").index(index);
+    let Some(range) = selection.addresses.get(index) else {
+        return Finding::new(&rule::EMPTY_EXPECTATION, name);
+    };
+    let shown = if range.is_host() {
+        range.first().to_string()
+    } else {
+        range.to_string()
+    };
+    let owners = fabric.owners(range.first());
+    let message = match owners.first() {
+        Some((cluster, _)) => format!(
+            "{name}: {} has nothing in {shown}, which belongs to {}",
+            field(side),
+            whose(fabric, *cluster, range.first())
+        ),
+        None => format!("{name}: nothing selected has an address in {shown}"),
+    };
+    Finding::new(&rule::EMPTY_EXPECTATION, message)
+        .at(Some(place), "matches nothing selected")
+        .help("what is about nothing always holds; see that it is not a typo")
+}
+
+fn field(side: Side) -> &'static str {
+    match side {
+        Side::From => "`from`",
+        Side::To => "`to`",
+    }
+}
+
+/// Returns what a selection looks for.
+fn kind(selection: &Selection) -> String {
+    let class = match selection.class {
+        Some(class) => format!("{class:?}").to_lowercase(),
+        None => "address".to_owned(),
+    };
+    let cluster = selection.cluster.as_ref();
+    let of = cluster.map(|it| format!(" in {it}")).unwrap_or_default();
+    escaped(&format!("{class}{of}"), 200)
+}

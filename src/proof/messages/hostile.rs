@@ -1,0 +1,218 @@
+//! Words about hostility: what a cluster could do to others that no mesh lets it do.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::agent::model::{Claim, Tunnel};
+use crate::agent::network::{Fabric, SiteId};
+use crate::diagnostic::Finding;
+use crate::packet::messages::{called, tunnel, whose};
+use crate::packet::rule;
+use crate::place::Place;
+use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
+
+/// How many ranges a sentence names.
+const NAMED: usize = 3;
+
+/// Returns what there is to tell of everything that a hostile cluster could do and no mesh lets it:
+/// once for each range of a manifest that is responsible.
+pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
+    let breaches = hostile.breaches();
+    let mut findings = Vec::new();
+    let mut rest = breaches.as_slice();
+    while let Some(first) = rest.first() {
+        let alike = rest.iter().take_while(|it| are_one(first, it)).count();
+        let (group, others) = rest.split_at(alike);
+        rest = others;
+        let (site, finding) = match *first {
+            Breach::Heard(exposure) => (exposure.site, heard(fabric, hostile, exposure)),
+            Breach::Impersonation(exposure, hold) | Breach::Capture(exposure, hold) => {
+                let is_sender = matches!(first, Breach::Impersonation(..));
+                let finding =
+                    taken_for_others(fabric, hostile, (exposure, hold), &holds(group), is_sender);
+                (exposure.site, finding)
+            }
+            Breach::Passage(exposure, onward) => {
+                (onward.site, passage(fabric, hostile, exposure, onward))
+            }
+        };
+        findings.push(finding.about(fabric.site(site).cluster));
+    }
+    findings
+}
+
+/// Returns whether two breaches are one to who has to mend them.
+fn are_one(a: &Breach, b: &Breach) -> bool {
+    let is_same = |a: &Hold, b: &Hold| (a.claim, a.is_certain) == (b.claim, b.is_certain);
+    match (a, b) {
+        (Breach::Impersonation(at, a), Breach::Impersonation(too, b))
+        | (Breach::Capture(at, a), Breach::Capture(too, b)) => at.site == too.site && is_same(a, b),
+        (Breach::Heard(a), Breach::Heard(b)) => a.site == b.site,
+        (Breach::Passage(at, a), Breach::Passage(too, b)) => {
+            (at.site, a.site) == (too.site, b.site)
+        }
+        _ => false,
+    }
+}
+
+fn holds<'h>(breaches: &[Breach<'h>]) -> Vec<&'h Hold> {
+    let holds = breaches.iter().filter_map(|breach| match breach {
+        Breach::Impersonation(_, hold) | Breach::Capture(_, hold) => Some(*hold),
+        Breach::Heard(_) | Breach::Passage(..) => None,
+    });
+    holds.collect()
+}
+
+fn cluster<'f>(fabric: &'f Fabric, site: SiteId) -> &'f str {
+    fabric.site(site).cluster.as_str()
+}
+
+fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
+    let other = cluster(fabric, hostile.site);
+    let ends: Vec<String> = exposure
+        .heard
+        .iter()
+        .map(|it| far_end(fabric, exposure.site, *it))
+        .collect();
+    let told = Finding::new(
+        &rule::BROKEN_ISOLATION,
+        format!(
+            "no mesh links it with {other}, whose keys it has all the same: {}",
+            listed(&ends)
+        ),
+    );
+    let site = fabric.site(exposure.site);
+    let peers = exposure.heard.iter().take(NAMED);
+    let places = peers.filter_map(|it| match it {
+        Tunnel::Peer(peer) => Some(site.model.peers[*peer].place()),
+        Tunnel::Segment(_) => None,
+    });
+    places
+        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .help(format!(
+            "delete it, or link the two in a mesh; whatever `{other}` sends with that key is let in"
+        ))
+}
+
+/// Reports that a far end is taken for others: as a sender, or else as a receiver.
+fn taken_for_others(
+    fabric: &Fabric,
+    hostile: &Hostile,
+    (exposure, hold): (&Exposure, &Hold),
+    holds: &[&Hold],
+    is_sender: bool,
+) -> Finding {
+    let verb = if hold.is_certain { "is" } else { "may be" };
+    let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
+    let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
+    let shown = shown(fabric, holds);
+    let (rule, message, label) = if is_sender {
+        let message = format!(
+            "{culprit} taken for others: by {tunnel} its packets are believed to come from {shown}"
+        );
+        (&rule::IMPERSONATION, message, "believes it")
+    } else {
+        let message =
+            format!("{culprit} sent what is meant for others: by {tunnel}, packets to {shown}");
+        (&rule::CAPTURE, message, "sends it there")
+    };
+    Finding::new(rule, message)
+        .at(place(fabric, exposure.site, hold.claim), label)
+        .help(help(fabric, hostile, (exposure, hold)))
+}
+
+fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {
+    let model = &fabric.site(exposure.site).model;
+    let key = model.key(hold.claim.tunnel);
+    let holders = key.map_or(&[][..], |key| fabric.holders(&key));
+    if holders.iter().any(|it| it.site != hostile.site) {
+        let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+        return format!(
+            "{} all claim that key, and nobody can tell whose it is: give each a key of its own, by \
+             deleting Kilo's key file",
+            listed(&names)
+        );
+    }
+    if hold.is_certain {
+        let other = cluster(fabric, hostile.site);
+        return format!(
+            "take the range out of the Peer, or declare it for `{other}`; of what a node claims, \
+             `clustermesh render` gives others only what its cluster declares"
+        );
+    }
+    "it depends on what was applied last: only one may have the range, the key and the name"
+        .to_owned()
+}
+
+fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Finding {
+    let other = cluster(fabric, hostile.site);
+    let second = cluster(fabric, exposure.site);
+    let spans: Vec<String> = onward
+        .passages
+        .iter()
+        .map(|it| it.span.to_string())
+        .collect();
+    let told = Finding::new(
+        &rule::BROKEN_ISOLATION,
+        format!(
+            "{other} gets in through {second}, though no mesh lets it: from {second} are taken {}",
+            listed(&spans)
+        ),
+    );
+    let passages = onward.passages.iter();
+    let places = passages.filter_map(|it| place(fabric, onward.site, it.claim));
+    let places: BTreeSet<Place> = places.collect();
+    places
+        .into_iter()
+        .take(NAMED)
+        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .help(format!(
+            "take out of the Peer what `{second}` does not declare"
+        ))
+}
+
+/// Returns some addresses with those whose they should be.
+fn shown(fabric: &Fabric, holds: &[&Hold]) -> String {
+    let shown: Vec<String> = holds
+        .iter()
+        .map(|hold| format!("{} ({})", hold.span, owners(fabric, hold)))
+        .collect();
+    listed(&shown)
+}
+
+/// Returns whose the addresses of a hold should be.
+pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
+    let address = hold.span.first_address();
+    match &hold.whose {
+        Whose::Declared => "declared".to_owned(),
+        Whose::Nobody => "no cluster's".to_owned(),
+        Whose::Others(owners) => {
+            let names: Vec<String> = owners
+                .iter()
+                .map(|(site, _)| whose(fabric, *site, address))
+                .collect();
+            listed(&names)
+        }
+    }
+}
+
+/// Returns what a far end of a cluster's tunnels is called.
+pub fn far_end(fabric: &Fabric, site: SiteId, far_end: Tunnel) -> String {
+    tunnel(fabric, site, far_end)
+}
+
+fn place(fabric: &Fabric, site: SiteId, claim: Claim) -> Option<Place> {
+    fabric.site(site).model.place(claim)
+}
+
+/// Names the first few.
+fn listed(names: &[String]) -> String {
+    let mut text = String::new();
+    for (index, name) in names.iter().take(NAMED).enumerate() {
+        let _ = write!(text, "{}{name}", if index == 0 { "" } else { ", " });
+    }
+    match names.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}

@@ -1,3 +1,0 @@
-//! What the tests of the proof share.
-
-pub(super) mod lab;

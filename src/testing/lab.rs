@@ -1,0 +1,174 @@
+//! A lab for tests: clusters with what is rendered for them, and what somebody does to that.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::agent::applied::File;
+use crate::agent::network::{Fabric, Site};
+use crate::document::Source;
+use crate::fleet::{Fleet, SnapshotFile};
+use crate::manifest;
+use crate::mesh::{self, Mesh};
+use crate::name::ClusterName;
+use crate::packet::messages;
+use crate::packet::trace::Class;
+use crate::plan::plan;
+use crate::snapshot::{Node, Snapshot};
+use crate::testing::{mesh_of, node};
+
+/// Clusters with what is rendered for them, for somebody to spoil.
+pub(crate) struct Lab {
+    pub(crate) meshes: Vec<Mesh>,
+    pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl Lab {
+    /// Renders clusters, each given with the fields of its entry and its nodes a line each.
+    pub(crate) fn of(clusters: &[(&str, &str, &str)]) -> Self {
+        Self::linked("{ mode: FullMesh }", clusters)
+    }
+
+    /// The same, with a topology.
+    pub(crate) fn linked(topology: &str, clusters: &[(&str, &str, &str)]) -> Self {
+        let fields: Vec<String> = clusters
+            .iter()
+            .map(|(name, fields, _)| format!("name: {name}, {fields}"))
+            .collect();
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
+        let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
+        assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+        let snapshots = clusters.iter().map(|(name, _, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let snapshot = snapshot(&cluster, nodes);
+            let source = Arc::from(format!("{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        });
+        let snapshots = snapshots.collect();
+        let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+        let tree = manifest::tree(&plan(&fleet).unwrap()).unwrap();
+        let files = tree.into_iter();
+        let files = files.filter(|(path, _)| !path.ends_with("kustomization.yaml"));
+        Self {
+            files: files.map(|(path, text)| (path, text.to_string())).collect(),
+            meshes: reading.meshes,
+            snapshots,
+        }
+    }
+
+    /// Writes something else into a file.
+    pub(crate) fn edit(mut self, path: &str, from: &str, to: &str) -> Self {
+        let text = self.files.get_mut(path).unwrap();
+        assert!(text.contains(from), "no {from} in {text}");
+        *text = text.replace(from, to);
+        self
+    }
+
+    /// Writes a Peer of somebody's into the folder of a cluster.
+    pub(crate) fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
+        let text = format!(
+            "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\nspec: {{ {spec} }}\n"
+        );
+        self.files.insert(format!("{target}/{name}.yaml"), text);
+        self
+    }
+
+    /// Takes another snapshot than the one that was rendered from.
+    pub(crate) fn later(mut self, cluster: &str, nodes: &str) -> Self {
+        let name: ClusterName = cluster.parse().unwrap();
+        let file = self.snapshots.get_mut(&name).unwrap();
+        file.snapshot = snapshot(&name, nodes);
+        self
+    }
+
+    /// Shows what every cluster's Kilo makes of it.
+    pub(crate) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
+        let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
+        for (path, text) in &self.files {
+            let (cluster, _) = path.split_once('/').unwrap();
+            let file = File::read(&path.as_str().into(), &text.as_str().into());
+            assert_eq!(file.content.others, [], "{text}");
+            read.entry(cluster).or_default().push(file);
+        }
+        let entries = self.meshes.iter().flat_map(|it| &it.entries);
+        let sites = entries.map(|entry| {
+            let files = read.get(entry.name.as_str()).map_or(&[][..], Vec::as_slice);
+            Site::new(entry, &self.snapshots[&entry.name].snapshot, files)
+        });
+        look(&Fabric::new(sites.collect()), &self.meshes)
+    }
+
+    /// Tells the way from one end to another, and back.
+    pub(crate) fn trace(&self, from: &str, to: &str) -> String {
+        self.trace_of(from, to, None)
+    }
+
+    pub(crate) fn trace_of(&self, from: &str, to: &str, class: Option<Class>) -> String {
+        self.show(|fabric, _| traced(fabric, (from, to), class))
+    }
+}
+
+pub(crate) fn traced(fabric: &Fabric, (from, to): (&str, &str), class: Option<Class>) -> String {
+    let (from, to) = (
+        fabric.end(from, class).unwrap(),
+        fabric.end(to, class).unwrap(),
+    );
+    let trace = fabric.trace(from, to).unwrap();
+    let mut text = String::new();
+    let back = trace.back.as_ref().map(|(packet, way)| (packet, way));
+    for (packet, way) in [(&trace.packet, &trace.there)].into_iter().chain(back) {
+        writeln!(text, "{} -> {}", packet.source, packet.destination).unwrap();
+        for step in &way.steps {
+            let told = messages::step(fabric, packet, step);
+            writeln!(text, "  {told}").unwrap();
+            for premise in messages::premises(fabric, packet, step) {
+                writeln!(text, "    if {premise}").unwrap();
+            }
+        }
+    }
+    let Some(told) = messages::verdict(fabric, &trace) else {
+        writeln!(text, "{}: {}", trace.verdict(), messages::DELIVERED).unwrap();
+        return text;
+    };
+    writeln!(text, "{}: {}", trace.verdict(), told.message).unwrap();
+    for label in &told.labels {
+        let place = &label.place;
+        writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
+    }
+    text
+}
+
+fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
+    let lines = nodes.lines().filter(|line| !line.trim().is_empty());
+    let mut nodes: Vec<Node> = lines.map(node).collect();
+    for (position, node) in nodes.iter_mut().enumerate() {
+        node.position = position;
+    }
+    Snapshot::new(cluster.clone(), nodes).unwrap()
+}
+
+pub(crate) const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
+                    serviceCIDR: 10.11.0.0/16, additionalCIDRs: [192.168.1.0/24]";
+
+pub(crate) const WEST: &str =
+    "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.102.0.0/24, granularity: Location";
+
+pub(crate) const EAST_NODES: &str = "
+n1 pod=10.1.1.0/24 external=198.18.0.11 endpoint=198.18.0.11:51820 internal-ip=192.168.1.1/24 key=A wg=10.101.0.1/24 granularity=full
+n2 pod=10.1.2.0/24 external=198.18.0.12 endpoint=198.18.0.12:51820 internal-ip=192.168.1.2/24 key=B wg=10.101.0.2/24 granularity=full
+";
+
+pub(crate) const WEST_NODES: &str = "
+m1 pod=10.2.1.0/24 external=198.18.0.21 endpoint=198.18.0.21:51820 internal-ip=192.168.2.1/24 key=C wg=10.102.0.1/24 location=here granularity=location
+m2 pod=10.2.2.0/24 internal-ip=192.168.2.2/24 endpoint=192.168.2.2:51820 key=JCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQ= location=here granularity=location
+";
+
+/// `east`, in which every node has its own tunnels, and `west`, whose `m1` has those of `m2`.
+pub(crate) fn lab() -> Lab {
+    Lab::of(&[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES)])
+}
+
+pub(crate) const WEST_OF_EAST: &str = "west/m--east.yaml";
+pub(crate) const EAST_OF_WEST: &str = "east/m--west.yaml";
