@@ -122,7 +122,7 @@ struct Found {
 /// The Peers of one source in one target.
 #[derive(Default)]
 struct Share<'a> {
-    /// How many there are.
+    /// Their number.
     before: usize,
     /// How many of them are in files that are no longer wanted at all.
     stale: usize,

@@ -78,9 +78,8 @@ pub enum Access {
     },
 }
 
-/// Where a repository keeps its meshes, snapshots and manifests, how its clusters are reached, what
-/// is too much to be believed, and which findings matter more or less than usual. Paths are relative
-/// to this file.
+/// The config of a repository: where its meshes, snapshots and manifests are, how its clusters are
+/// reached, limits, and the levels of findings. Paths are relative to this file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Config", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -90,53 +89,53 @@ struct Written {
     api_version: ApiVersion,
     /// The kind of this document.
     kind: Kind,
-    /// Files of meshes, and folders of which every `*.yaml` and `*.yml` is one.
+    /// Mesh files, and folders in which every `*.yaml` and `*.yml` is a mesh file.
     #[schemars(length(min = 1), inner(length(min = 1)), example = ["mesh.yaml"])]
     meshes: Option<Vec<String>>,
-    /// The folder with one `<cluster>.json` for every cluster.
+    /// The folder of snapshots, with one `<cluster>.json` for each cluster.
     #[schemars(length(min = 1), example = &"clusters/snapshots")]
     snapshots: Option<String>,
     /// The folder that `clustermesh render` writes.
     #[schemars(length(min = 1), example = &"clusters/rendered")]
     rendered: Option<String>,
-    /// The file of the expectations that `clustermesh verify` checks; default: `expectations.yaml`
-    /// beside this file, if it is there.
+    /// The file of expectations that `clustermesh verify` checks; default: `expectations.yaml`
+    /// beside this file, if it exists.
     #[schemars(length(min = 1), example = &"clusters/expectations.yaml")]
     expectations: Option<String>,
     /// Files that `clustermesh render` fills in from templates and keeps up to date, such as an Argo CD
     /// `Application` for each cluster.
     outputs: Option<Vec<WrittenOutput>>,
-    /// How `clustermesh snapshot` reaches clusters, by their names in the mesh, and what they take
-    /// from others. One that is not here is reached with the context of its name.
+    /// How `clustermesh snapshot` reaches each cluster, by its name in the mesh, and the ranges
+    /// that it accepts from others. Without an entry, the kubeconfig context with the cluster's
+    /// name is used.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
     clusters: Option<BTreeMap<String, WrittenCluster>>,
-    /// From where on a snapshot is not believed, and what is rendered is told to be too little or
-    /// too much.
+    /// Limits for snapshots, rendered manifests and the load of clusters.
     limits: Option<WrittenLimits>,
-    /// How much findings matter, by the names of their rules or the operator's reason codes; a name
-    /// goes over a code. What is rendered stays the same.
+    /// Levels of findings, by the name of the rule or the operator's reason code; the name takes
+    /// precedence. Levels never change the output.
     rules: Option<BTreeMap<String, WrittenLevel>>,
-    /// Findings that are not told. One that matches none is itself a finding.
+    /// Findings to hide. An entry that matches nothing is reported.
     ignore: Option<Vec<WrittenIgnore>>,
 }
 
-/// How a cluster is reached, and what it takes from others.
+/// How a cluster is reached, and the ranges that it accepts from others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenCluster {
-    /// The kubeconfig; default: `--kubeconfig`, else what `kubectl` reads.
+    /// The kubeconfig; default: `--kubeconfig`, else the same files as `kubectl`.
     #[schemars(length(min = 1), example = &"east.yaml")]
     kubeconfig: Option<String>,
-    /// The context in the kubeconfig; default: the cluster's name, or, where `kubeconfig` is given,
-    /// the only one in it.
+    /// The context in the kubeconfig; default: the cluster's name or, with `kubeconfig`, the only
+    /// context in that file.
     #[schemars(length(min = 1), example = &"admin@east")]
     context: Option<String>,
-    /// We run in this cluster: use the pod's service account.
+    /// clustermesh runs in this cluster: use the pod's service account.
     in_cluster: Option<bool>,
-    /// What this cluster takes from the others: a range of a Peer that does not lie wholly in one of
-    /// these is left out there. Everything by default; it cannot be an empty list. Where the mesh
-    /// has `acceptedNetworks` for the cluster too, both must hold.
+    /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
+    /// these are left out. Omit the field to accept all; it cannot be an empty list. If the mesh
+    /// also has `acceptedNetworks` for the cluster, a range must be inside both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     accepted_networks: Option<Vec<String>>,
 }
@@ -144,7 +143,7 @@ struct WrittenCluster {
 /// The only version of a config.
 #[derive(Debug, Deserialize, JsonSchema)]
 enum ApiVersion {
-    /// The first.
+    /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
 }

@@ -36,7 +36,7 @@ pub struct Finding {
     pub group: String,
     /// What is the matter, with the offending values, harmless to print.
     pub message: String,
-    /// Where, the most important place first.
+    /// The places, the most important one first.
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Option<String>,
@@ -55,7 +55,7 @@ pub struct Alike {
     pub value: Option<String>,
 }
 
-/// The finding that another one follows from, by what it is about.
+/// The finding that causes another one.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Cause {
     /// The rule.

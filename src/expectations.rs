@@ -19,11 +19,11 @@ use written::Written;
 /// Packets of which somebody knows what is to become of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Expectation {
-    /// What it is called, if anything.
+    /// Its name, if it has one.
     pub name: Option<String>,
-    /// Who sends.
+    /// The sender.
     pub from: Selection,
-    /// Who is sent to.
+    /// The receiver.
     pub to: Selection,
     /// What is to become of what is sent.
     pub expected: Expected,
@@ -31,10 +31,10 @@ pub struct Expectation {
     pub place: Place,
 }
 
-/// What is to become of packets.
+/// The expected result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expected {
-    /// All of them arrive, and so do their answers.
+    /// All packets and their answers arrive.
     Reach,
     /// None of them arrives, whatever becomes of answers.
     Deny,
@@ -60,7 +60,7 @@ pub struct Selection {
 pub enum Class {
     /// A pod.
     Pod,
-    /// A node, and what shares its network.
+    /// A node, including the pods in its host network.
     Node,
     /// A service.
     Service,

@@ -70,7 +70,7 @@ pub struct Mesh {
     pub name: MeshName,
     /// The namespace in which the operator kept it, if it says.
     pub namespace: Option<String>,
-    /// Who is linked to whom.
+    /// Which clusters are linked.
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
     pub entries: Vec<Entry>,
@@ -78,7 +78,7 @@ pub struct Mesh {
     pub place: Place,
 }
 
-/// Who is linked to whom.
+/// Which clusters are linked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Topology {
     /// Everyone to everyone.

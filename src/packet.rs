@@ -28,11 +28,11 @@ pub mod messages;
 pub struct Packet {
     /// The node that it is on.
     pub from: At,
-    /// The address that it comes from.
+    /// The source address.
     pub source: IpAddr,
     /// Who it is meant for.
     pub to: Goal,
-    /// The address that it goes to.
+    /// The destination address.
     pub destination: IpAddr,
     /// Whether the tunnel is open already, as it is for an answer.
     pub session: Session,
@@ -69,7 +69,7 @@ pub struct Unseen {
     pub family: Family,
 }
 
-/// The way of a packet.
+/// The path of a packet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Way {
     /// What happened to it, in order.
@@ -78,7 +78,7 @@ pub struct Way {
     pub ending: Ending,
 }
 
-/// What happens to a packet.
+/// A step on the path of a packet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Step {
     /// Its node hands it to the leader of its location.
@@ -117,7 +117,7 @@ pub enum Step {
         /// Where the manifest has it.
         place: Option<Place>,
     },
-    /// It is there.
+    /// The label exists.
     Arrived {
         /// The end of the tunnel.
         at: At,

@@ -28,7 +28,7 @@ pub enum Part {
     Value,
     /// These bytes of the file, because it has no tree to point into.
     Bytes {
-        /// The first.
+        /// The first version.
         start: u32,
         /// The one after the last.
         end: u32,

@@ -61,7 +61,7 @@ pub struct Block {
     pub shared: Vec<Cidr>,
 }
 
-/// A cluster, and what it gets.
+/// A cluster as a target.
 #[derive(Debug)]
 pub struct Target {
     /// The cluster.

@@ -73,7 +73,7 @@ pub struct LeftOut {
     pub node: String,
     /// Where the snapshot has it.
     pub place: Place,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// Whether Kilo itself has an endpoint for it, which the mesh does not ask for.
     pub kilo_has_endpoint: bool,
@@ -88,7 +88,7 @@ pub struct LostRange {
     pub place: Place,
     /// The claim as text.
     pub range: String,
-    /// Why.
+    /// The reason.
     pub reason: RangeReason,
 }
 

@@ -13,20 +13,20 @@ pub struct Selector {
 pub struct Requirement {
     /// The label.
     pub key: String,
-    /// What must be true of it.
+    /// The condition.
     pub test: Test,
 }
 
-/// What must be true of a label.
+/// A condition on a label.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Test {
     /// It is there and has one of these values.
     In(Vec<String>),
     /// It is absent, or has none of these values.
     NotIn(Vec<String>),
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is absent.
+    /// The label is missing.
     DoesNotExist,
 }
 

@@ -38,11 +38,11 @@ pub const SIZE_LIMIT: u64 = 64 << 20;
 pub struct Snapshot {
     /// The cluster.
     pub cluster: ClusterName,
-    /// Its nodes, sorted by name, no name twice.
+    /// Its nodes, sorted by unique name.
     pub nodes: Vec<Node>,
 }
 
-/// A node's claims. None of them is checked here.
+/// A node. Its values are not checked here.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Node {
@@ -52,7 +52,7 @@ pub struct Node {
     /// Kilo's annotations.
     #[serde(default, deserialize_with = "without_duplicates")]
     pub annotations: BTreeMap<String, String>,
-    /// Its Kilo agent was away; the annotations of an earlier snapshot stand in.
+    /// Its Kilo agent was away, so the annotations are those of an earlier snapshot.
     #[serde(default, skip_serializing_if = "is_false")]
     pub carried_over: bool,
     /// All labels.
@@ -67,10 +67,10 @@ pub struct Node {
     #[schemars(example = ["10.42.0.0/24"])]
     #[serde(default, rename = "podCIDRs")]
     pub pod_cidrs: Vec<String>,
-    /// Kilo no longer counts it.
+    /// Kilo ignores the node, because its heartbeat is too old.
     #[serde(default, skip_serializing_if = "is_false")]
     pub stale: bool,
-    /// The object's identity, which survives what the node writes about itself.
+    /// The UID of the object. The node cannot change it.
     #[serde(default)]
     pub uid: String,
 }
@@ -82,17 +82,17 @@ pub struct Address {
     /// The address as text.
     #[schemars(example = &"203.0.113.10")]
     pub address: String,
-    /// What it is good for.
+    /// Whether the address is internal or external.
     #[serde(rename = "type")]
     pub kind: AddressKind,
 }
 
-/// What an address is good for.
+/// Whether an address is internal or external.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum AddressKind {
-    /// Reaches the node within its cluster.
+    /// An address inside the cluster.
     InternalIP,
-    /// Reaches the node from outside.
+    /// An address that is reachable from outside.
     ExternalIP,
 }
 
@@ -123,7 +123,7 @@ pub enum SnapshotError {
 
 /// The nodes of one cluster, as `clustermesh snapshot` writes them to `snapshots/<cluster>.json`.
 ///
-/// What they say of themselves is not checked here.
+/// The values are copied from the API and not checked here.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "NodeSnapshot", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -131,13 +131,13 @@ struct File {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: String,
-    /// The cluster, after which the file is named too.
+    /// The name of the cluster, which is also the name of the file.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     cluster: String,
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: String,
-    /// Its nodes, sorted by name, no name twice.
+    /// Its nodes, sorted by unique name.
     #[serde(deserialize_with = "objects")]
     nodes: Vec<Node>,
 }

@@ -18,7 +18,7 @@ pub struct PublicKey([u8; 32]);
 /// Where a peer can be dialled.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Endpoint {
-    /// The address, or a name that gives one.
+    /// The IP address or DNS name.
     pub host: Host,
     /// The UDP port.
     pub port: NonZeroU16,

@@ -53,7 +53,7 @@ pub struct Applied {
 pub struct Other {
     /// Where in the file it is.
     pub spot: Spot,
-    /// What it is.
+    /// The kind.
     pub what: What,
 }
 

@@ -35,7 +35,7 @@ pub struct PeerSet<'a> {
 /// A Peer of the manifests.
 #[derive(Clone, Debug)]
 pub struct Peer<'a> {
-    /// Where it is written.
+    /// Its place in the file.
     pub file: &'a File,
     /// What is written.
     pub applied: &'a Applied,
@@ -59,7 +59,7 @@ pub enum Standing<'a> {
 /// What a Peer keeps after `deduplicatePeerIPs`.
 #[derive(Clone, Debug)]
 pub struct Share<'a> {
-    /// What it is.
+    /// The kind.
     pub translation: &'a Translation,
     /// What went to a Peer whose name is earlier, in the order of the spec.
     pub lost: Vec<Lost>,

@@ -13,13 +13,13 @@ use crate::diagnostic::Severity;
 pub struct Estimate {
     /// The quantity.
     pub quantity: Quantity,
-    /// How much.
+    /// The level.
     pub value: f64,
-    /// How one gets at it.
+    /// The formula.
     pub formula: &'static str,
-    /// The same with numbers.
+    /// The formula with its numbers.
     pub worked: String,
-    /// From where on it is told.
+    /// The thresholds.
     pub steps: Steps,
     /// How grave it is; none where it is fine.
     pub grade: Option<Severity>,

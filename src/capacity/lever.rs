@@ -13,7 +13,7 @@ use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::net::Cidr;
 
-/// Something that one can do, and what it brings.
+/// A remedy and its effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lever {
     /// What to do.
@@ -25,44 +25,44 @@ pub struct Lever {
 /// Something that one can do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Measure {
-    /// Let fewer nodes have Peers, wherever a source has more than so many.
+    /// Select fewer nodes in the sources with the most Peers.
     SelectNodes {
         /// What the Peers of these sources come in.
         sources: Vec<String>,
         /// How many are left of each.
         left: usize,
-        /// How many the largest has.
+        /// The number of Peers of the largest.
         of: usize,
     },
-    /// Leave out the nodes' own addresses.
+    /// Leave out the internal addresses of nodes.
     LeaveOutAddresses {
-        /// How many there are.
+        /// Their number.
         ranges: usize,
     },
-    /// Give one range for those that lie side by side.
+    /// Merge adjacent ranges.
     Aggregate {
-        /// How many ranges are then fewer.
+        /// The number of ranges that this saves.
         fewer: usize,
     },
-    /// Make several clusters of a source, of which this one sees one.
+    /// Split a source into several clusters, of which this cluster is linked to one.
     SplitSource {
         /// What the source's Peers come in.
         source: String,
-        /// Into how many.
+        /// The number of parts.
         parts: usize,
     },
     /// Make several clusters of this one, each of which sees a part of the sources.
     SplitTarget {
-        /// Into how many.
+        /// The number of parts.
         parts: usize,
-        /// How many sources they share.
+        /// The number of sources that they share.
         sources: usize,
     },
-    /// Let Peers come a few at a time.
+    /// Apply the Peers in several steps.
     Waves {
-        /// How many at a time.
+        /// The number of Peers in each step.
         peers: usize,
-        /// In how many waves.
+        /// The number of steps.
         waves: usize,
     },
 }

@@ -8,7 +8,7 @@ use crate::config::capacity::Costs;
 /// removed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Applies {
-    /// How many there are.
+    /// Their number.
     pub times: usize,
     /// How many allowed IPs there are before the first.
     pub before: usize,

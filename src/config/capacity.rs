@@ -13,18 +13,18 @@ use crate::place::Place;
 pub struct Capacity {
     /// By quantity.
     steps: Table,
-    /// What a Peer costs.
+    /// The cost of a Peer.
     pub costs: Costs,
 }
 
 /// From where on a quantity is told; no more than that is fine.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Steps {
-    /// More than this is worth knowing.
+    /// Above this value, it is worth knowing.
     pub notice: Option<u64>,
-    /// More than this will hurt.
+    /// Above this value, it causes problems.
     pub warning: Option<u64>,
-    /// More than this does not work.
+    /// Above this value, it does not work.
     pub error: Option<u64>,
 }
 
@@ -70,13 +70,12 @@ macro_rules! quantities {
             $($field: Steps,)*
         }
 
-        /// From where on something is told to be too much for a cluster, by quantity, and what a
-        /// Peer costs.
+        /// Limits of the load of a cluster, by quantity, and the cost of a Peer.
         #[derive(Debug, Deserialize, JsonSchema)]
         #[schemars(rename = "Capacity")]
         #[serde(deny_unknown_fields, rename_all = "camelCase")]
         pub(super) struct WrittenCapacity {
-            /// What a Peer costs, if it is not as was measured.
+            /// The cost of a Peer, if it differs from the measured defaults.
             costs: Option<WrittenCosts>,
             $($(#[$doc])* #[serde(rename = $key)] $field: Option<WrittenSteps>,)*
         }
@@ -145,57 +144,61 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// Peers of a cluster, all of them objects of its API server.
+    /// Peers of a cluster. Each is an object in its API server.
     Peers peers "peers" [Some(1_000), Some(3_000), Some(10_000)];
-    /// Allowed IPs that Kilo keeps of all Peers.
+    /// Allowed IPs of all Peers together.
     Ranges ranges "ranges" [None, None, None];
-    /// iptables rules that Kilo holds on a node.
+    /// iptables rules that Kilo keeps on a node.
     Rules rules "rules" [None, None, None];
-    /// Seconds that Kilo takes each time that anything changes. It also has to say every 30 seconds
-    /// that it is there.
+    /// Seconds that Kilo needs for each change. Kilo must renew its heartbeat every 30 seconds.
     ApplySeconds apply_seconds "applySeconds" [Some(1), Some(5), Some(30)];
-    /// Seconds that Kilo takes whenever it starts, when every Peer is news.
+    /// Seconds that Kilo needs when it starts and every Peer is new.
     RestartSeconds restart_seconds "restartSeconds" [None, None, None];
     /// Routes of a node.
     Routes routes "routes" [None, None, None];
-    /// Bytes of a node's WireGuard configuration as text.
+    /// Size in bytes of a node's WireGuard configuration as text.
     ConfigurationBytes configuration_bytes "configurationBytes" [None, Some(1_000_000), None];
-    /// WireGuard peers of a node: other segments of its cluster, and Peers.
+    /// WireGuard peers of a node: the other segments of its cluster, and the Peers.
     TunnelsPerNode tunnels_per_node "tunnelsPerNode" [None, None, None];
-    /// Tunnel ends of all nodes of a cluster towards other clusters. These are no objects.
+    /// Tunnel ends of all nodes of a cluster towards other clusters. These are not objects.
     Tunnels tunnels "tunnels" [None, None, None];
-    /// Peers whose endpoint is a name. One name that does not resolve stops Kilo for all.
+    /// Peers whose endpoint is a DNS name. A name that does not resolve stops Kilo from applying
+    /// any Peer.
     DnsEndpoints dns_endpoints "dnsEndpoints" [None, Some(0), None];
-    /// Bytes that the Peers take in etcd.
+    /// Size in bytes of the Peers in etcd.
     StoredBytes stored_bytes "storedBytes" [None, None, None];
-    /// Seconds that `kustomize build` takes for a cluster's folder.
+    /// Seconds that `kustomize build` needs for a cluster's folder.
     KustomizeSeconds kustomize_seconds "kustomizeSeconds" [Some(1), Some(4), Some(13)];
-    /// Bytes of an Argo CD `Application` of all Peers of a cluster; etcd takes 1.5 MiB.
+    /// Size in bytes of an Argo CD `Application` of all Peers of a cluster; the limit of etcd is
+    /// 1.5 MiB.
     ApplicationBytes application_bytes "applicationBytes" [None, Some(591_000), Some(1_536_600)];
-    /// Bytes of the inventory of a Flux `Kustomization` of all Peers of a cluster; etcd takes 1.5 MiB.
+    /// Size in bytes of the inventory of a Flux `Kustomization` of all Peers of a cluster; the
+    /// limit of etcd is 1.5 MiB.
     InventoryBytes inventory_bytes "inventoryBytes" [None, Some(1_048_576), Some(1_572_864)];
-    /// Bytes of the largest rendered file of a cluster. GitHub likes 1 MB and refuses 100 MiB.
+    /// Size in bytes of the largest rendered file of a cluster. GitHub recommends at most 1 MB and
+    /// refuses 100 MiB.
     FileBytes file_bytes "fileBytes" [Some(262_144), Some(1_048_576), Some(104_857_600)];
-    /// Entries of a cluster's folder. GitHub likes 3,000.
+    /// Entries in a cluster's folder. GitHub recommends at most 3,000.
     DirectoryEntries directory_entries "directoryEntries" [None, Some(1_000), Some(3_000)];
-    /// Peers that a cluster gets at once.
+    /// Peers that change together.
     WavePeers wave_peers "wavePeers" [Some(20), Some(50), Some(200)];
-    /// Seconds that Kilo is busy with what changes at once.
+    /// Seconds that Kilo is busy with the Peers that change together.
     WaveSeconds wave_seconds "waveSeconds" [Some(2), Some(10), Some(120)];
 }
 
-/// From where on a quantity is told. What is not given is as ever, but never out of order.
+/// Thresholds of a quantity. Missing ones keep their default, adjusted if necessary so that notice
+/// ≤ warning ≤ error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Steps")]
 #[serde(deny_unknown_fields)]
 struct WrittenSteps {
-    /// More than this is worth knowing.
+    /// Above this value, it is worth knowing.
     #[schemars(range(max = MOST))]
     notice: Option<u64>,
-    /// More than this will hurt.
+    /// Above this value, it causes problems.
     #[schemars(range(max = MOST))]
     warning: Option<u64>,
-    /// More than this does not work.
+    /// Above this value, it does not work.
     #[schemars(range(max = MOST))]
     error: Option<u64>,
 }
@@ -203,24 +206,25 @@ struct WrittenSteps {
 /// The highest step, and the highest cost.
 const MOST: u64 = 1_000_000_000_000;
 
-/// What a Peer costs.
+/// The cost of a Peer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Costs")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenCosts {
-    /// Kilo applies in this many nanoseconds times the square of its iptables rules; default 2,500.
+    /// Nanoseconds that Kilo needs for a change per squared number of its iptables rules; default:
+    /// 2,500.
     #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_rule))]
     nanoseconds_per_squared_rule: Option<u64>,
-    /// kustomize builds in this many nanoseconds times the square of the resources; default 850.
+    /// Nanoseconds that kustomize needs per squared number of resources; default: 850.
     #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_resource))]
     nanoseconds_per_squared_resource: Option<u64>,
-    /// Bytes of a Peer in etcd; default 1,100.
+    /// Size in bytes of a Peer in etcd; default: 1,100.
     #[schemars(range(max = MOST), extend("default" = Costs::default().stored_bytes_per_peer))]
     stored_bytes_per_peer: Option<u64>,
-    /// Bytes of a Peer in an Argo CD `Application`; default 394.
+    /// Size in bytes of a Peer in an Argo CD `Application`; default: 394.
     #[schemars(range(max = MOST), extend("default" = Costs::default().application_bytes_per_peer))]
     application_bytes_per_peer: Option<u64>,
-    /// Bytes of a Peer in the inventory of a Flux `Kustomization`; default 85.
+    /// Size in bytes of a Peer in the inventory of a Flux `Kustomization`; default: 85.
     #[schemars(range(max = MOST), extend("default" = Costs::default().inventory_bytes_per_peer))]
     inventory_bytes_per_peer: Option<u64>,
 }

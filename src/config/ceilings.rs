@@ -81,7 +81,7 @@ pub enum CeilingError {
 pub struct Exceeded {
     /// What is counted.
     pub counted: Counted,
-    /// How many there are.
+    /// Their number.
     pub count: usize,
     /// How many are accepted.
     pub most: usize,
@@ -89,31 +89,31 @@ pub struct Exceeded {
     pub place: Option<Place>,
 }
 
-/// The most that a run accepts. It can only be lowered here; `--ceiling NAME=N` or
-/// `CLUSTERMESH_CEILINGS` also raises it.
+/// Limits on the size of a run. The config can only lower them; `--ceiling NAME=N` and
+/// `CLUSTERMESH_CEILINGS` can also raise them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Ceilings")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenCeilings {
-    /// The most clusters in all meshes.
+    /// The maximum number of clusters in all meshes.
     #[schemars(range(min = 1, max = BUILT_IN.clusters), extend("default" = BUILT_IN.clusters))]
     clusters: Option<u32>,
-    /// The most nodes in all snapshots.
+    /// The maximum number of nodes in all snapshots.
     #[schemars(range(min = 1, max = BUILT_IN.nodes), extend("default" = BUILT_IN.nodes))]
     nodes: Option<u32>,
-    /// The most ranges that all clusters declare and accept.
+    /// The maximum number of ranges that all clusters declare and accept.
     #[schemars(range(min = 1, max = BUILT_IN.ranges), extend("default" = BUILT_IN.ranges))]
     ranges: Option<u32>,
-    /// The most items of `anchors`, with the ranges and nodes that they name.
+    /// The maximum number of items in `anchors`, including the ranges and nodes that they name.
     #[schemars(range(min = 1, max = BUILT_IN.anchors), extend("default" = BUILT_IN.anchors))]
     anchors: Option<u32>,
-    /// The most expectations.
+    /// The maximum number of expectations.
     #[schemars(
         range(min = 1, max = BUILT_IN.expectations),
         extend("default" = BUILT_IN.expectations)
     )]
     expectations: Option<u32>,
-    /// The most Peers of all targets.
+    /// The maximum number of Peers of all targets.
     #[schemars(range(min = 1, max = BUILT_IN.peers), extend("default" = BUILT_IN.peers))]
     peers: Option<u32>,
 }

@@ -17,7 +17,7 @@ use crate::schema::pattern;
 pub struct RuleLevel {
     /// The rule's name, or a reason code of the operator's.
     pub rule: String,
-    /// How much.
+    /// The level.
     pub level: Level,
     /// Why; there is one if they are not to be told at all.
     pub reason: Option<String>,
@@ -36,7 +36,7 @@ pub struct Ignore {
     pub cluster: Option<ClusterName>,
     /// Only those about a node of this name.
     pub node: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// The last day on which that holds.
     pub until: Option<Date>,
@@ -44,31 +44,33 @@ pub struct Ignore {
     pub place: Place,
 }
 
-/// How much a finding is to matter.
+/// The level of a finding.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// It fails.
+    /// The run fails.
     Error,
-    /// It fails if one is strict.
+    /// The run fails with `--strict`.
     Warning,
-    /// It is told.
+    /// Only reported.
     Notice,
-    /// It is not told; needs a `reason`. In quotes, for some readers of YAML take it for a boolean.
+    /// Hidden; requires a `reason`. Write it in quotes, because some YAML parsers read it as a
+    /// boolean.
     Off,
 }
 
-/// How much the findings of a rule matter.
+/// The level of the findings of a rule.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "RuleLevel", extend("allOf" = [off_for_a_reason()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenLevel {
-    /// How much.
+    /// The level.
     level: Level,
-    /// Why; `off` needs one.
+    /// The reason; required for `off`.
     #[schemars(length(min = 1))]
     reason: Option<String>,
-    /// The last day (UTC) on which that holds. After it `validate` counts the findings again.
+    /// The last day (UTC) on which this applies. After that day, `validate` reports the findings
+    /// again.
     #[schemars(
         regex(pattern = pattern::DATE),
         extend("format" = "date"),
@@ -77,24 +79,26 @@ pub(super) struct WrittenLevel {
     until: Option<String>,
 }
 
-/// Findings that are not told.
+/// Findings to hide.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Ignore")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenIgnore {
-    /// Of this rule, by its name or the operator's reason code.
+    /// The rule, by its name or the operator's reason code.
     #[schemars(length(min = 1), example = &"missing-endpoint")]
     rule: String,
-    /// About this cluster; default: about any.
+    /// Only findings about this cluster; default: all.
     #[schemars(length(min = 1), regex(pattern = pattern::CLUSTER_NAME))]
     cluster: Option<String>,
-    /// About the node of this name; default: about any, and the cluster as a whole.
+    /// Only findings about the node of this name; default: all, including findings about the
+    /// cluster.
     #[schemars(length(min = 1))]
     node: Option<String>,
-    /// Why.
+    /// The reason.
     #[schemars(length(min = 1))]
     reason: String,
-    /// The last day (UTC) on which that holds. After it `validate` counts the findings again.
+    /// The last day (UTC) on which this applies. After that day, `validate` reports the findings
+    /// again.
     #[schemars(
         regex(pattern = pattern::DATE),
         extend("format" = "date"),

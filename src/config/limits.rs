@@ -11,8 +11,7 @@ use super::ceilings::WrittenCeilings;
 use crate::diagnostic::Finding;
 use crate::place::Place;
 
-/// From where on a snapshot is not believed, and what is rendered is told to be too little or too
-/// much.
+/// Limits for snapshots, rendered manifests and the load of clusters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// The most nodes of a cluster.
@@ -51,45 +50,45 @@ impl Default for Limits {
     }
 }
 
-/// From where on a snapshot is not believed: it is not written without `--accept`. And from where
-/// on what is rendered is told to be too little or too much; it is rendered all the same.
+/// Limits. A snapshot beyond them is only written with `--accept`. Manifests beyond them are
+/// rendered, with a warning.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Limits")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenLimits {
-    /// The most nodes that a cluster may have; default 500.
+    /// The maximum number of nodes of a cluster; default: 500.
     #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().nodes))]
     nodes: Option<NonZeroU32>,
-    /// The fewest usable nodes whose loss is a shrinkage; default 2.
+    /// The smallest number of lost usable nodes that is reported; default: 2.
     #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_nodes))]
     lost_nodes: Option<NonZeroU32>,
-    /// What percentage of its usable nodes a cluster may lose; default 25.
+    /// The share of its usable nodes that a cluster may lose, in percent; default: 25.
     #[schemars(range(max = 100), extend("default" = Limits::default().lost_percent))]
     lost_percent: Option<u8>,
-    /// How much a lost node counts whose object is gone from the API, in percent; default 50.
+    /// The weight, in percent, of a lost node that was deleted from the API; default: 50.
     #[schemars(range(max = 100), extend("default" = Limits::default().gone_percent))]
     gone_percent: Option<u8>,
-    /// How many seconds a node's Kilo agent may lag behind those of most nodes before the
-    /// node counts as stale; default 300. Kilo itself drops a node after 60.
+    /// The number of seconds that the heartbeat of a node's Kilo agent may be older than that of
+    /// most nodes before the node is stale; default: 300. Kilo itself drops a node after 60
+    /// seconds.
     #[schemars(
         range(min = 60, max = 31_536_000),
         extend("default" = Limits::default().stale_after_seconds)
     )]
     stale_after_seconds: Option<u32>,
-    /// The fewest Peers of a source whose loss in a target is a shrinkage; default 2.
+    /// The smallest number of lost Peers of a source that is reported; default: 2.
     #[schemars(range(min = 1, max = 1_000_000), extend("default" = Limits::default().lost_peers))]
     lost_peers: Option<NonZeroU32>,
-    /// What percentage of its Peers of a source a target may lose; default 25.
+    /// The share of the Peers of one source that a target may lose, in percent; default: 25.
     #[schemars(range(max = 100), extend("default" = Limits::default().lost_peers_percent))]
     lost_peers_percent: Option<u8>,
-    /// The most bytes that a Peer may have as JSON; default 262,144, what `kubectl apply` can keep
-    /// in an annotation.
+    /// The maximum size in bytes of a Peer as JSON; default: 262,144, the limit of the annotation
+    /// that `kubectl apply` writes.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("default" = Limits::default().peer_bytes))]
     peer_bytes: Option<NonZeroU32>,
-    /// From where on something is too much for a cluster that gets Peers; `clustermesh capacity` tells
-    /// how much of it there is.
+    /// Limits of the load of a target, as `clustermesh capacity` computes it.
     capacity: Option<WrittenCapacity>,
-    /// The most that a run accepts; more of it is refused.
+    /// Limits on the size of a run. Larger input is refused.
     pub(super) ceilings: Option<WrittenCeilings>,
 }
 

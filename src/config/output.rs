@@ -12,13 +12,13 @@ pub struct Output {
     pub template: String,
     /// Where a result is written: itself a template.
     pub path: String,
-    /// What there is one result for.
+    /// The unit for which `render` writes a result.
     pub per: Per,
     /// Where the config says so.
     pub place: Place,
 }
 
-/// What there is one result for.
+/// The unit for which `render` writes a result.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 pub enum Per {
     /// Each cluster that gets Peers; the template has `target`.
@@ -43,7 +43,8 @@ pub(super) struct WrittenOutput {
     /// `.yaml`, `.yml`, `.json`, or plain text.
     #[schemars(length(min = 1), example = &"apps/{{ target.name }}.yaml")]
     path: String,
-    /// What there is one result for; default `Target`.
+    /// Whether there is a result for each target, for each mesh, or one for the repository;
+    /// default: `Target`.
     per: Option<Per>,
 }
 

@@ -16,8 +16,8 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::schema::pattern;
 
-/// What `clustermesh verify` holds the manifests against, beyond what the links of the meshes
-/// promise: what is to get through between clusters, and what not.
+/// Expectations that `clustermesh verify` checks in addition to the links of the meshes: packets
+/// between clusters that must arrive, and packets that must not.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Expectations", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -27,7 +27,7 @@ pub(super) struct Written {
     api_version: ApiVersion,
     /// The kind of this document.
     kind: Kind,
-    /// The expectations. Each is checked by itself.
+    /// The expectations. Each one is checked separately.
     #[schemars(length(min = 1))]
     pub(super) spec: Vec<WrittenExpectation>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Written {
 /// The only version of this format.
 #[derive(Debug, Deserialize, JsonSchema)]
 enum ApiVersion {
-    /// The first.
+    /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
 }
@@ -47,25 +47,26 @@ enum Kind {
     Expectations,
 }
 
-/// What is to become of packets between clusters. What stays within a cluster is not looked at.
+/// An expectation about packets between clusters. Packets within a cluster are not checked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenExpectation {
-    /// What it is called where it fails; no two alike.
+    /// The name under which a failure is reported; unique.
     #[schemars(length(min = 1), example = &"the shop reaches the ledger")]
     name: Option<String>,
-    /// Who sends; at least one field. Where more than one is given, all must hold.
+    /// The sender; at least one field. All given fields must match.
     from: Sender,
-    /// Who is sent to; at least one field. Where more than one is given, all must hold.
+    /// The receiver; at least one field. All given fields must match.
     to: Receiver,
-    /// What is sent to; default: `Pod`, or, where `to` has `addresses`, whatever has these.
+    /// The class of the destination; default: `Pod` or, with `to.addresses`, any class that has
+    /// these addresses.
     class: Option<ReceiverClass>,
-    /// What is to become of it.
+    /// The expected result.
     expect: WrittenExpected,
 }
 
-/// Who sends.
+/// The sender.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [anything_of(&[
     ("cluster", "string"),
@@ -78,20 +79,21 @@ struct Sender {
     /// The cluster; default: any.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     cluster: Option<String>,
-    /// The nodes that it sends from, by their labels; default: all.
+    /// The nodes of the sender, by their labels; default: all.
     node_selector: Option<WrittenSelector>,
-    /// The addresses that it sends from: ranges or single ones; default: all.
+    /// The source addresses: ranges or single addresses; default: all.
     #[schemars(
         length(min = 1),
         inner(regex(pattern = pattern::address_or_range())),
         example = ["10.42.7.0/24", "10.42.1.5"]
     )]
     addresses: Option<Vec<String>>,
-    /// What sends; default: `Pod`, or, where there are `addresses`, whatever has these.
+    /// The class of the source; default: `Pod` or, with `addresses`, any class that has these
+    /// addresses.
     class: Option<SenderClass>,
 }
 
-/// Who is sent to.
+/// The receiver.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [anything_of(&[
     ("cluster", "string"),
@@ -103,9 +105,9 @@ struct Receiver {
     /// The cluster; default: any.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"west")]
     cluster: Option<String>,
-    /// The nodes that have what is sent to, by their labels; default: all.
+    /// The nodes of the destination, by their labels; default: all.
     node_selector: Option<WrittenSelector>,
-    /// The addresses that are sent to: ranges or single ones; default: all.
+    /// The destination addresses: ranges or single addresses; default: all.
     #[schemars(
         length(min = 1),
         inner(regex(pattern = pattern::address_or_range())),
@@ -114,7 +116,7 @@ struct Receiver {
     addresses: Option<Vec<String>>,
 }
 
-/// What sends.
+/// The class of a source.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum SenderClass {
     /// Pods.
@@ -123,7 +125,7 @@ enum SenderClass {
     Node,
 }
 
-/// What is sent to.
+/// The class of a destination.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum ReceiverClass {
     /// Pods.
@@ -132,17 +134,17 @@ enum ReceiverClass {
     Node,
     /// Services, in the `serviceCIDR` of their cluster.
     Service,
-    /// Whatever else the cluster declares.
+    /// Other networks that the cluster declares.
     Network,
 }
 
-/// What is to become of packets.
+/// The expected result.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Expected")]
 enum WrittenExpected {
-    /// All of them arrive, and so do their answers.
+    /// All packets and their answers arrive.
     Reach,
-    /// None of them arrives.
+    /// No packet arrives.
     Deny,
 }
 

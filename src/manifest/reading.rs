@@ -68,7 +68,7 @@ pub enum Oddity {
         peer: String,
         /// Where it is.
         bytes: Range<usize>,
-        /// Why.
+        /// The reason.
         why: Unfit,
     },
     /// What Flux takes for a variable.

@@ -14,8 +14,8 @@ use crate::schema::pattern;
 use super::anchor::COUNTS;
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource};
 
-/// Clusters that are joined with Kilo: every cluster gets a Peer for every segment of every other
-/// cluster it is linked to.
+/// Clusters to join with Kilo. Each cluster gets a Peer for every segment of every cluster it is
+/// linked to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ClusterMesh", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -25,11 +25,11 @@ pub(super) struct Resource {
     pub(super) api_version: ApiVersion,
     /// The kind of this document.
     pub(super) kind: Kind,
-    /// What the mesh is called.
+    /// The name of the mesh.
     pub(super) metadata: Metadata,
-    /// What is wanted.
+    /// The clusters and how they are linked.
     pub(super) spec: Spec,
-    /// What the operator said about it. Not looked at.
+    /// The operator's status. Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     status: Option<Value>,
@@ -38,7 +38,7 @@ pub(super) struct Resource {
 /// The only version of a `ClusterMesh`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) enum ApiVersion {
-    /// The operator's.
+    /// The version of the ClusterMesh operator.
     #[serde(rename = "kilo.squat.ai/v1alpha1")]
     V1Alpha1,
 }
@@ -50,94 +50,95 @@ pub(super) enum Kind {
     ClusterMesh,
 }
 
-/// What a mesh is called. Everything but the two names is skipped.
+/// The name of a mesh. Only `name` and `namespace` are used.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "only the schema needs what is skipped")]
 pub(super) struct Metadata {
-    /// The name of the mesh, which begins the names of all its Peers: at most 63 characters, no
-    /// two meshes alike.
+    /// The name of the mesh, unique, at most 63 characters. The names of all its Peers begin with
+    /// it.
     #[schemars(length(max = 63), regex(pattern = pattern::subdomain()))]
     pub(super) name: String,
-    /// The namespace in which the operator kept it.
+    /// The namespace of the operator's object.
     pub(super) namespace: Option<String>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     annotations: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     creation_timestamp: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     deletion_grace_period_seconds: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     deletion_timestamp: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     finalizers: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     generate_name: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     generation: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     labels: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     managed_fields: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     owner_references: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     resource_version: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     self_link: Option<Value>,
-    /// Not looked at.
+    /// Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
     uid: Option<Value>,
 }
 
-/// What is wanted of a mesh.
+/// The clusters of a mesh and how they are linked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Spec {
-    /// The clusters in order of trust: where two of them claim one thing, the first keeps it.
+    /// The clusters in order of trust. If two clusters claim the same range or key, the first one
+    /// keeps it.
     #[schemars(length(min = 2))]
     pub(super) clusters: Vec<Cluster>,
-    /// Who is linked to whom; everyone to everyone by default.
+    /// Which clusters are linked; by default, every cluster with every other.
     pub(super) topology: Option<Topology>,
 }
 
-/// Who is linked to whom.
+/// Which clusters are linked.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [only_with("Hub", "hubs"), only_with("Links", "links")]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Topology {
-    /// The pattern; `FullMesh` by default.
+    /// The pattern of links; `FullMesh` by default.
     #[schemars(extend("default" = "FullMesh"))]
     pub(super) mode: Option<Mode>,
-    /// With `mode: Hub`, the clusters that see everyone.
+    /// With `mode: Hub`, the clusters that are linked to all others.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)))]
     pub(super) hubs: Option<Vec<String>>,
-    /// With `mode: Links`, the pairs of clusters that see each other.
+    /// With `mode: Links`, the pairs of clusters that are linked.
     #[schemars(length(min = 1), inner(inner(regex(pattern = pattern::CLUSTER_NAME))))]
     pub(super) links: Option<Vec<[String; 2]>>,
 }
@@ -145,17 +146,17 @@ pub(super) struct Topology {
 /// The pattern of links.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 pub(super) enum Mode {
-    /// Everyone sees everyone.
+    /// Every cluster is linked to every other.
     #[default]
     FullMesh,
-    /// Hubs see each other and everyone; the others see the hubs only.
+    /// Hubs are linked to all clusters; the other clusters only to the hubs.
     Hub,
-    /// Those see each other that are given as a pair.
+    /// Only the listed pairs are linked.
     Links,
 }
 
-/// What a mesh says about one cluster. Its networks are either `podCIDRs`, `wireguardCIDR`,
-/// `serviceCIDR` and `additionalCIDRs`, or `allowedNetworks` in place of all four.
+/// The entry of one cluster. It declares its networks either with `podCIDRs`, `wireguardCIDR`,
+/// `serviceCIDR` and `additionalCIDRs`, or with `allowedNetworks` alone.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [one_form()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -163,79 +164,80 @@ pub(super) struct Cluster {
     /// The name of the cluster: a DNS-1123 label.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     pub(super) name: String,
-    /// Whether the operator ran in this cluster. At most one.
+    /// Whether the operator ran in this cluster. At most one cluster can be local.
     pub(super) local: Option<bool>,
     /// The Secret from which the operator read this cluster's kubeconfig.
     pub(super) kubeconfig_secret_ref: Option<SecretKeyRef>,
-    /// The ranges that its nodes take the addresses of their pods from.
+    /// The ranges that contain the pod CIDRs of all its nodes.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.42.0.0/16"])]
     #[serde(rename = "podCIDRs")]
     pub(super) pod_cidrs: Option<Vec<String>>,
-    /// The range that its nodes take their `WireGuard` addresses from.
+    /// The range that contains the `WireGuard` addresses of its nodes: Kilo's `--subnet`.
     #[schemars(regex(pattern = pattern::range_or_nothing()), example = &"10.4.0.0/16")]
     #[serde(rename = "wireguardCIDR")]
     pub(super) wireguard_cidr: Option<String>,
-    /// The range of its services.
+    /// The range of its Services, if other clusters should reach them.
     #[schemars(regex(pattern = pattern::range_or_nothing()), example = &"10.43.0.0/16")]
     #[serde(rename = "serviceCIDR")]
     pub(super) service_cidr: Option<String>,
-    /// Whatever else can be reached through it: host networks, storage.
+    /// Other networks that can be reached through it, such as those of its nodes or of storage.
     #[schemars(inner(regex(pattern = pattern::range())), example = ["10.0.2.0/24"])]
     #[serde(rename = "additionalCIDRs")]
     pub(super) additional_cidrs: Option<Vec<String>>,
-    /// All its ranges in one list, in place of the four fields above.
+    /// All its ranges in one list, instead of the four fields above.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.8.0.0/14"])]
     pub(super) allowed_networks: Option<Vec<String>>,
-    /// The port of an endpoint that comes without one; 51820 by default.
+    /// The port of endpoints that are given without a port; 51820 by default.
     #[schemars(range(min = 1, max = 65535), extend("default" = DEFAULT_PORT.get()))]
     pub(super) wireguard_port: Option<u16>,
-    /// Seconds between two keepalive packets; 0, the default, for none.
+    /// Seconds between keepalive packets; 0, the default, disables them.
     #[schemars(range(max = 65535), extend("default" = 0), example = 25)]
     pub(super) persistent_keepalive: Option<u16>,
-    /// The nodes whose ranges are given to others; all by default.
+    /// The nodes that other clusters can reach; all by default.
     pub(super) node_selector: Option<Selector>,
-    /// How Kilo cuts this cluster into segments; by default what most of its nodes say.
+    /// Kilo's `--mesh-granularity` in this cluster; by default the value that most of its nodes
+    /// report.
     pub(super) granularity: Option<Granularity>,
-    /// The node label that names the location where the annotation doesn't;
+    /// The node label with the location of nodes without the annotation;
     /// `topology.kubernetes.io/region` by default.
     #[schemars(regex(pattern = pattern::label_key()), extend("default" = DEFAULT_TOPOLOGY_LABEL))]
     pub(super) topology_label: Option<String>,
-    /// Where a node's endpoint is looked for, first to last; `[Annotation, ExternalIP]` by
-    /// default.
+    /// The sources of a node's endpoint. The first one that the node has is used; `[Annotation,
+    /// ExternalIP]` by default.
     #[schemars(
         length(min = 1),
         extend("uniqueItems" = true, "default" = DEFAULT_ENDPOINT_FROM.map(|it| format!("{it:?}")))
     )]
     pub(super) endpoint_from: Option<Vec<EndpointSource>>,
-    /// The DNS names under which a node's endpoint may be a name; none by default.
+    /// The DNS suffixes of endpoints that may be names; none by default.
     #[schemars(inner(regex(pattern = pattern::suffix())), example = ["nodes.example.org"])]
     pub(super) endpoint_domains: Option<Vec<String>>,
-    /// What this cluster takes from the others: a range of a Peer that does not lie wholly in one of
-    /// these is left out here. Everything by default, and then the field is not there: an empty list
-    /// would be a cluster that sees nobody, which a topology says better. Where the config has
-    /// `acceptedNetworks` for the cluster too, both must hold.
+    /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
+    /// these are left out. Omit the field to accept all. It cannot be an empty list; to isolate a
+    /// cluster, use `topology`. If the config also has `acceptedNetworks` for the cluster, a range
+    /// must be inside both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     pub(super) accepted_networks: Option<Vec<String>>,
-    /// Networks of this cluster that no Peer may take over here, such as the LAN of its nodes: what
-    /// other clusters declare of these addresses is left out here, or cut out of a wider range.
+    /// Networks of this cluster that no Peer may take over, such as the LAN of its nodes.
+    /// Overlapping ranges of other clusters are left out or cut.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["192.168.1.0/24"])]
     pub(super) local_networks: Option<Vec<String>>,
-    /// Which nodes carry what belongs to the cluster as a whole; by default a segment
-    /// on whose LAN a range lies, else the first by name of those with at least half as many nodes
-    /// as the largest.
+    /// The nodes that carry cluster-wide ranges. By default, this is a segment on whose LAN the
+    /// range is, else the first by name of the segments that have at least half as many nodes as
+    /// the largest.
     pub(super) anchors: Option<Vec<Anchor>>,
 }
 
-/// Who carries some of the ranges that belong to a cluster as a whole: `serviceCIDR` and
-/// `additionalCIDRs`, or what `allowedNetworks` holds beside the nodes' own.
+/// The nodes that carry some of the cluster-wide ranges: `serviceCIDR`, `additionalCIDRs`, and the
+/// ranges of `allowedNetworks` that are not the nodes' own.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Anchor {
-    /// The ranges, as they are declared; by default all that no other anchor names.
+    /// The ranges, written as they are declared; by default all that no other anchor names.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
     pub(super) ranges: Option<Vec<String>>,
-    /// The nodes that are to carry them, the best first. One that is not there, or cannot be
-    /// dialled, is passed over; after them come those that would carry them by default.
+    /// The nodes that carry the ranges, the preferred one first. Nodes that do not exist or cannot
+    /// be dialled are skipped. If none is left, the default applies.
     #[schemars(
         length(min = 1),
         inner(length(min = 1)),
@@ -243,8 +245,8 @@ pub(super) struct Anchor {
         example = ["gateway-1", "gateway-2"]
     )]
     pub(super) nodes: Option<Vec<String>>,
-    /// Over how many nodes each range is spread, in as many equal parts: a power of two, 1 by
-    /// default. Where fewer nodes can carry it, it is spread over as many as can.
+    /// The number of nodes among which each range is split into equal parts: a power of two, 1 by
+    /// default. If fewer nodes can carry it, it is split among these.
     #[schemars(range(min = 1, max = 256), extend("enum" = counts(), "default" = 1))]
     pub(super) count: Option<u16>,
 }
@@ -267,11 +269,11 @@ pub(super) struct SecretKeyRef {
     pub(super) key: String,
 }
 
-/// A label selector; all of it must hold.
+/// A label selector. All its conditions must be met.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Selector {
-    /// Labels with the value they must have.
+    /// Labels and their required values.
     #[schemars(
         extend(
             "propertyNames" = { "pattern": pattern::label_key() },
@@ -292,23 +294,23 @@ pub(super) struct Requirement {
     /// The label.
     #[schemars(regex(pattern = pattern::label_key()), example = &"topology.kubernetes.io/zone")]
     pub(super) key: String,
-    /// What must be true of it.
+    /// The condition.
     pub(super) operator: Operator,
     /// The values to compare with, for `In` and `NotIn` only.
     #[schemars(inner(regex(pattern = pattern::LABEL_VALUE)))]
     pub(super) values: Option<Vec<String>>,
 }
 
-/// What must be true of a label.
+/// A condition on a label.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 pub(super) enum Operator {
-    /// It is there and has one of the values.
+    /// The label exists and has one of the values.
     In,
-    /// It is absent, or has none of the values.
+    /// The label is missing or has another value.
     NotIn,
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is absent.
+    /// The label is missing.
     DoesNotExist,
 }
 

@@ -22,24 +22,24 @@ pub struct Context {
     api_version: ApiVersion,
     /// The kind of this document.
     kind: Kind,
-    /// The cluster that this result is for: only with `per: Target`, or `--target`.
+    /// The target of this result; only with `per: Target` or `--target`.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Target>,
-    /// The mesh that this result is for: only with `per: Mesh`.
+    /// The mesh of this result; only with `per: Mesh`.
     #[serde(skip_serializing_if = "Option::is_none")]
     mesh: Option<Mesh>,
-    /// Every cluster as one that gets Peers, by name.
+    /// All clusters as targets, by name.
     targets: Vec<Target>,
-    /// Every mesh, in the order of the files.
+    /// All meshes, in the order of the files.
     meshes: Vec<Mesh>,
-    /// Every cluster as one whose ranges others reach, by name.
+    /// All clusters as sources, by name.
     clusters: Vec<Cluster>,
 }
 
 /// The only version.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 enum ApiVersion {
-    /// The first.
+    /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
 }
@@ -51,7 +51,7 @@ enum Kind {
     TemplateContext,
 }
 
-/// A cluster, and what it gets.
+/// A cluster as a target.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Target {
@@ -59,14 +59,14 @@ struct Target {
     name: String,
     /// The folder of its manifests, relative to the config's folder: `rendered/west`.
     path: String,
-    /// How many Peers it gets.
+    /// The number of its Peers.
     peers: usize,
     /// The files of Peers in that folder.
     files: Vec<String>,
-    /// The clusters that its Peers lead to, by mesh and name.
+    /// The clusters that it reaches, by mesh and name.
     sources: Vec<Source>,
-    /// How many minutes should lie between two reconciles of Flux, so that one takes a third of that
-    /// at most: two requests for each Peer, 50 a second; 10 or more.
+    /// An interval for Flux in minutes, at least 10. A reconcile sends two requests for each Peer,
+    /// 50 a second, and takes a third of the interval at most.
     reconcile_minutes: usize,
     /// What `clustermesh capacity` computes, by quantity: `peers`, `rules`, `applySeconds` and others.
     capacity: BTreeMap<String, Number>,
@@ -82,32 +82,32 @@ struct Source {
     cluster: String,
     /// The file of its Peers in the folder of the target.
     file: String,
-    /// A tunnel end for each Peer, by name.
+    /// Its tunnel ends, one for each Peer, by name.
     segments: Vec<Segment>,
 }
 
-/// A tunnel end, and what is behind it.
+/// A tunnel end, and the ranges behind it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Segment {
     /// The name of the Peer.
     name: String,
-    /// The node that speaks WireGuard.
+    /// The node that runs WireGuard.
     node: String,
-    /// The location, empty without one.
+    /// The location; empty without one.
     location: String,
-    /// Address and port at which it is dialled; null behind NAT.
+    /// The address and port of the tunnel end; null behind NAT.
     endpoint: Option<String>,
     /// Its WireGuard public key.
     public_key: String,
     /// The seconds between keepalives; null without them.
     persistent_keepalive: Option<u16>,
-    /// What is routed to it.
+    /// The ranges that are routed to it.
     #[serde(rename = "allowedIPs")]
     allowed_ips: Vec<String>,
 }
 
-/// Clusters that are joined.
+/// A mesh.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Mesh {
@@ -117,7 +117,7 @@ struct Mesh {
     clusters: Vec<String>,
 }
 
-/// A cluster, and what it declares and has.
+/// A cluster as a source: its declared ranges and its nodes.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Cluster {
@@ -139,36 +139,36 @@ struct Cluster {
     /// `additionalCIDRs`; empty in the flat form.
     #[serde(rename = "additionalCIDRs")]
     additional_cidrs: Vec<String>,
-    /// How Kilo cuts it into segments: `Location`, `Full` or `Cross`.
+    /// Kilo's `--mesh-granularity`: `Location`, `Full` or `Cross`.
     granularity: String,
-    /// How many of its nodes are usable.
+    /// The number of its usable nodes.
     usable_nodes: usize,
-    /// How many segments can be given to others.
+    /// The number of its segments that other clusters can reach.
     segments: usize,
     /// Its nodes, by name.
     nodes: Vec<Node>,
 }
 
-/// A node of a snapshot. Its values are what the node claims.
+/// A node of a snapshot. Its values are claims of the node.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Node {
     /// The node's name.
     name: String,
-    /// Its location, empty without one.
+    /// Its location; empty without one.
     location: String,
-    /// Whether it passes every check, so that its ranges are given to others.
+    /// Whether it passes all checks, so that other clusters can reach it.
     usable: bool,
-    /// Its pod CIDRs, as Kubernetes has them.
+    /// Its pod CIDRs.
     #[serde(rename = "podCIDRs")]
     pod_cidrs: Vec<String>,
-    /// The address in the nodes' network that Kilo uses; null without one.
+    /// The node's address in its cluster's network that Kilo uses; null without one.
     #[serde(rename = "internalIP")]
     internal_ip: Option<String>,
-    /// Its address in Kilo's subnet; null for nodes that do not lead.
+    /// Its WireGuard address; null for nodes that do not lead a segment.
     #[serde(rename = "wireguardIP")]
     wireguard_ip: Option<String>,
-    /// Its labels, as the snapshot has them.
+    /// Its labels in the snapshot.
     labels: BTreeMap<String, String>,
 }
 

@@ -49,7 +49,7 @@ pub enum Ending {
     NotAccepted {
         /// Who.
         by: At,
-        /// Why.
+        /// The reason.
         why: Unaccepted,
     },
     /// Neither side can dial the other.

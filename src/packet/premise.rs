@@ -5,7 +5,7 @@ use super::{Goal, Packet, Step, Unseen, Way};
 use crate::agent::network::{At, Fabric};
 use crate::net::Cidr;
 
-/// What must be so.
+/// The condition.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Premise {
     /// A node has an address of a kind that it does not show.

@@ -25,7 +25,7 @@ pub struct End {
     pub address: IpAddr,
 }
 
-/// What sends, or is sent to.
+/// The class of a source or destination.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Class {
     /// Pods, with addresses of their own.

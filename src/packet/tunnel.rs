@@ -14,7 +14,7 @@ use crate::wireguard::{Endpoint, Host};
 
 /// What is known of a tunnel before it is used.
 pub(super) struct Tunnels {
-    /// Who sends.
+    /// The sender.
     pub(super) sender: At,
     /// Its Peer for the receiver.
     pub(super) peer: PeerId,

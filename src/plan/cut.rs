@@ -129,7 +129,7 @@ pub struct LoopingRanges {
     pub node: String,
     /// One of them.
     pub endpoint: Endpoint,
-    /// How many there are.
+    /// Their number.
     pub endpoints: usize,
 }
 

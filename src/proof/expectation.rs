@@ -14,14 +14,14 @@ mod group;
 mod judge;
 mod meant;
 
-/// What came of an expectation.
+/// The result of an expectation.
 #[derive(Clone, Debug)]
 pub struct Check<'e> {
     /// The expectation.
     pub expectation: &'e Expectation,
-    /// How many pairs it is about, of an owner or a range that it names each.
+    /// The number of paths that it matches, between nodes and ranges that it names.
     pub pairs: u64,
-    /// How many of them break it.
+    /// The number of paths that break it.
     pub broken: u64,
     /// The smallest packet that does.
     pub counterexample: Option<Trace>,
@@ -53,9 +53,9 @@ pub enum Void {
 /// A side of an expectation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
-    /// Who sends.
+    /// The sender.
     From,
-    /// Who is sent to.
+    /// The receiver.
     To,
 }
 

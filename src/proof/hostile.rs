@@ -23,7 +23,7 @@ mod rights;
 pub struct Hostile {
     /// The number of the cluster.
     pub site: SiteId,
-    /// What each of the others is exposed to.
+    /// What the attacker could do to each of the other clusters.
     pub exposures: Vec<Exposure>,
 }
 
@@ -57,7 +57,7 @@ pub struct Hold {
     pub claim: Claim,
     /// Whether it has them whatever came last.
     pub is_certain: bool,
-    /// Whose they should be.
+    /// The rightful owner of the addresses.
     pub whose: Whose,
 }
 
@@ -77,7 +77,7 @@ pub enum Whose {
 pub enum Open {
     /// An owner's addresses.
     Owned(Owner, Cidr),
-    /// A network that nodes say they are in.
+    /// A network that nodes report as their own.
     Lan(Cidr),
 }
 

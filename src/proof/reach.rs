@@ -56,7 +56,7 @@ pub struct Verdict<'r> {
     pub from: Class,
     /// Class of the receivers.
     pub to: Class,
-    /// Who sends.
+    /// The sender.
     pub senders: Cow<'r, [Parcel]>,
     /// Who receives.
     pub receivers: Cow<'r, [Parcel]>,

@@ -36,9 +36,9 @@ mod undeclared;
 /// What came of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
-    /// Every ordered pair of clusters.
+    /// All ordered pairs of clusters.
     pub pairings: Vec<Pairing>,
-    /// What is promised and does not hold, one for each cause, the widest first.
+    /// Declared paths that fail, one entry for each cause, those with the most paths first.
     pub failures: Vec<Failure>,
     /// What is promised and holds only under a premise, one for each kind, the widest first.
     pub assumptions: Vec<Assumption>,
@@ -52,16 +52,16 @@ pub struct Verification {
     pub single_points: Vec<SinglePoint>,
     /// Declared pod CIDRs of nodes that take part, and that Kilo does not carry packets to.
     pub uncarried: BTreeMap<SiteId, Vec<Cidr>>,
-    /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
+    /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     pub apart: Vec<At>,
 }
 
-/// Packets from one cluster to another.
+/// Paths from one cluster to another.
 #[derive(Clone, Debug)]
 pub struct Pairing {
     /// The cluster that sends.
     pub from: SiteId,
-    /// The one that receives.
+    /// The receiver.
     pub to: SiteId,
     /// Whether a mesh links the two.
     pub is_linked: bool,
@@ -75,24 +75,24 @@ pub type Tallies = BTreeMap<(Class, Class), Tally>;
 /// How many pairs of owners there are, a node each or a range that is declared for all.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
-    /// Pairs that a link promises.
+    /// Paths that a link declares.
     pub promised: u64,
-    /// Those of them that hold there and back.
+    /// Declared paths that work in both directions.
     pub kept: u64,
     /// Those of them that hold only if something is so that no snapshot shows.
     pub assumed: u64,
-    /// Pairs that nobody promised.
+    /// Paths that no link declares.
     pub others: u64,
-    /// Those of them that hold all the same.
+    /// Undeclared paths that work.
     pub reached: u64,
 }
 
-/// A promise that does not hold, and all that fails for the same cause.
+/// Declared paths that fail for the same cause.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The smallest packet that shows it.
     pub trace: Trace,
-    /// How many pairs fail so.
+    /// The number of paths that fail.
     pub pairs: u64,
     /// Between which clusters.
     pub between: BTreeSet<(SiteId, SiteId)>,
@@ -152,7 +152,7 @@ pub struct SinglePoint {
     pub viewers: BTreeSet<SiteId>,
     /// Declared ranges that it alone carries for them.
     pub ranges: BTreeSet<Cidr>,
-    /// Nodes whose pods are reached through it alone.
+    /// Nodes whose pods are reached only through this node.
     pub members: BTreeSet<NodeId>,
 }
 

@@ -162,7 +162,7 @@ pub enum Fault {
     },
     /// The answer is no list of nodes.
     Unreadable {
-        /// What it is.
+        /// The kind.
         problem: String,
     },
     /// The answer is more than is believed.

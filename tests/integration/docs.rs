@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::support::project;
 
+mod console;
+mod links;
 mod passage;
+mod paths;
 mod prose;
 
 /// Lists the files of the repository in order of path, without what is built and what git keeps.

@@ -33,7 +33,7 @@ pub(crate) struct Rendered {
     pub(crate) survey: Survey,
     /// What is in those that differ.
     pub(crate) standing: Standing,
-    /// What a render would change.
+    /// The changes of the next render.
     pub(crate) changes: Changes,
     /// The outputs beside it.
     pub(crate) outputs: Outputs,

@@ -32,8 +32,8 @@ const STRICT: [&str; 8] = [
     "propertyNames",
 ];
 
-/// Who is not a node of this cluster and yet part of its Kilo mesh: every node that speaks
-/// WireGuard lets them in and sends them what is theirs.
+/// A WireGuard peer that is not a node of this cluster. Every node that runs WireGuard accepts
+/// packets from the peer and routes the peer's ranges to it.
 #[derive(JsonSchema)]
 #[schemars(
     rename = "Peer",
@@ -49,43 +49,43 @@ struct Resource {
     /// The kind of this resource.
     #[schemars(extend("const" = KIND))]
     kind: String,
-    /// What the Peer is called. It belongs to no namespace.
+    /// The name of the Peer. Peers are cluster-scoped.
     metadata: Metadata,
-    /// Who it is, where it is, and what is behind it.
+    /// The key, the endpoint and the ranges of the Peer.
     spec: Spec,
 }
 
-/// What a Peer is called.
+/// The name of a Peer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is asked for")]
 struct Metadata {
-    /// The name of the Peer, which no other in the cluster has.
+    /// The name of the Peer, unique in the cluster.
     #[schemars(length(max = 253), regex(pattern = pattern::subdomain()))]
     name: String,
 }
 
-/// Who a Peer is, where it is, and what is behind it.
+/// The key, the endpoint and the ranges of a Peer.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
-    /// The ranges that are routed to the Peer and accepted from it. Kilo wants their host bits to be
-    /// zero, though it does not say so.
+    /// The ranges that are routed to the Peer and accepted from it. Their host bits must be zero,
+    /// although Kilo does not document this.
     #[schemars(inner(regex(pattern = pattern::range())), example = ["10.42.0.0/24"])]
     #[serde(rename = "allowedIPs")]
     allowed_ips: Vec<String>,
-    /// Where the Peer is dialled; without it, it must call first.
+    /// The endpoint of the Peer; without one, the Peer must connect first.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<Endpoint>,
-    /// Seconds between two packets that keep the way through a NAT open; 0 or none for no packets.
+    /// Seconds between packets that keep a NAT mapping open; 0 disables them.
     #[schemars(example = 25)]
     #[serde(skip_serializing_if = "Option::is_none")]
     persistent_keepalive: Option<u16>,
-    /// A secret of both sides, 32 bytes in base64. It does not belong in git.
+    /// A secret that both sides share, 32 bytes in base64. Do not store it in git.
     #[schemars(regex(pattern = pattern::KEY_OR_NOTHING))]
     #[serde(skip_serializing_if = "Option::is_none")]
     preshared_key: Option<String>,
-    /// The public key of the Peer, 32 bytes in base64, which no other Peer and no node has.
+    /// The public key of the Peer, 32 bytes in base64. No other Peer or node may have the same key.
     #[schemars(
         regex(pattern = pattern::KEY),
         example = &"vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="
@@ -93,12 +93,12 @@ pub struct Spec {
     public_key: String,
 }
 
-/// Where a Peer is dialled.
+/// The endpoint of a Peer.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
 struct Endpoint {
-    /// The address, or a name that gives one.
+    /// The IP address or DNS name.
     #[serde(rename = "dnsOrIP")]
     dns_or_ip: DnsOrIp,
     /// The UDP port.
@@ -106,11 +106,12 @@ struct Endpoint {
     port: NonZeroU16,
 }
 
-/// An address, or a name that gives one. Where both are there, Kilo takes the name.
+/// An IP address or a DNS name. If both are set, Kilo uses the name.
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[schemars(rename = "DNSOrIP", deny_unknown_fields, extend("oneOf" = [only("dns"), only("ip")]))]
 struct DnsOrIp {
-    /// A name, in lowercase. One that does not resolve stops Kilo on the node that asks.
+    /// A DNS name in lowercase. A name that does not resolve stops Kilo on the node that looks it
+    /// up.
     #[schemars(
         length(max = 253),
         regex(pattern = pattern::subdomain()),

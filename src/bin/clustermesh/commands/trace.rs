@@ -54,7 +54,7 @@ Examples:
   clustermesh trace 10.42.1.7 10.244.2.9
   clustermesh trace east/worker-1 west/worker-2 --peers west=<(kubectl --context west get peers -o yaml)";
 
-/// What sends, or is sent to.
+/// The class of a source or destination.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Class {
     /// Pods; of a node, the first that it could have

@@ -16,7 +16,7 @@ pub(super) const API_VERSION: &str = "kilo-clustermesh.io/v1";
 /// The kind of the object.
 const KIND: &str = "Report";
 
-/// What `clustermesh validate --output json` found. A later version of this program may add fields.
+/// The output of `clustermesh validate --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Report", example = example())]
 #[serde(rename_all = "camelCase")]
@@ -27,54 +27,54 @@ struct Written<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// How many findings there are of each severity.
+    /// The number of findings of each severity.
     summary: Summary,
-    /// The findings, in the order in which they are told.
+    /// The findings, in the order in which they are reported.
     findings: Vec<WrittenFinding<'a>>,
 }
 
-/// How many findings there are of each severity.
+/// The number of findings of each severity.
 #[derive(JsonSchema, Serialize)]
 struct Summary {
-    /// What fails.
+    /// Findings that fail the run.
     errors: usize,
-    /// What fails with `--strict`.
+    /// Findings that fail the run with `--strict`.
     warnings: usize,
-    /// What is only told.
+    /// Findings that are only reported.
     notices: usize,
 }
 
-/// Something to act on, or to know.
+/// A problem, or something worth knowing.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenFinding<'a> {
-    /// The name of the rule; `clustermesh explain RULE` says what it means.
+    /// The name of the rule; `clustermesh explain RULE` explains it.
     #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
-    /// The reason codes under which the operator knows it.
+    /// The operator's reason codes for this rule.
     #[schemars(example = ["NodeNoEndpoint"])]
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     aliases: &'static [&'static str],
-    /// How much it matters here and now, which the config may have changed.
+    /// The severity, after the levels of the config.
     severity: WrittenSeverity,
-    /// What was found, in one line, with the values that are wrong.
+    /// The problem in one line, with the wrong values.
     message: &'a str,
     #[serde(flatten)]
     subject: WrittenSubject<'a>,
-    /// What to do, if that can be said in a line.
+    /// What to do, in one sentence, if there is a single remedy.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
-    /// The finding that it follows from: who mends that one mends this one too.
+    /// The finding that causes this one. Correcting the cause corrects both.
     #[schemars(with = "WrittenCause")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<WrittenCause<'a>>,
-    /// Where, the most important place first.
+    /// The places, the most important one first.
     places: Vec<WrittenPlace<'a>>,
 }
 
-/// The finding that another one follows from, by what it is about.
+/// The finding that causes another one.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
@@ -90,43 +90,43 @@ struct WrittenCause<'a> {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WrittenSubject<'a> {
-    /// The cluster that it is about, if it is about one.
+    /// The cluster that the finding is about, if any.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
-    /// The node that it is about, if it is about one.
+    /// The node that the finding is about, if any.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Severity")]
 #[serde(rename_all = "lowercase")]
 enum WrittenSeverity {
-    /// It fails.
+    /// The run fails.
     Error,
-    /// It fails with `--strict`.
+    /// The run fails with `--strict`.
     Warning,
-    /// It is only told.
+    /// Only reported.
     Notice,
 }
 
-/// Where something stands. Lines and columns are there if the file has the place.
+/// A place in a file. Lines and columns are omitted if the place is not in the file.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenPlace<'a> {
-    /// The file, as it was given.
+    /// The path of the file, as given.
     #[schemars(example = &"mesh.yaml")]
     file: &'a str,
-    /// The place in the file's documents: which of them, if it is not the first, and a JSON pointer.
+    /// The number of the document in the file, if it is not the first, and a JSON pointer.
     #[schemars(example = &"/spec/clusters/0/podCIDRs/0")]
     pointer: String,
     #[serde(flatten)]
     range: Option<Range>,
-    /// What there is to say of this place.
+    /// A remark about this place.
     #[schemars(example = &"first here")]
     #[serde(skip_serializing_if = "str::is_empty")]
     label: &'a str,
@@ -145,7 +145,7 @@ struct Range {
     /// The last line.
     #[schemars(range(min = 1))]
     end_line: usize,
-    /// The column behind the last character.
+    /// The column after the last character.
     #[schemars(range(min = 1))]
     end_column: usize,
 }

@@ -20,7 +20,7 @@ use crate::disk;
 use crate::rendered::{MANIFEST_LIMIT, Rendered};
 use crate::settings::Settings;
 
-/// A cluster, and what the mesh costs it.
+/// A cluster and its load.
 pub(super) struct Cost {
     /// The cluster.
     pub(super) cluster: String,

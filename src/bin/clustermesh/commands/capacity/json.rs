@@ -16,7 +16,7 @@ const API_VERSION: &str = "kilo-clustermesh.io/v1";
 /// The kind of the object.
 const KIND: &str = "Capacity";
 
-/// What `clustermesh capacity --output json` prints. A later version of this program may add fields.
+/// The output of `clustermesh capacity --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Capacity", example = example())]
 #[serde(rename_all = "camelCase")]
@@ -31,7 +31,7 @@ struct Written<'a> {
     targets: Vec<WrittenTarget<'a>>,
 }
 
-/// A cluster, and what the mesh costs it.
+/// A cluster and its load.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Target")]
 #[serde(rename_all = "camelCase")]
@@ -39,88 +39,88 @@ struct WrittenTarget<'a> {
     /// Its name.
     #[schemars(example = &"east")]
     cluster: &'a str,
-    /// The gravest of its grades.
+    /// The worst grade of its quantities.
     grade: WrittenGrade,
-    /// What there is how much of.
+    /// The quantities.
     quantities: Vec<WrittenEstimate<'a>>,
-    /// What a render would change for it.
+    /// The changes of the next render.
     change: WrittenChange,
-    /// What would make it less: what brings most first, and waves at the end.
+    /// Remedies, the most effective first; waves are last.
     levers: Vec<WrittenLever<'a>>,
 }
 
-/// How much there is of something.
+/// A quantity and its value.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Quantity")]
 #[serde(rename_all = "camelCase")]
 struct WrittenEstimate<'a> {
-    /// What, as `limits.capacity` in the config calls it.
+    /// The name, as in `limits.capacity` of the config.
     #[schemars(example = &"applySeconds")]
     name: &'static str,
-    /// How much: a count, bytes or seconds.
+    /// The value: a count, bytes or seconds.
     #[schemars(with = "f64")]
     value: Number,
-    /// How one gets at it.
+    /// The formula.
     formula: &'static str,
-    /// The same with numbers.
+    /// The formula with its numbers.
     #[serde(skip_serializing_if = "str::is_empty")]
     worked: &'a str,
-    /// How grave it is.
+    /// The grade.
     grade: WrittenGrade,
-    /// From where on it is told.
+    /// The thresholds.
     limits: WrittenSteps,
 }
 
-/// From where on something is told: more than this.
+/// Thresholds. A value above a threshold is reported.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Steps")]
 struct WrittenSteps {
-    /// It is worth knowing.
+    /// Above the notice threshold: worth knowing.
     #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<u64>,
-    /// It will hurt.
+    /// Above the warning threshold: it causes problems.
     #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<u64>,
-    /// It does not work.
+    /// Above the error threshold: it does not work.
     #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<u64>,
 }
 
-/// How grave something is.
+/// The grade of a quantity.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Grade")]
 #[serde(rename_all = "lowercase")]
 enum WrittenGrade {
-    /// It is fine.
+    /// Within all limits.
     Ok,
-    /// It is worth knowing.
+    /// Above the notice threshold: worth knowing.
     Notice,
-    /// It will hurt.
+    /// Above the warning threshold: it causes problems.
     Warning,
-    /// It does not work.
+    /// Above the error threshold: it does not work.
     Error,
 }
 
-/// What a render would change.
+/// The changes of the next render.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Change")]
 #[serde(rename_all = "camelCase")]
 struct WrittenChange {
-    /// Peers that come.
+    /// Peers that are added.
     added: usize,
-    /// Peers that become others.
+    /// Peers that are changed.
     changed: usize,
-    /// Peers that go.
+    /// Peers that are removed.
     removed: usize,
-    /// How many seconds Kilo is busy with that.
+    /// The seconds that Kilo needs to apply the change.
     #[schemars(with = "f64")]
     seconds: Number,
 }
 
-/// Something that one can do, and what it brings.
+/// A remedy and its effect.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Lever")]
 #[serde(rename_all = "camelCase")]
@@ -128,9 +128,10 @@ struct WrittenLever<'a> {
     /// What.
     #[serde(flatten)]
     measure: WrittenMeasure<'a>,
-    /// Allowed IPs of all Peers before and after.
+    /// Allowed IPs of all Peers, before and after.
     ranges: [usize; 2],
-    /// Seconds for each change before and after; for waves those that Kilo is busy at a stretch.
+    /// Seconds for each change, before and after; for waves, the seconds that Kilo is busy without
+    /// a pause.
     #[schemars(with = "[f64; 2]")]
     seconds: [Number; 2],
 }
@@ -140,44 +141,44 @@ struct WrittenLever<'a> {
 #[schemars(rename = "Measure")]
 #[serde(rename_all_fields = "camelCase", tag = "measure")]
 enum WrittenMeasure<'a> {
-    /// Let fewer nodes have Peers, wherever a source has more than so many.
+    /// Select fewer nodes in the sources with the most Peers.
     SelectNodes {
         /// The files of these sources.
         sources: &'a [String],
-        /// How many Peers are left of each.
+        /// The number of Peers that remain of each.
         left: usize,
-        /// How many the largest has.
+        /// The number of Peers of the largest.
         of: usize,
     },
-    /// Leave out the nodes' own addresses.
+    /// Leave out the internal addresses of nodes.
     LeaveOutAddresses {
-        /// How many there are.
+        /// Their number.
         addresses: usize,
     },
-    /// Give one range for those that lie side by side.
+    /// Merge adjacent ranges.
     Aggregate {
-        /// How many ranges are then fewer.
+        /// The number of ranges that this saves.
         fewer: usize,
     },
-    /// Make several clusters of a source, of which this one sees one.
+    /// Split a source into several clusters, of which this cluster is linked to one.
     SplitSource {
         /// The file of the source.
         source: &'a str,
-        /// Into how many.
+        /// The number of parts.
         parts: usize,
     },
-    /// Make several clusters of this one.
+    /// Split this cluster into several.
     SplitTarget {
-        /// Into how many.
+        /// The number of parts.
         parts: usize,
-        /// How many sources they share.
+        /// The number of sources that they share.
         sources: usize,
     },
-    /// Let Peers come a few at a time.
+    /// Apply the Peers in several steps.
     Waves {
-        /// How many at a time.
+        /// The number of Peers in each step.
         peers: usize,
-        /// In how many waves.
+        /// The number of steps.
         waves: usize,
     },
 }

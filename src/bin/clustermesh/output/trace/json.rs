@@ -21,7 +21,7 @@ const KIND: &str = "Trace";
 /// How much of a name is told, in characters.
 const NAMED: usize = 300;
 
-/// What `clustermesh trace --output json` found. A later version of this program may add fields.
+/// The output of `clustermesh trace --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Trace", example = example())]
 #[serde(rename_all = "camelCase")]
@@ -32,41 +32,41 @@ pub(in crate::output) struct Written<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// How it ends, there or back; `clustermesh explain VERDICT` says what that means.
+    /// How the packet or its answer ends; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
     verdict: &'static str,
-    /// The same in a sentence, with everything that matters.
+    /// The result in one sentence.
     message: &'a str,
-    /// What to do, if that can be said in a line.
+    /// What to do, in one sentence, if there is a single remedy.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
-    /// What is responsible, the most important place first.
+    /// The responsible places, the most important one first.
     places: Vec<WrittenPlace<'a>>,
-    /// Where it comes from.
+    /// The source of the packet.
     from: WrittenEnd,
-    /// Where it goes.
+    /// The destination of the packet.
     to: WrittenEnd,
-    /// The way there.
+    /// The path of the packet.
     there: WrittenWay<'a>,
-    /// The way of the answer, if there is one.
+    /// The path of the answer, if there is one.
     #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
     back: Option<WrittenWay<'a>>,
 }
 
-/// Where a packet comes from or goes.
+/// The source or destination of a packet.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "End")]
 #[serde(rename_all = "camelCase")]
 struct WrittenEnd {
     /// The cluster.
     cluster: String,
-    /// The node, if it is one's own.
+    /// The node that owns the address, if any.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
-    /// The class of its traffic.
+    /// The class of the address.
     #[schemars(with = "WrittenClass")]
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<WrittenClass>,
@@ -74,57 +74,57 @@ struct WrittenEnd {
     address: IpAddr,
 }
 
-/// What sends, or is sent to.
+/// The class of a source or destination.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Class")]
 #[serde(rename_all = "lowercase")]
 enum WrittenClass {
     /// A pod.
     Pod,
-    /// A node, and what shares its network.
+    /// A node, including the pods in its host network.
     Node,
     /// A service.
     Service,
-    /// Something else that a cluster declares as a whole.
+    /// Another network that a cluster declares.
     Network,
 }
 
-/// The way of a packet.
+/// The path of a packet.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Way")]
 #[serde(rename_all = "camelCase")]
 struct WrittenWay<'a> {
-    /// The address that it comes from.
+    /// The source address.
     source: IpAddr,
-    /// The address that it goes to.
+    /// The destination address.
     destination: IpAddr,
-    /// How it ends.
+    /// How the packet ends.
     #[schemars(example = &"delivered")]
     ending: &'static str,
-    /// The node, as `CLUSTER/NODE`, on which it ends, unless it is delivered.
+    /// The node on which the packet ends, as `CLUSTER/NODE`, unless it is delivered.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_at: Option<String>,
-    /// What happens to it, in order.
+    /// The steps, in order.
     steps: Vec<WrittenStep<'a>>,
 }
 
-/// What happens to a packet.
+/// A step on the path of a packet.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Step")]
 #[serde(rename_all = "camelCase")]
 struct WrittenStep<'a> {
-    /// What it is.
+    /// The kind.
     kind: WrittenKind,
     /// The node on which it happens, as `CLUSTER/NODE`.
     #[schemars(example = &"east/worker-1")]
     node: String,
-    /// The same in a sentence.
+    /// The step in one sentence.
     message: &'a str,
-    /// What must be so for it, though nothing that was read tells.
+    /// The assumption on which the step depends, if no file can confirm it.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hangs_on: &'a [String],
-    /// Where that is written.
+    /// The responsible places.
     places: Vec<WrittenPlace<'a>>,
 }
 
@@ -133,15 +133,15 @@ struct WrittenStep<'a> {
 #[schemars(rename = "StepKind")]
 #[serde(rename_all = "lowercase")]
 enum WrittenKind {
-    /// A node hands it to the leader of its location.
+    /// A node passes the packet to the leader of its location.
     Handed,
-    /// WireGuard picks a Peer, by the longest prefix.
+    /// WireGuard chooses a Peer by the longest prefix.
     Selected,
-    /// A tunnel is opened, or is open.
+    /// The tunnel is used, or opened first.
     Dialled,
-    /// The receiver takes the source for the sender's.
+    /// The receiver accepts the source address from the sender.
     Accepted,
-    /// It is there.
+    /// The label exists.
     Arrived,
 }
 

@@ -26,7 +26,7 @@ const KIND: &str = "Verification";
 /// How much of a name is told, in characters.
 const NAMED: usize = 300;
 
-/// What `clustermesh verify --output json` found. A later version of this program may add fields.
+/// The output of `clustermesh verify --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Verification", example = example())]
 #[serde(rename_all = "camelCase")]
@@ -37,128 +37,127 @@ struct Written<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// Whether everything that is promised or expected holds, and nothing else does. What is assumed
-    /// counts as holding; what is hostile is not counted.
+    /// Whether all declared paths and expectations hold and nothing else is reachable where it must
+    /// not be. Assumed paths count as holding; `hostile` is not considered.
     holds: bool,
-    /// The sum of all pairs.
+    /// The sum of all pairs of clusters.
     total: WrittenTally,
-    /// Every ordered pair of clusters.
+    /// All ordered pairs of clusters.
     pairings: Vec<WrittenPairing>,
-    /// What is promised and does not hold, one for each cause, the widest first.
+    /// Declared paths that fail, one entry for each cause, those with the most paths first.
     failures: Vec<WrittenFailure>,
-    /// What is promised and holds only if something is so that no snapshot shows, one for each kind, the
-    /// widest first.
+    /// Conditions that no snapshot shows and on which declared paths depend, those with the most
+    /// paths first.
     assumptions: Vec<WrittenAssumption>,
-    /// Nodes without which something is cut until somebody does something.
+    /// Nodes whose loss cuts a path until their cluster is rendered again.
     single_points: Vec<WrittenPoint>,
-    /// Nodes that promise nothing, since Kilo does not count them or they give nothing to anyone.
+    /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
-    /// What works although no mesh declares it, by range; only with `--undeclared`.
+    /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
     #[schemars(with = "Vec<undeclared::Written>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::Written>>,
-    /// What came of the expectations, in the order of the file.
+    /// The results of the expectations, in the order of the file.
     expectations: Vec<expected::Written>,
-    /// What clusters could do that somebody takes for hostile.
+    /// What the clusters of `--assume-hostile` could do.
     hostile: Vec<hostile::Written>,
-    /// All of it as findings, the gravest first.
+    /// The results as findings, the most severe first.
     findings: Vec<WrittenFinding<'a>>,
 }
 
-/// How many pairs there are, of a node or a range that is declared for all each.
+/// Numbers of paths between nodes and cluster-wide ranges.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Tally")]
 struct WrittenTally {
-    /// Pairs that a link promises.
+    /// Paths that a link declares.
     promised: u64,
-    /// Those of them that hold there and back.
+    /// Declared paths that work in both directions.
     kept: u64,
-    /// Those of them that hold only if something is so that no snapshot shows; `kept` does not count
-    /// them.
+    /// Declared paths that depend on a condition that no snapshot shows; not counted in `kept`.
     assumed: u64,
-    /// Pairs that nobody promised.
+    /// Paths that no link declares.
     others: u64,
-    /// Those of them that hold all the same.
+    /// Undeclared paths that work.
     reached: u64,
 }
 
-/// Packets from one cluster to another.
+/// Paths from one cluster to another.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Pairing")]
 struct WrittenPairing {
     /// The cluster that sends.
     from: String,
-    /// The one that receives.
+    /// The receiver.
     to: String,
     /// Whether a mesh links the two.
     linked: bool,
-    /// By class of sender and receiver.
+    /// The paths by class of source and destination.
     classes: Vec<WrittenClasses>,
 }
 
-/// Packets between two classes.
+/// Paths between two classes.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Classes")]
 struct WrittenClasses {
-    /// What sends.
+    /// The class of a source.
     from: WrittenClass,
-    /// What receives.
+    /// The class of the destination.
     to: WrittenClass,
     #[serde(flatten)]
     tally: WrittenTally,
 }
 
-/// What sends, or is sent to.
+/// The class of a source or destination.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Class")]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WrittenClass {
     /// Pods.
     Pod,
-    /// Nodes, and what shares their network.
+    /// Nodes, including the pods in their host network.
     Node,
     /// Services.
     Service,
-    /// What else a cluster declares as a whole.
+    /// Other networks that a cluster declares.
     Network,
 }
 
-/// A promise that does not hold, and all that fails for the same cause.
+/// Declared paths that fail for the same cause.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Failure")]
 struct WrittenFailure {
-    /// How it ends; `clustermesh explain VERDICT` says what that means.
+    /// How the packet ends; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
     verdict: &'static str,
-    /// The node that sends the smallest packet that shows it.
+    /// The node that sends the smallest packet that fails.
     from: WrittenNode,
-    /// The address that it comes from.
+    /// The source address.
     source: IpAddr,
-    /// The cluster that it goes to.
+    /// The destination cluster.
     to: String,
-    /// The address that it goes to.
+    /// The destination address.
     destination: IpAddr,
-    /// How many pairs fail so.
+    /// The number of paths that fail.
     pairs: u64,
-    /// Between which clusters: the one that sends, and the one that receives.
+    /// The clusters, each pair as sender and receiver.
     between: Vec<[String; 2]>,
 }
 
-/// Promises that hold only if something is so that no snapshot shows.
+/// Declared paths that depend on a condition that no snapshot shows.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Assumption")]
 struct WrittenAssumption {
-    /// What must be so.
+    /// The condition.
     premise: WrittenPremise,
-    /// The nodes of which it must be so.
+    /// The nodes that must meet the condition.
     nodes: Vec<WrittenNode>,
-    /// How many pairs depend on it.
+    /// The number of paths that depend on it.
     pairs: u64,
-    /// Between which clusters: the one that sends, and the one that receives.
+    /// The clusters, each pair as sender and receiver.
     between: Vec<[String; 2]>,
 }
 
-/// What must be so.
+/// The condition.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Premise")]
 #[serde(rename_all = "lowercase")]
@@ -171,17 +170,17 @@ enum WrittenPremise {
     Route,
 }
 
-/// A node without which something is cut.
+/// A node whose loss cuts a path.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SinglePoint")]
 struct WrittenPoint {
     /// The node.
     node: WrittenNode,
-    /// Declared ranges that it alone carries.
+    /// Declared ranges that only this node carries.
     ranges: Vec<String>,
-    /// Nodes whose pods are reached through it alone.
+    /// Nodes whose pods are reached only through this node.
     members: Vec<WrittenNode>,
-    /// The clusters that lose them.
+    /// The clusters that can no longer reach them.
     #[serde(rename = "for")]
     viewers: Vec<String>,
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::json::{WrittenClass, class};
 use super::{Verified, table};
 
-/// Paths that work although no mesh promises them, from or to one range.
+/// Paths from or to one range that work although no mesh declares them.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Undeclared")]
 #[serde(rename_all = "camelCase")]
@@ -19,23 +19,23 @@ pub(super) struct Written {
     from: String,
     /// The cluster that receives.
     to: String,
-    /// What sends.
+    /// The class of a source.
     sender: WrittenClass,
-    /// What receives.
+    /// The class of the destination.
     receiver: WrittenClass,
-    /// Which side has the range.
+    /// Whether the range is that of the sender or of the receiver.
     side: Side,
-    /// The range; its first and last address, if it is no CIDR.
+    /// The range: a CIDR, or its first and last address.
     #[schemars(example = &"10.42.1.0/24")]
     range: String,
-    /// Whose addresses these are.
+    /// The owner of the addresses.
     #[schemars(example = &"pods of east/worker-1")]
     owner: String,
-    /// The narrowest declared range around it, if there is one.
+    /// The narrowest declared range that contains it, if any.
     #[schemars(with = "&str", example = &"10.42.0.0/16")]
     #[serde(skip_serializing_if = "Option::is_none")]
     declared: Option<String>,
-    /// How many pairs of owners there are: nodes, or ranges of a whole cluster.
+    /// The number of paths between owners: nodes, or cluster-wide ranges.
     pairs: u64,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct Written {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Side {
-    /// The one that sends.
+    /// The sender.
     Sender,
-    /// The one that receives.
+    /// The receiver.
     Receiver,
 }
 

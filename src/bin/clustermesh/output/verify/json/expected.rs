@@ -11,39 +11,39 @@ use super::{NAMED, Verified};
 use crate::output::json::{WrittenPlace, place};
 use crate::output::trace::{Written as WrittenTrace, value};
 
-/// What came of an expectation.
+/// The result of an expectation.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expectation")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Written {
-    /// What it is called, if anything.
+    /// Its name, if it has one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// Where it is written.
+    /// Its place in the file.
     #[schemars(with = "WrittenPlace")]
     place: Value,
-    /// What is to become of the packets that it is about.
+    /// The expected result.
     expect: WrittenExpected,
-    /// Whether that becomes of all of them, and there are any.
+    /// Whether all its packets have the expected result, and there is at least one.
     holds: bool,
-    /// How many pairs it is about, of an owner or a range that it names each.
+    /// The number of paths that it matches, between nodes and ranges that it names.
     pairs: u64,
-    /// How many of them break it.
+    /// The number of paths that break it.
     broken: u64,
-    /// The smallest packet that does, as `clustermesh trace` tells it.
+    /// The smallest packet that breaks it, in the format of `clustermesh trace`.
     #[schemars(with = "WrittenTrace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
 }
 
-/// What is to become of packets.
+/// The expected result.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expected")]
 enum WrittenExpected {
-    /// All of them arrive, and so do their answers.
+    /// All packets and their answers arrive.
     Reach,
-    /// None of them arrives.
+    /// No packet arrives.
     Deny,
 }
 

@@ -16,133 +16,134 @@ use serde_json::{Value, json};
 use super::{NAMED, Verified};
 use crate::output::json::{WrittenPlace, place};
 
-/// What a cluster could do to the others if its root did whatever it liked to its own side.
+/// What an attacker with root in one cluster could do to the others.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hostile")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Written {
     /// The cluster.
     cluster: String,
-    /// Whether it could do no more than the meshes let it.
+    /// Whether the attacker is limited to what the meshes declare.
     contained: bool,
-    /// What each of the others is exposed to.
+    /// What the attacker could do to each of the other clusters.
     exposures: Vec<WrittenExposure>,
 }
 
-/// What a cluster is exposed to.
+/// What the hostile cluster could do to another one.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Exposure")]
 #[serde(rename_all = "camelCase")]
 struct WrittenExposure {
     /// The cluster.
     cluster: String,
-    /// Whether a mesh links it with the hostile one.
+    /// Whether a mesh links it with the hostile cluster.
     linked: bool,
-    /// The far ends of its tunnels that have a key of the hostile one; without any, it hears nothing.
+    /// The ends of its tunnels that have a key of the hostile cluster. If there are none, it
+    /// receives nothing from it.
     heard_by: Vec<String>,
-    /// The sources that it takes from the hostile one.
+    /// The source addresses that it accepts from the hostile cluster.
     sends_as: Vec<WrittenHold>,
-    /// What the hostile one can send to there. What is not among it is masqueraded, and goes wherever
-    /// the cluster's nodes get.
+    /// The destinations that the hostile cluster can reach there. Packets to other destinations are
+    /// masqueraded and leave the cluster like those of its nodes.
     sends_to: Vec<WrittenOpen>,
-    /// The destinations that it sends to the hostile one.
+    /// The destinations whose packets it sends to the hostile cluster.
     captures: Vec<WrittenHold>,
-    /// What the others do with packets of the hostile one that it passes on.
+    /// How the other clusters treat packets of the hostile cluster that it passes on.
     through: Vec<WrittenOnward>,
 }
 
-/// Addresses that a cluster takes for the hostile one's.
+/// Addresses that a cluster accepts from the hostile cluster, or sends to it.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hold")]
 #[serde(rename_all = "camelCase")]
 struct WrittenHold {
-    /// A range, a single address, or the first and the last.
+    /// A range, a single address, or the first and the last address.
     #[schemars(example = &"10.42.0.1-10.42.0.255")]
     addresses: String,
-    /// Whose they should be.
+    /// The rightful owner of the addresses.
     whose: WrittenWhose,
-    /// The same in words, where they are not the hostile one's.
+    /// The owner as text, unless it is the hostile cluster.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    /// Whether it is so whatever was applied last.
+    /// Whether this is true in any order in which Kilo may have applied the Peers.
     certain: bool,
-    /// The far end that has them.
+    /// The end of the tunnel that has them.
     by: String,
-    /// What gives them to it, unless it is a node of the cluster's own.
+    /// The place that assigns the addresses, unless it is a node of the cluster itself.
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
 }
 
-/// Whose addresses should be.
+/// The rightful owner of addresses.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Whose")]
 #[serde(rename_all = "lowercase")]
 enum WrittenWhose {
-    /// The hostile cluster's: it declares them.
+    /// The hostile cluster declares them.
     Declared,
-    /// Somebody else's.
+    /// Another cluster.
     Others,
-    /// Nobody's that a mesh knows.
+    /// No cluster of a mesh.
     Nobody,
 }
 
-/// What can be sent to.
+/// A destination that can be reached.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Open")]
 #[serde(rename_all = "camelCase")]
 struct WrittenOpen {
-    /// What it is.
+    /// The kind.
     kind: WrittenKind,
     /// The node, as `CLUSTER/NODE`, if it is one's own.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
-    /// The range, or the address.
+    /// The range or the address.
     addresses: String,
 }
 
-/// What can be sent to.
+/// A destination that can be reached.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "OpenKind")]
 #[serde(rename_all = "lowercase")]
 enum WrittenKind {
     /// Pods.
     Pod,
-    /// A node, and what shares its network.
+    /// A node, including the pods in its host network.
     Node,
     /// Services.
     Service,
-    /// Something else that the cluster declares.
+    /// Another network that the cluster declares.
     Network,
-    /// A network that nodes say they are in.
+    /// A network that nodes report as their own.
     Lan,
 }
 
-/// What becomes of packets that another cluster passes on.
+/// How a cluster treats packets that another one passes on.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Onward")]
 #[serde(rename_all = "camelCase")]
 struct WrittenOnward {
-    /// The cluster that gets them.
+    /// The cluster that receives them.
     cluster: String,
-    /// Whether a mesh links it with the hostile one.
+    /// Whether a mesh links it with the hostile cluster.
     linked: bool,
-    /// The sources that it takes; without any, nothing gets there.
+    /// The source addresses that it accepts. If there are none, no packet arrives.
     passages: Vec<WrittenPassage>,
 }
 
-/// Sources with which packets get through.
+/// Source addresses with which packets are accepted.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Passage")]
 #[serde(rename_all = "camelCase")]
 struct WrittenPassage {
-    /// A range, a single address, or the first and the last.
+    /// A range, a single address, or the first and the last address.
     addresses: String,
-    /// The node that passes them on, as `CLUSTER/NODE`.
+    /// The node that passes the packets on, as `CLUSTER/NODE`.
     by: String,
-    /// What lets them in.
+    /// The place that allows them.
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,

@@ -1,0 +1,65 @@
+//! Paths that the pages for contributors name exist.
+
+use std::fs;
+use std::path::Path;
+
+use pulldown_cmark::{Event, Parser};
+
+use crate::support::project;
+
+const PAGES: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
+];
+
+/// Beginnings of paths in the repositories of users, and of other names with a slash.
+const ELSEWHERE: &[&str] = &[
+    "clusters/",
+    "ghcr.io/",
+    "kilo.squat.ai/",
+    "meshes/",
+    "rendered",
+    "snapshots",
+    "/",
+    "target/",
+];
+
+/// Returns whether code in backticks is a path in this repository.
+fn is_path(code: &str) -> bool {
+    let is_file = [".rs", ".md", ".toml", ".yaml"]
+        .iter()
+        .any(|it| code.ends_with(it));
+    let is_plain = !code.contains([' ', '*', '<', '{', '$', ':']);
+    let is_elsewhere = ELSEWHERE.iter().any(|it| code.starts_with(it));
+    is_plain && !is_elsewhere && (is_file || code.contains('/'))
+}
+
+/// Returns whether a path exists, from the root or from `src`.
+fn exists(path: &str) -> bool {
+    ["", "src"]
+        .iter()
+        .any(|it| project().join(it).join(path).exists())
+}
+
+#[test]
+fn paths_in_pages_for_contributors_exist() {
+    let mut missing = Vec::new();
+    for page in PAGES {
+        let file = project().join(page);
+        if !Path::new(&file).exists() {
+            continue;
+        }
+        let text = fs::read_to_string(file).unwrap();
+        for event in Parser::new_ext(&text, pulldown_cmark::Options::ENABLE_TABLES) {
+            if let Event::Code(code) = event
+                && is_path(&code)
+                && !exists(&code)
+            {
+                missing.push(format!("{page}: {code}"));
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new());
+}
