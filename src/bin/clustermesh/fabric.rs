@@ -32,8 +32,9 @@ const TOLD: usize = 400;
 /// Where Peers come from that are not those of the rendered tree.
 #[derive(clap::Args)]
 pub(crate) struct Dumps {
-    /// Take a cluster's Peers from this file instead of its rendered folder: what
-    /// `kubectl get peers -o yaml` prints, or any manifests; `-` is the standard input
+    /// Read the Peers of a cluster from a file instead of its rendered folder
+    ///
+    /// The file is the output of `kubectl get peers -o yaml`, or other manifests; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     peers: Vec<Dump>,
 }
@@ -83,7 +84,7 @@ fn dump(text: &str) -> Result<Dump, String> {
             cluster: cluster.to_owned(),
             path: PathBuf::from(path),
         }),
-        _ => Err("it is not `CLUSTER=FILE`".to_owned()),
+        _ => Err("expected CLUSTER=FILE".to_owned()),
     }
 }
 

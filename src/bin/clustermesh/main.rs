@@ -5,6 +5,7 @@
     reason = "only the shell touches the world"
 )]
 
+use std::env;
 use std::io;
 use std::num::NonZero;
 use std::process::ExitCode;
@@ -12,9 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::Context as _;
-use clap::builder::PossibleValuesParser;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rayon::ThreadPoolBuilder;
+
+use arguments::Command;
 
 mod commands {
     pub(crate) mod argocd;
@@ -33,6 +34,7 @@ mod commands {
     pub(crate) mod validate;
 }
 mod allowance;
+mod arguments;
 #[cfg(feature = "snapshot")]
 mod cluster;
 mod clock;
@@ -51,49 +53,6 @@ mod secrets;
 mod settings;
 mod threshold;
 
-/// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
-#[derive(Parser)]
-#[command(version, about, long_about = LONG_ABOUT, after_long_help = EXIT_CODES)]
-struct Cli {
-    #[command(flatten)]
-    options: settings::Options,
-
-    #[command(subcommand)]
-    command: Command,
-}
-
-const LONG_ABOUT: &str = "\
-Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
-
-`snapshot` keeps each cluster's nodes as JSON in git, `render` turns these and a ClusterMesh into
-the Kilo Peers of every cluster, and Flux or Argo CD apply them. Nothing runs in a cluster, nothing
-writes to one.";
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  nothing to act on
-  1  something to act on: mistakes, Peers or nodes that would be lost, differences with --check,
-     warnings with --strict
-  2  could not do it: wrong usage, unreadable or unparsable input, a cluster that could not be read";
-
-#[derive(Subcommand)]
-enum Command {
-    Snapshot(commands::snapshot::Args),
-    Render(commands::render::Args),
-    Template(commands::template::Args),
-    Init(commands::init::Args),
-    Validate(commands::validate::Args),
-    Trace(commands::trace::Args),
-    Verify(commands::verify::Args),
-    Capacity(commands::capacity::Args),
-    Argocd(commands::argocd::Args),
-    Explain(commands::explain::Args),
-    Config(commands::config::Args),
-    Schema(commands::schema::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
-}
-
 /// What a command has to say to whoever called it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Outcome {
@@ -106,45 +65,46 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let cli = match parse() {
-        Ok(cli) => cli,
+    let command = match arguments::parse(env::args_os()) {
+        Ok(cli) => cli.command,
         Err(error) => return refuse(&error),
     };
+    let mut talk = output::Talk::new(command.voice());
     if let Err(error) = start_threads() {
-        let mut talk = output::Talk::new(&cli.options);
         return finish(Err(error), &mut talk, &mut io::stdout());
     }
-    let mut talk = output::Talk::new(&cli.options);
     let mut result = io::stdout().lock();
-    let entered = cli.options.enter();
-    if entered.is_ok() && cli.command.has_settings() {
-        warn_of_ignored_config(&cli.options, &mut talk);
-    }
-    let outcome = entered.and_then(|()| match &cli.command {
-        Command::Snapshot(args) => {
-            commands::snapshot::run(args, &cli.options, &mut talk, &mut result)
-        }
-        Command::Render(args) => commands::render::run(args, &cli.options, &mut talk, &mut result),
-        Command::Template(args) => {
-            commands::template::run(args, &cli.options, &mut talk, &mut result)
-        }
-        Command::Validate(args) => {
-            commands::validate::run(args, &cli.options, &mut talk, &mut result)
-        }
-        Command::Trace(args) => commands::trace::run(args, &cli.options, &mut talk, &mut result),
-        Command::Verify(args) => commands::verify::run(args, &cli.options, &mut talk, &mut result),
-        Command::Capacity(args) => {
-            commands::capacity::run(args, &cli.options, &mut talk, &mut result)
-        }
-        Command::Config(args) => commands::config::run(args, &cli.options, &mut talk, &mut result),
-        Command::Init(args) => commands::init::run(args, &mut talk, &mut result),
-        Command::Argocd(args) => Ok(commands::argocd::run(args, &cli.options, &mut result)),
-        Command::Explain(args) => commands::explain::run(args, &mut result),
-        Command::Schema(args) => commands::schema::run(args, &mut result),
-        Command::Completions(args) => commands::completions::run(args, &mut result),
-        Command::Man(args) => commands::man::run(args, &mut result),
-    });
+    let outcome = run(&command, &mut talk, &mut result);
     finish(outcome, &mut talk, &mut result)
+}
+
+fn run(
+    command: &Command,
+    talk: &mut output::Talk,
+    result: &mut impl io::Write,
+) -> anyhow::Result<Outcome> {
+    if let Some(options) = command.options() {
+        options.enter()?;
+        if command.has_settings() {
+            warn_of_ignored_config(options, talk);
+        }
+    }
+    match command {
+        Command::Snapshot(args) => commands::snapshot::run(args, talk, result),
+        Command::Render(args) => commands::render::run(args, talk, result),
+        Command::Template(args) => commands::template::run(args, talk, result),
+        Command::Init(args) => commands::init::run(args, talk, result),
+        Command::Validate(args) => commands::validate::run(args, talk, result),
+        Command::Verify(args) => commands::verify::run(args, talk, result),
+        Command::Trace(args) => commands::trace::run(args, talk, result),
+        Command::Capacity(args) => commands::capacity::run(args, talk, result),
+        Command::Explain(args) => commands::explain::run(args, result),
+        Command::Schema(args) => commands::schema::run(args, result),
+        Command::Config(args) => commands::config::run(args, talk, result),
+        Command::Completions(args) => commands::completions::run(args, result),
+        Command::Man(args) => commands::man::run(args, result),
+        Command::Argocd(args) => Ok(commands::argocd::run(args, result)),
+    }
 }
 
 /// Prints why a run failed, and returns its exit code.
@@ -169,28 +129,6 @@ fn finish(
     }
 }
 
-impl Command {
-    /// Returns whether the command reads the config.
-    fn has_settings(&self) -> bool {
-        match self {
-            Self::Snapshot(_)
-            | Self::Render(_)
-            | Self::Template(_)
-            | Self::Validate(_)
-            | Self::Trace(_)
-            | Self::Verify(_)
-            | Self::Capacity(_)
-            | Self::Config(_) => true,
-            Self::Init(_)
-            | Self::Argocd(_)
-            | Self::Explain(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_) => false,
-        }
-    }
-}
-
 fn warn_of_ignored_config(options: &settings::Options, talk: &mut output::Talk) {
     if let Some(config) = options.ignored_config() {
         talk.note(&format!(
@@ -198,10 +136,6 @@ fn warn_of_ignored_config(options: &settings::Options, talk: &mut output::Talk) 
             disk::shown(&config)
         ));
     }
-}
-
-fn parse() -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&command().try_get_matches()?)
 }
 
 /// Prints help, the version, or what is wrong with the command line.
@@ -240,16 +174,6 @@ fn start_threads() -> anyhow::Result<()> {
         builder.num_threads(1).use_current_thread()
     };
     builder.build_global().context("cannot start threads")
-}
-
-/// Returns the command line that is understood.
-fn command() -> clap::Command {
-    let command = Cli::command();
-    let names = command.get_subcommands().map(|it| it.get_name().to_owned());
-    let names = PossibleValuesParser::new(names.collect::<Vec<_>>());
-    command.mut_subcommand("man", |man| {
-        man.mut_arg(commands::man::COMMAND, |arg| arg.value_parser(names))
-    })
 }
 
 /// Prints a result. Whoever closes it early has read enough, and what was found stays found.

@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::disk::tree::Survey;
 use crate::files::Files;
 use crate::input::Unreadable;
-use crate::settings::Options;
+use crate::settings::Voice;
 
 mod concise;
 mod entry;
@@ -61,8 +61,8 @@ enum Held {
 
 impl Talk {
     /// Prints in colour, and holds texts back, as the options ask.
-    pub(crate) fn new(options: &Options) -> Self {
-        let choice = options.color();
+    pub(crate) fn new(voice: Voice) -> Self {
+        let choice = voice.colour.color;
         let of_stderr = match choice {
             clap::ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
             clap::ColorChoice::Always => ColorChoice::Always,
@@ -72,7 +72,7 @@ impl Talk {
             choice,
             stderr: AutoStream::new(std::io::stderr(), of_stderr),
             renderer: Renderer::styled(),
-            held: options.is_quiet().then(Vec::new),
+            held: voice.quiet.then(Vec::new),
         }
     }
 

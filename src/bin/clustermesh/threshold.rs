@@ -10,7 +10,7 @@ use crate::Outcome;
 /// The flag of commands that fail for errors, or for warnings too.
 #[derive(clap::Args)]
 pub(crate) struct Strict {
-    /// Let warnings fail too
+    /// Treat warnings as errors
     #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
     strict: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Strict {
 /// The flags of commands that may fail for notices too.
 #[derive(clap::Args)]
 pub(crate) struct FailOn {
-    /// From which severity on to fail
+    /// Lowest severity that makes the exit code 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     fail_on: Named,
 
@@ -31,9 +31,9 @@ pub(crate) struct FailOn {
 enum Named {
     /// Only errors
     Error,
-    /// Warnings too
+    /// Errors and warnings
     Warning,
-    /// Notices too
+    /// Errors, warnings and notices
     Notice,
 }
 

@@ -13,13 +13,10 @@ fn page(arguments: &[&str]) -> String {
 /// The commands as the program lists them.
 fn commands() -> Vec<String> {
     let help = Folder::empty().run(&["-h"]).stdout;
-    let listed = help.split("Commands:\n").nth(1).unwrap();
-    let lines = listed.lines().take_while(|line| line.starts_with("  "));
+    let (listed, _) = help.split_once("Options:\n").unwrap();
+    let lines = listed.lines().filter(|line| line.starts_with("  "));
     let names = lines.filter_map(|line| line.split_whitespace().next());
-    names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
+    names.map(str::to_owned).collect()
 }
 
 /// A page as a terminal shows it, if there is what it takes.
@@ -47,17 +44,10 @@ fn has_a_page_for_every_command() {
             page.contains(&format!(".TH clustermesh-{command} 1 ")),
             "{page}"
         );
-        for part in [
-            ".SH NAME",
-            ".SH SYNOPSIS",
-            ".SH OPTIONS",
-            ".SH EXAMPLES",
-            "CLUSTERMESH_MESHES",
-        ] {
+        for part in [".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS", ".SH EXAMPLES"] {
             assert!(page.contains(part), "no {part} in {page}");
         }
         if let Some(text) = rendered(&page) {
-            assert!(text.contains("--snapshots <DIR>"), "{text}");
             assert!(text.contains(&format!("clustermesh {command}")), "{text}");
         }
     }
@@ -102,7 +92,7 @@ fn wants_a_command_that_is_there() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'redner' for '[COMMAND]'
-      [possible values: snapshot, render, template, init, validate, trace, verify, capacity, argocd, explain, config, schema, completions, man]
+      [possible values: snapshot, render, template, init, validate, verify, trace, capacity, explain, schema, config, completions, man, argocd]
 
       tip: a similar value exists: 'render'
 

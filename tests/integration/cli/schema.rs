@@ -81,7 +81,7 @@ fn is_listed_with_what_it_can_print() {
 fn only_a_peer_has_a_strict_one() {
     let run = Folder::empty().run(&["schema", "mesh", "--strict"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: `--strict` is for `peer`: the others are as strict as the program is");
+    insta::assert_snapshot!(run.stderr, @"error: `--strict` works only with `peer`");
 }
 
 /// As an API server with Kilo's CRD takes a Peer: the bounds of the port are those of its `int32`.

@@ -1,6 +1,8 @@
 //! Help, versions and colours.
 
-use super::{Folder, HEADER};
+use std::collections::BTreeSet;
+
+use super::{Folder, HEADER, MESH};
 
 const ESCAPE: char = '\u{1b}';
 
@@ -38,22 +40,123 @@ fn shows_what_exit_codes_mean() {
     let (_, codes) = run.stdout.split_once("Exit codes:").unwrap();
     insta::assert_snapshot!(codes, @"
 
-    0  nothing to act on
-    1  something to act on: mistakes, Peers or nodes that would be lost, differences with --check,
-       warnings with --strict
-    2  could not do it: wrong usage, unreadable or unparsable input, a cluster that could not be read
+    0  success, nothing to do
+    1  problems found, files differ (--check), or Peers or nodes would be lost
+    2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
     ");
 }
 
 #[test]
-fn lists_its_commands() {
+fn lists_its_commands_by_purpose() {
     let run = Folder::empty().run(&["-h"]);
-    for command in ["snapshot", "render"] {
-        assert!(
-            run.stdout.contains(&format!("\n  {command} ")),
-            "{}",
-            run.stdout
-        );
+    insta::assert_snapshot!(run.stdout, @"
+    Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
+
+    Usage: clustermesh <COMMAND>
+
+    Build:
+      snapshot     Save the nodes of each cluster as JSON
+      render       Write the Kilo Peers of each cluster
+      template     Fill in a template and print the result
+      init         Create the files of a new repository
+
+    Check:
+      validate     Report problems in meshes, snapshots and rendered files
+      verify       Prove that clusters reach each other exactly as the meshes declare
+      trace        Follow a packet between clusters, and its reply
+      capacity     Estimate the load on each cluster, and how to reduce it
+
+    Learn:
+      explain      Explain a rule: what it finds, why it matters and what to do
+      schema       Print the JSON Schema of a format
+      config       Print all settings and their origins
+
+    Shell:
+      completions  Print shell completions
+      man          Print a manual page
+      argocd       Run as an Argo CD config-management plugin
+
+    Options:
+      -h, --help     Print help (see more with '--help')
+      -V, --version  Print version
+    ");
+    assert_eq!(
+        Folder::empty().run(&["help"]).stdout,
+        Folder::empty().run(&["--help"]).stdout
+    );
+}
+
+/// The options in the help of a command, without those for help.
+fn options(command: &str) -> BTreeSet<String> {
+    let run = Folder::empty().run(&["help", command]);
+    let lines = run.stdout.lines().map(str::trim_start);
+    let words = lines.filter_map(|line| {
+        let (_, long) = line.split_once("--").filter(|(it, _)| it.len() < 5)?;
+        long.split([' ', '[']).next()
+    });
+    words
+        .filter(|it| *it != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn commands_list_only_options_that_they_use() {
+    for (command, shared) in [
+        (
+            "snapshot",
+            "directory root config mesh snapshots color quiet",
+        ),
+        (
+            "render",
+            "directory root config mesh snapshots rendered ceiling color quiet",
+        ),
+        (
+            "config",
+            "directory root config mesh snapshots rendered ceiling color quiet",
+        ),
+        ("init", "directory color quiet"),
+        ("explain", "color"),
+        ("schema", ""),
+        ("completions", ""),
+        ("man", ""),
+        ("argocd", ""),
+    ] {
+        let all = "directory root config mesh snapshots rendered ceiling color quiet";
+        let options = options(command);
+        let shown: Vec<&str> = all.split(' ').filter(|it| options.contains(*it)).collect();
+        assert_eq!(shown.join(" "), shared, "{command}: {options:?}");
+    }
+}
+
+#[test]
+fn options_may_stand_before_the_command() {
+    let folder = Folder::empty();
+    folder.write("inner/mesh.yaml", MESH);
+    let run = folder.run(&["-C", "inner", "--quiet", "config", "-o", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("\"mesh.yaml\""), "{}", run.stdout);
+    let run = folder.run(&["-C", "inner", "argocd", "generate"]);
+    assert!(run.stderr.contains("ARGOCD_APP"), "{}", run.stderr);
+}
+
+#[test]
+fn refuses_options_that_a_command_ignores() {
+    let folder = Folder::mesh();
+    for (arguments, option) in [
+        (&["explain", "--mesh", "mesh.yaml"][..], "--mesh"),
+        (&["--mesh", "mesh.yaml", "explain"], "--mesh"),
+        (&["schema", "mesh", "-C", "x"], "-C"),
+        (&["snapshot", "--rendered", "x"], "--rendered"),
+        (&["init", "--snapshots", "x"], "--snapshots"),
+        (&["man", "--quiet"], "--quiet"),
+        (&["argocd", "generate", "--color", "never"], "--color"),
+        (&["argocd", "parameters", "--rendered", "x"], "--rendered"),
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}");
+        let told = format!("error: unexpected argument '{option}' found");
+        assert!(run.stderr.starts_with(&told), "{}", run.stderr);
     }
 }
 

@@ -350,7 +350,7 @@ fn says_what_is_missing() {
     error: TO: `east` has no address for traffic of the class `service`; name a cluster with a `serviceCIDR`, or an address in it
     error: --peers: no mesh has a cluster `wset`; did you mean `west`?
     error: cannot read `a.yaml`: No such file or directory (os error 2)
-    error: invalid value 'west' for '--peers <CLUSTER=FILE>': it is not `CLUSTER=FILE`
+    error: invalid value 'west' for '--peers <CLUSTER=FILE>': expected CLUSTER=FILE
 
     For more information, try '--help'.
     ");

@@ -13,7 +13,7 @@ fn refusal(arguments: &[&str]) -> String {
 
 #[test]
 fn wants_a_command() {
-    assert!(refusal(&[]).contains("Usage: clustermesh [OPTIONS] <COMMAND>"));
+    assert!(refusal(&[]).contains("Usage: clustermesh <COMMAND>"));
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn knows_its_commands() {
 
       tip: a similar subcommand exists: 'render'
 
-    Usage: clustermesh [OPTIONS] <COMMAND>
+    Usage: clustermesh <COMMAND>
 
     For more information, try '--help'.
     ");

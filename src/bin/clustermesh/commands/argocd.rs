@@ -11,7 +11,7 @@ use crate::evidence::{self, Evidence};
 use crate::input::{self, Clusters, Unreadable};
 use crate::output::{self, Report};
 use crate::printing::{self, Order};
-use crate::settings::Options;
+use crate::settings::{MeshOptions, Options};
 use crate::threshold::Threshold;
 use crate::{Outcome, rendered};
 
@@ -24,9 +24,9 @@ use parameters::Parameters;
 
 /// Run as an Argo CD config-management plugin
 ///
-/// Argo CD's plugin server starts these commands in the folder of an Application and describes the
-/// Application in `ARGOCD_APP_*` variables. Files outside of the repository are not read. Errors are
-/// written to standard error, in at most 8 kB, without colours and without contents of files.
+/// Argo CD's plugin server runs these commands in the folder of an Application and describes the
+/// Application in `ARGOCD_APP_*` variables. Files outside the repository are not read. Errors are
+/// written to standard error, up to 8 kB, without colours and without contents of files.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,17 +36,17 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print the Peers of the cluster that an Application delivers to
+    /// Print the Peers of the Application's cluster
     ///
-    /// The cluster is the parameter `target`, or else the last part of the Application's path. The
-    /// parameter `strict` (`true` or `false`) makes warnings fail. The parameter `allow-empty`, a list of
-    /// TARGET[/SOURCE], allows losses as `clustermesh render --allow-empty` does.
+    /// The parameter `target` names the cluster. Its default is the last part of the Application's path.
+    /// The parameter `strict` (`true` or `false`) makes warnings fail. The parameter `allow-empty`, a list
+    /// of TARGET[/SOURCE], allows lost Peers like `clustermesh render --allow-empty`.
     #[command(after_help = EXAMPLES)]
-    Generate,
+    Generate(Options),
 
-    /// Print the plugin's parameters as Argo CD's announcement
+    /// Print the parameters that Argo CD shows in its user interface
     #[command(after_help = EXAMPLES)]
-    Parameters,
+    Parameters(MeshOptions),
 }
 
 const EXAMPLES: &str = "\
@@ -65,10 +65,19 @@ enum Answer {
     Refusal(String, Outcome),
 }
 
-pub(crate) fn run(args: &Args, options: &Options, result: &mut impl Write) -> Outcome {
-    let answer = match args.command {
-        Command::Generate => generate(options),
-        Command::Parameters => parameters(options),
+impl Args {
+    /// Returns the files that the command works with.
+    pub(crate) fn options(&self) -> &Options {
+        match &self.command {
+            Command::Generate(options) | Command::Parameters(MeshOptions(options)) => options,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, result: &mut impl Write) -> Outcome {
+    let answer = match &args.command {
+        Command::Generate(options) => generate(options),
+        Command::Parameters(MeshOptions(options)) => parameters(options),
     };
     let answer = answer.and_then(|answer| {
         if let Answer::Text(text) = &answer {

@@ -15,7 +15,7 @@ use crate::allowance;
 use crate::fabric::Dumps;
 use crate::judgement::{Judgement, Outputs};
 use crate::output::{self, Talk};
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, clock, evidence, judgement};
 
@@ -28,26 +28,26 @@ pub(crate) use json::schema;
 
 use cost::{Cost, Ledger};
 
-/// Say what the mesh costs each cluster, and what would make it less
+/// Estimate the load on each cluster, and how to reduce it
 ///
-/// Counts for each cluster what a render would give it: Peers, routes, iptables rules, and how many
-/// seconds its Kilo takes for each change; what Flux, Argo CD and git make of it; and, where the
-/// rendered tree differs, how long Kilo is busy with the change. What is too much is told with what
-/// would make it less. With clusters named, tells everything of these. Writes nothing.
+/// Counts the Peers, routes and iptables rules of each cluster, and the seconds that Kilo needs for each
+/// change. Checks the limits of Flux, Argo CD and git. If the rendered tree is out of date, estimates how
+/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with the
+/// ways to reduce the load. For the given clusters, all details are shown. Writes nothing.
 ///
-/// With `--peers`, a change is what differs from the Peers that a cluster really has, and those that
-/// come from elsewhere count too.
+/// With `--peers`, the difference is computed from the Peers in the cluster, including Peers that
+/// clustermesh does not manage.
 ///
-/// Grades are by `limits.capacity` in the config. Findings about them are warnings at most, however
-/// grave, unless `rules` in the config raises them: by themselves they fail with `--strict` only.
+/// Set the limits in `limits.capacity` in the config. An exceeded limit is a warning, so only `--strict`
+/// makes it fail, unless `rules` in the config raises its level.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Tell everything of these clusters
+    /// Clusters to show in detail
     #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
 
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
@@ -56,22 +56,28 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     dumps: Dumps,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   clustermesh capacity
-  clustermesh capacity east                     every formula, and every lever
-  clustermesh capacity --fail-on warning        in CI: is anything too much?
+  clustermesh capacity east                     all formulas, and all ways to reduce the load
+  clustermesh capacity --fail-on warning        in CI: fail if a limit is exceeded
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
 /// How it is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A table for people, and what is too much
+    /// A table and the exceeded limits
     Human,
-    /// An object for programs
+    /// JSON
     Json,
 }
 
@@ -87,11 +93,10 @@ impl From<Format> for output::Format {
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let mut evidence = match evidence::gather(options) {
+    let mut evidence = match evidence::gather(&args.options) {
         Ok(evidence) => evidence,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -6,13 +6,13 @@ use clap_complete::Shell;
 
 use crate::Outcome;
 
-/// Print the completions of a shell
+/// Print shell completions
 ///
-/// What is printed belongs where the shell looks for completions, or into its start-up file.
+/// Save the output where the shell looks for completions, or load it in the shell's startup file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to complete in
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -24,7 +24,7 @@ Examples:
   source <(clustermesh completions zsh)";
 
 pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    let mut command = crate::command();
+    let mut command = crate::arguments::command();
     let name = command.get_name().to_owned();
     // Not straight to `result`: what writes them panics where a reader has gone.
     let mut script = Vec::new();

@@ -14,22 +14,28 @@ use clustermesh::place::Place;
 use crate::Outcome;
 use crate::input::{self, Unreadable};
 use crate::output::{self, Talk};
-use crate::settings::{Access, Options, Origin, Setting, Settings};
+use crate::settings::{Access, Options, Origin, Setting, Settings, Voice};
 
 mod shown;
 
 use shown::{Shown, Value};
 
-/// Print every setting and where it came from
+/// Print all settings and their origins
 ///
-/// Flags go over `CLUSTERMESH_*` variables, these over the config, and that over defaults. The
-/// clusters are those of the config and of the meshes.
+/// Precedence: flags, `CLUSTERMESH_*` variables, config file, defaults. Lists the clusters of the config
+/// and of the meshes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How to print them
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -40,9 +46,9 @@ Examples:
 /// How the settings are printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A table for people
+    /// A table
     Text,
-    /// An object for programs
+    /// JSON
     Json,
 }
 
@@ -58,11 +64,10 @@ impl From<Format> for output::Format {
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let settings = match options.settle() {
+    let settings = match args.options.settle() {
         Ok(settings) => settings,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -9,20 +9,24 @@ use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, QUESTIONS, Rule};
 
 use crate::Outcome;
+use crate::settings::Colour;
 
-/// Say what a rule finds, why it matters, and what to do
+/// Explain a rule: what it finds, why it matters and what to do
 ///
-/// Without RULE it lists every rule by the question that it answers.
+/// Without RULE, all rules are listed by topic.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The rule, by its name or the operator's reason code, or how a trace ends
+    /// Name of a rule, reason code of the operator, or result of a trace
     #[arg(value_name = "RULE")]
     rule: Option<String>,
 
-    /// Every rule, as one page of Markdown
+    /// Print all rules as one page of Markdown
     #[arg(long, conflicts_with = "rule")]
     all: bool,
+
+    #[command(flatten)]
+    pub(crate) colour: Colour,
 }
 
 const EXAMPLES: &str = "\

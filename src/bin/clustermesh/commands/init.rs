@@ -9,27 +9,32 @@ use clap::ValueEnum;
 use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::output::Talk;
-use crate::settings::Surroundings;
+use crate::settings::{FolderOptions, Surroundings, Voice};
 
-/// Write the files that a new repository starts with
+/// Create the files of a new repository
 ///
-/// Writes into the working folder what is not there yet, and changes no file: a config and a mesh with
-/// comments, and, as asked for, what Flux or Argo CD need for each cluster, CI jobs and pre-commit hooks.
-/// Prints what to do next.
+/// Creates a commented config and mesh in the current folder and, on request, the files for Flux or
+/// Argo CD, CI jobs and pre-commit hooks. Existing files are not changed. Prints the next steps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What applies the Peers
+    /// Tool that applies the Peers
     #[arg(long, value_name = "TOOL", default_value = "none")]
     gitops: Gitops,
 
-    /// Where CI runs: jobs that check pull requests, and one that takes snapshots
+    /// CI service, for jobs that check pull requests and refresh snapshots
     #[arg(long, value_name = "SERVICE", default_value = "none")]
     ci: Ci,
 
-    /// Hooks of pre-commit that check each commit
+    /// Add pre-commit hooks that check each commit
     #[arg(long)]
     pre_commit: bool,
+
+    #[command(flatten)]
+    pub(crate) options: FolderOptions,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -37,25 +42,25 @@ Examples:
   clustermesh init --gitops flux --ci github --pre-commit
   clustermesh -C mesh init --gitops argocd";
 
-/// What applies the Peers.
+/// The tool that applies the Peers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Gitops {
     /// A Kustomization for each cluster
     Flux,
     /// An Application for each cluster
     Argocd,
-    /// Nothing yet
+    /// No files for a tool
     None,
 }
 
-/// Where CI runs.
+/// The CI service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Ci {
     /// GitHub Actions
     Github,
     /// GitLab CI
     Gitlab,
-    /// Nowhere yet
+    /// No CI jobs
     None,
 }
 

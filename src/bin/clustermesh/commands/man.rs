@@ -3,25 +3,22 @@
 use std::io::{self, Write};
 
 use clap::Command;
+use clap::builder::PossibleValuesParser;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::Outcome;
+use crate::{Outcome, arguments};
 
 /// Print a manual page
 ///
-/// Without COMMAND it is the page of the program, which names the others.
+/// Without COMMAND, the page of the program is printed, which refers to the others.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command
-    // What it can be is set where the commands are known.
-    #[arg(value_name = "COMMAND", id = COMMAND)]
+    /// Command to describe
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(arguments::names()))]
     command: Option<String>,
 }
-
-/// What clap calls the argument.
-pub(crate) const COMMAND: &str = "command";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +27,7 @@ Examples:
 
 pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
     // There is no page for `help`.
-    let mut program = crate::command().disable_help_subcommand(true);
+    let mut program = arguments::command().disable_help_subcommand(true);
     // So that commands know the options of every command, and their full names.
     program.build();
     let wanted = args.command.as_deref();

@@ -19,50 +19,58 @@ use crate::judgement::{Judgement, Outputs};
 use crate::output::Talk;
 use crate::printing::{self, Order};
 use crate::rendered::Rendered;
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, evidence, input, judgement};
 
-/// Write the Kilo Peers of every cluster
+/// Write the Kilo Peers of each cluster
 ///
-/// Reads the meshes and the snapshots of their clusters and writes `rendered/TARGET/`, one folder
-/// for each cluster: a kustomization, and a file of Peers for each cluster it sees. Writes all or
-/// nothing, only what differs, and removes files of its own that are no longer wanted.
+/// Reads the meshes and the snapshots and writes one folder for each cluster, `rendered/TARGET/`, with a
+/// kustomization and a file of Peers for each linked cluster. Writes only files that differ and removes
+/// its own files that are no longer needed. If anything is wrong, nothing is written.
 ///
-/// With `--target`, prints the Peers of one cluster if writing them would be allowed.
+/// With `--target`, prints the Peers of one cluster. They are printed only if they could be written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Compare instead of writing; exits with 1 and a list if anything differs
+    /// Compare instead of writing; list the differences and exit with 1
     #[arg(long, conflicts_with = "target")]
     check: bool,
 
-    /// Print the manifests of this cluster instead of writing any
+    /// Print the manifests of one cluster instead of writing files
     #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
     target: Option<String>,
 
     #[command(flatten)]
     strict: Strict,
 
-    /// Allow a cluster to have no Peers, or none of one source; `*` for every cluster
+    /// Allow a cluster to lose all Peers, or all Peers of one source; repeatable
+    ///
+    /// TARGET is the cluster that loses Peers, or `*` for all clusters. SOURCE is the cluster that the
+    /// Peers belong to.
     #[arg(long, value_name = "TARGET[/SOURCE]")]
     allow_empty: Vec<Allowance>,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   clustermesh render
-  clustermesh render --check                    in CI: is what is committed up to date?
-  clustermesh render --target east              what would east get?
+  clustermesh render --check                    in CI: are the committed files up to date?
+  clustermesh render --target east              print the Peers of east
   clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let evidence = match evidence::gather(options) {
+    let evidence = match evidence::gather(&args.options) {
         // The process ends with the command, and everything is freed then at once.
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),

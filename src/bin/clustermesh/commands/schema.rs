@@ -12,16 +12,16 @@ use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
 ///
-/// It is what editors, `kubeconform` and other programs check files with. What a schema cannot say,
-/// `clustermesh validate` does.
+/// Editors, `kubeconform` and other programs use schemas to check files. `clustermesh validate` also
+/// checks rules that a schema cannot express.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The format
+    /// Format to describe
     #[arg(value_name = "KIND")]
     kind: Kind,
 
-    /// Of a Peer, ask all that Kilo asks, not only what the API server does
+    /// For `peer`: also check what Kilo requires, not only what the API server does
     #[arg(long)]
     strict: bool,
 }
@@ -29,25 +29,25 @@ pub(crate) struct Args {
 /// A format of ours, or of Kilo's.
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// The `ClusterMesh`: which clusters belong together
+    /// `ClusterMesh`, the clusters and their networks
     Mesh,
     /// `clustermesh.yaml`
     Config,
     /// `expectations.yaml`
     Expectations,
-    /// What `snapshot` writes
+    /// Files that `snapshot` writes
     Snapshot,
-    /// What `validate --output json` prints
+    /// Output of `validate --output json`
     Report,
-    /// What `trace --output json` prints
+    /// Output of `trace --output json`
     Trace,
-    /// What `verify --output json` prints
+    /// Output of `verify --output json`
     Verification,
-    /// What `capacity --output json` prints
+    /// Output of `capacity --output json`
     Capacity,
-    /// The Peers that `render` writes
+    /// Peers that `render` writes
     Peer,
-    /// The values of `clustermesh template`, and of `outputs`
+    /// Values for `clustermesh template` and for `outputs`
     TemplateContext,
 }
 
@@ -56,13 +56,13 @@ Examples:
   clustermesh schema mesh > mesh.schema.json
   clustermesh schema peer --strict > peer.schema.json
 
-The first line of a YAML file names its schema to editors:
+Editors find the schema in the first line of a YAML file:
   # yaml-language-server: $schema=mesh.schema.json";
 
 pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
     let schema = match (args.kind, args.strict) {
         (Kind::Peer, true) => peer::strict_schema(),
-        (_, true) => bail!("`--strict` is for `peer`: the others are as strict as the program is"),
+        (_, true) => bail!("`--strict` works only with `peer`"),
         (Kind::Mesh, _) => mesh::schema(),
         (Kind::Config, _) => config::schema(),
         (Kind::Expectations, _) => expectations::schema(),

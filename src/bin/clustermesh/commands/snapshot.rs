@@ -18,7 +18,7 @@ use crate::disk::Roots;
 use crate::files::Files;
 use crate::input::{self, Clusters};
 use crate::output::Talk;
-use crate::settings::{ConfigFile, Options, Settings};
+use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
@@ -31,36 +31,41 @@ mod routes;
 /// The largest dump that is read, in bytes: 25,000 nodes of 18 KB, with room.
 const DUMP_LIMIT: u64 = 512 << 20;
 
-/// Keep each cluster's nodes as JSON in git
+/// Save the nodes of each cluster as JSON
 ///
-/// Lists the nodes of every cluster that a mesh names, or of those given, and writes what a mesh
-/// needs of them to `snapshots/CLUSTER.json`: names, labels, Kilo's annotations, pod CIDRs and
-/// addresses. A cluster that cannot be read, or that seems to have lost its nodes, keeps its old
-/// snapshot; the others are written.
+/// Lists the nodes of all clusters in the meshes, or of the given clusters, and writes the parts that a
+/// mesh needs to `snapshots/CLUSTER.json`: names, labels, Kilo's annotations, pod CIDRs and addresses.
+/// If a cluster cannot be read, or has lost many nodes, its old snapshot stays and the other clusters
+/// are still written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The clusters, as the mesh calls them [default: all]
+    /// Clusters, by their names in the mesh [default: all]
     #[arg(value_name = "CLUSTER", value_parser = cluster)]
     clusters: Vec<ClusterName>,
 
-    /// Read a dump of one cluster's nodes, JSON or YAML, instead; `-` for standard input
+    /// Read the nodes of one cluster from a JSON or YAML file; `-` for standard input
+    ///
+    /// The file is the output of `kubectl get nodes -o json`. No cluster is contacted.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     from: Option<PathBuf>,
 
-    /// Compare instead of writing; exits with 1 and a list if anything differs
+    /// Compare instead of writing; list the differences and exit with 1
     #[arg(long)]
     check: bool,
 
-    /// Take a cluster that keeps its old snapshot for a warning, not for a failure
+    /// Warn instead of fail when a cluster cannot be refreshed
     #[arg(long)]
     keep_going: bool,
 
-    /// Write a snapshot although it lost usable nodes, or has too many; repeatable
+    /// Accept the loss of many nodes, or too many nodes, in a cluster; repeatable
     #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
     accept: Vec<ClusterName>,
 
-    /// Let nodes lose what their Kilo agent wrote, as when Kilo is removed; repeatable
+    /// Drop Kilo's annotations where the agent removed them; repeatable
+    ///
+    /// By default, a node that loses its annotations keeps those of the old snapshot, because the agent
+    /// removes them during a restart. Use this after Kilo was removed from the cluster.
     #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
     no_carry_over: Vec<ClusterName>,
 
@@ -70,22 +75,30 @@ pub(crate) struct Args {
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
     reach: Reach,
+
+    #[command(flatten)]
+    pub(crate) options: SnapshotOptions,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 /// How clusters are reached.
 #[cfg(feature = "snapshot")]
 #[derive(clap::Args)]
-#[command(next_help_heading = "Reaching clusters")]
+#[command(next_help_heading = "Cluster access")]
 struct Reach {
-    /// Kubeconfig with a context for each cluster [default: $KUBECONFIG, ~/.kube/config]
+    /// Kubeconfig with the contexts [default: $KUBECONFIG, ~/.kube/config]
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
 
-    /// Read the Secrets that the mesh refers to (`kubeconfigSecretRef`) from this context's cluster
+    /// Read the kubeconfigs from Secrets in the cluster of this context
+    ///
+    /// The mesh names the Secrets in `kubeconfigSecretRef`, as for the ClusterMesh operator.
     #[arg(long, value_name = "CONTEXT", conflicts_with = "from")]
     secrets_from: Option<String>,
 
-    /// How many seconds an answer, or a login plugin, may take
+    /// Timeout for each response and each login plugin, in seconds
     #[arg(
         long,
         value_name = "SECONDS",
@@ -99,10 +112,10 @@ struct Reach {
 #[cfg(feature = "snapshot")]
 const EXAMPLES: &str = "\
 Examples:
-  clustermesh snapshot                        all clusters, each by the context of its name
-  clustermesh snapshot --check                has anything changed since?
-  clustermesh snapshot east --accept east     east has really shrunk
-  clustermesh snapshot --secrets-from hub     with the kubeconfigs of the ClusterMesh operator
+  clustermesh snapshot                        all clusters, with the contexts of their names
+  clustermesh snapshot --check                list what has changed since the last snapshot
+  clustermesh snapshot east --accept east     accept that east has lost nodes
+  clustermesh snapshot --secrets-from hub     use the kubeconfigs of the ClusterMesh operator
   kubectl get nodes -o json | clustermesh snapshot east --from -";
 
 #[cfg(not(feature = "snapshot"))]
@@ -111,15 +124,14 @@ Examples:
   kubectl --context east get nodes -o json | clustermesh snapshot east --from -
   clustermesh snapshot west --from west-nodes.yaml --check
 
-This build was made without a client for clusters: it needs --from.";
+This build cannot connect to clusters; use --from.";
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let settings = match options.settle() {
+    let settings = match args.options.0.settle() {
         Ok(settings) => settings,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
@@ -160,7 +172,7 @@ fn keep(
         #[cfg(feature = "snapshot")]
         return live::run(args, settings, meshes, (talk, result));
         #[cfg(not(feature = "snapshot"))]
-        bail!("this build has no client for clusters; name a dump of nodes with --from");
+        bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };
     let [cluster] = args.clusters.as_slice() else {
         bail!("--from reads the nodes of one cluster; name it");

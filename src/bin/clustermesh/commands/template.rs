@@ -14,28 +14,35 @@ use crate::disk::{self, Roots};
 use crate::judgement::Outputs;
 use crate::output::Talk;
 use crate::outputs::{TEMPLATE_LIMIT, read_template, values};
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::{Outcome, evidence, input, judgement};
 
 /// Fill in a template and print the result
 ///
-/// The template is written in Jinja syntax; `clustermesh schema template-context` describes its values.
-/// Strings are quoted as YAML or JSON by the extension of the template's name. `outputs` in the config
-/// makes `clustermesh render` write such results and keep them up to date.
+/// Templates use Jinja syntax. `clustermesh schema template-context` describes the values, and
+/// `--values` prints them. The file extension decides whether strings are quoted as YAML or as JSON.
+/// To write the results to files with `clustermesh render`, list the templates in `outputs` in the
+/// config.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The template; `-` is the standard input, as YAML
+    /// Template file; `-` for standard input, as YAML
     #[arg(value_name = "FILE", required_unless_present = "values")]
     file: Option<PathBuf>,
 
-    /// Print the values that a template can use, as JSON
+    /// Print the values for templates as JSON
     #[arg(long, conflicts_with = "file")]
     values: bool,
 
-    /// The cluster that `target` stands for
+    /// Cluster for the value `target`
     #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
     target: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -46,11 +53,10 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let evidence = match evidence::gather(options) {
+    let evidence = match evidence::gather(&args.options) {
         Ok(evidence) => evidence,
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };

@@ -15,35 +15,41 @@ use clustermesh::packet::trace::{self, End, NoEnd};
 use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, TraceFormat, Traced};
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::{Outcome, fabric};
 
-/// Follow a packet from cluster to cluster, and its answer
+/// Follow a packet between clusters, and its reply
 ///
-/// Reads the snapshots and the Peers that every cluster gets, works out what Kilo and WireGuard make
-/// of them, and tells what becomes of a packet step by step, there and back, and where it ends and why.
-/// Sends nothing. Exits with 0 if it is delivered and its answer too, with 1 if not.
+/// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and shows each step of a
+/// packet and of its reply: where they go, or where they are dropped and why. Sends nothing. Exits with
+/// 0 if the packet and its reply are delivered, else with 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where it comes from: `CLUSTER/NODE`, `CLUSTER/ADDRESS`, or an address that one cluster has
+    /// Sender: CLUSTER/NODE, CLUSTER/ADDRESS or an ADDRESS that only one cluster has
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     from: String,
 
-    /// Where it goes: the same, or with a class a `CLUSTER`
+    /// Receiver, in the same forms, or a CLUSTER with `--class`
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     to: String,
 
-    /// What of a node, or of a cluster, is meant
+    /// Kind of address to use for a node or a cluster
     #[arg(long, value_name = "CLASS")]
     class: Option<Class>,
 
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: TraceFormat,
 
     #[command(flatten)]
     dumps: Dumps,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -57,13 +63,13 @@ Examples:
 /// The class of a source or destination.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Class {
-    /// Pods; of a node, the first that it could have
+    /// A pod; of a node, the first address of its pod CIDR
     Pod,
-    /// The node itself, and what shares its network
+    /// The node itself, or a pod with `hostNetwork`
     Node,
-    /// A service of the cluster; pods send
+    /// A service of the cluster; the sender is a pod
     Service,
-    /// Something else that the cluster declares as a whole; pods send
+    /// An address in `additionalCIDRs` of the cluster; the sender is a pod
     Network,
 }
 
@@ -80,14 +86,13 @@ impl From<Class> for trace::Class {
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let Gathered {
         mut evidence,
         grave,
-    } = match fabric::gather(options) {
+    } = match fabric::gather(&args.options) {
         Ok(gathered) => gathered,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -8,25 +8,30 @@ use clustermesh::rules::rendered::Allowing;
 
 use crate::judgement::Outputs;
 use crate::output::{Format, Report, Talk};
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::threshold::FailOn;
 use crate::{Outcome, evidence, judgement};
 
-/// Find what is wrong with meshes, snapshots and what is rendered
+/// Report problems in meshes, snapshots and rendered files
 ///
-/// Reads the meshes and the snapshots of their clusters and tells the mistakes in them, and every
-/// node and range that a render leaves out, each with its place, its reason and what to do. So it
-/// does with the rendered tree, if there is one, and with what a render would take away from it or
-/// move. Writes nothing.
+/// Reports mistakes in the meshes and the snapshots, and every node and range that `render` leaves out.
+/// Each finding has a place, a reason and the next step. If there is a rendered tree, its files are
+/// checked too, and Peers that `render` would remove or rename are reported. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How to print what is found
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
     #[command(flatten)]
     fail_on: FailOn,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -38,11 +43,10 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let evidence = match evidence::gather(options) {
+    let evidence = match evidence::gather(&args.options) {
         Ok(evidence) => evidence,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output, result),
     };

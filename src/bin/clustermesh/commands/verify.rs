@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use clap::ValueHint;
 use clustermesh::fleet::{Candidate, Fleet};
 use clustermesh::plan;
 use clustermesh::proof::expectation::check;
@@ -15,46 +16,58 @@ use rayon::prelude::*;
 use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
 use crate::output::{Talk, Verified, VerifyFormat};
-use crate::settings::Options;
+use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
 
 mod expectations;
 mod hostile;
 
-/// Prove what every cluster reaches, and that it is what the meshes promise
+/// Prove that clusters reach each other exactly as the meshes declare
 ///
-/// Reads the snapshots and the Peers that every cluster gets, works out what Kilo and WireGuard make of
-/// them, and holds every range against every range: for every address, not for samples. A link promises
-/// that pods reach pods both ways, and declared services and other ranges; nodes, where their internal
-/// addresses are declared. Fails if a promise does not hold, if anything gets through that no link
-/// promises, or if an expectation of one's own does not hold. Sends nothing and writes nothing.
+/// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and checks reachability
+/// between all ranges of all clusters, for every address. A link between two clusters declares that
+/// their pods reach each other, and the services and other ranges of the other cluster. Nodes are
+/// included where their internal addresses are declared.
+///
+/// Fails if a declared path does not work, if traffic reaches a cluster without a link, or if one of
+/// your expectations is not met. Sends nothing and writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: VerifyFormat,
 
     #[command(flatten)]
     strict: Strict,
 
-    /// The file of what is to get through beyond that, and what not; default: the one that the config
-    /// names, or an `expectations.yaml` beside it
-    #[arg(long, value_name = "FILE")]
+    /// File with reachability expectations [default: expectations.yaml]
+    ///
+    /// Expectations declare paths that must work, or must not, in addition to the links of the mesh.
+    /// The default is the file that the config names, or `expectations.yaml` in the folder of the config.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     expectations: Option<PathBuf>,
 
-    /// Tell too what this cluster could send and to whom, and what it could capture, if its root did
-    /// whatever it liked to its own side; fails if that is more than it declares; may be repeated
+    /// Report what an attacker with root in this cluster could do; repeatable
+    ///
+    /// Lists where such a cluster could send packets, and which packets it could capture. Fails if that
+    /// is more than the cluster declares.
     #[arg(long, value_name = "CLUSTER")]
     assume_hostile: Vec<String>,
 
-    /// List the paths that work although no mesh declares them, by range
+    /// List the paths that work but are not declared, by range
     #[arg(long)]
     undeclared: bool,
 
     #[command(flatten)]
     dumps: Dumps,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 const EXAMPLES: &str = "\
@@ -67,14 +80,13 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    options: &Options,
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let Gathered {
         mut evidence,
         grave,
-    } = match fabric::gather(options) {
+    } = match fabric::gather(&args.options) {
         Ok(gathered) => gathered,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -13,17 +13,17 @@ use crate::files::Files;
 /// How findings are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Format {
-    /// With excerpts, for a person
+    /// Findings with excerpts of the files
     Human,
-    /// A line each, `file:line:column: severity[rule] message`
+    /// One line per finding: `file:line:column: severity[rule] message`
     Concise,
-    /// An object for programs
+    /// JSON
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of a GitHub job, and its summary
+    /// Annotations and job summary for GitHub Actions
     Github,
-    /// A Code Quality report of GitLab
+    /// Code Quality report for GitLab
     Gitlab,
     /// Markdown, for a comment on a pull request
     Markdown,

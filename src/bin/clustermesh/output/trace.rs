@@ -27,11 +27,11 @@ const SHOWN: usize = 2000;
 /// How a trace is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TraceFormat {
-    /// Numbered steps, for a person
+    /// Numbered steps
     Human,
-    /// An object for programs
+    /// JSON
     Json,
-    /// A sequence diagram, as GitHub shows it
+    /// A Mermaid sequence diagram, for Markdown on GitHub
     Mermaid,
 }
 

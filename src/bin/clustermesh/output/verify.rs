@@ -40,19 +40,19 @@ const CLASSES: [(Class, Class); 8] = [
 /// How a verification is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum VerifyFormat {
-    /// A table, and what fails with excerpts, for a person
+    /// A table, and findings with excerpts of the files
     Human,
-    /// A line for each finding, `file:line:column: severity[rule] message`
+    /// One line per finding: `file:line:column: severity[rule] message`
     Concise,
-    /// An object for programs
+    /// JSON
     Json,
-    /// The findings as SARIF 2.1.0, for code scanning
+    /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// The findings as annotations of a GitHub job, and its summary
+    /// Annotations and job summary for GitHub Actions
     Github,
-    /// The findings as a Code Quality report of GitLab
+    /// Code Quality report for GitLab
     Gitlab,
-    /// The findings and the table in Markdown, for a comment on a pull request
+    /// Findings and table in Markdown, for a comment on a pull request
     Markdown,
 }
 

@@ -1,4 +1,4 @@
-//! Options: what can be said of the settings on the command line and in variables.
+//! Options: settings on the command line and in variables, in the groups that commands share.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,12 @@ use super::setting::{Origin, Setting};
 use super::surroundings::Surroundings;
 use crate::disk::{self, Roots};
 
-/// Options of every command.
-#[derive(Clone)]
+/// Options of a command that reads meshes, snapshots and the rendered tree.
+#[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(super) surroundings: Surroundings,
     directory: Option<PathBuf>,
     root: Option<PathBuf>,
-    color: ColorChoice,
-    is_quiet: bool,
     pub(super) config: Option<Setting<PathBuf>>,
     pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
     pub(super) snapshots: Option<Setting<PathBuf>>,
@@ -29,94 +27,177 @@ pub(crate) struct Options {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// The same, as clap reads them.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Options of every command")]
-struct Arguments {
-    /// Run as if started in this folder
-    #[arg(short = 'C', long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
-    directory: Option<PathBuf>,
+/// Options of a command that reads nothing but meshes.
+pub(crate) struct MeshOptions(pub(crate) Options);
 
-    /// Folder outside of the repository that links and paths of the config may lead to
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "CLUSTERMESH_ROOT",
-        hide_env_values = true,
-        global = true,
-        value_parser = path(),
-        value_hint = ValueHint::DirPath
-    )]
-    root: Option<PathBuf>,
+/// Options of a command that reads meshes and snapshots.
+pub(crate) struct SnapshotOptions(pub(crate) Options);
 
-    /// Config file [default: clustermesh.yaml here or above, within the repository]
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = CONFIG.variable,
-        hide_env_values = true,
-        global = true,
-        value_parser = path(),
-        value_hint = ValueHint::FilePath
-    )]
-    config: Option<PathBuf>,
+/// Options of a command that writes where it is started.
+pub(crate) struct FolderOptions(pub(crate) Options);
 
-    /// File or folder with `ClusterMesh` documents; repeatable [default: mesh.yaml, meshes/]
-    #[arg(
-        long = "mesh",
-        value_name = "PATH",
-        env = MESHES.variable,
-        hide_env_values = true,
-        value_delimiter = ',',
-        value_parser = path(),
-        value_hint = ValueHint::AnyPath,
-        global = true
-    )]
-    meshes: Vec<PathBuf>,
+/// The option for colours.
+#[derive(Clone, Copy, clap::Args)]
+#[command(next_help_heading = OUTPUT)]
+pub(crate) struct Colour {
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+}
 
-    /// Folder of the snapshots [default: snapshots]
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = SNAPSHOTS.variable,
-        hide_env_values = true,
-        global = true,
-        value_parser = path(),
-        value_hint = ValueHint::DirPath
-    )]
-    snapshots: Option<PathBuf>,
+/// Options for what is printed.
+#[derive(Clone, Copy, clap::Args)]
+#[command(next_help_heading = OUTPUT)]
+pub(crate) struct Voice {
+    #[command(flatten)]
+    pub(crate) colour: Colour,
 
-    /// Folder of the rendered manifests [default: rendered]
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = RENDERED.variable,
-        hide_env_values = true,
-        global = true,
-        value_parser = path(),
-        value_hint = ValueHint::DirPath
-    )]
-    rendered: Option<PathBuf>,
+    /// Print nothing on success, except manifests and output for programs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
 
-    /// Accept more or less input than the built-in ceilings do; repeatable. NAME is one of clusters,
-    /// nodes, ranges, anchors, expectations and peers
-    #[arg(
-        long = "ceiling",
-        value_name = "NAME=N",
-        env = "CLUSTERMESH_CEILINGS",
-        hide_env_values = true,
-        value_delimiter = ',',
-        global = true
-    )]
-    ceilings: Vec<Ceiling>,
+/// Headings in the help.
+const FILES: &str = "Files";
+const OUTPUT: &str = "Output";
 
-    /// When to use colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    color: ColorChoice,
+/// The groups as clap reads them. Their values are read by name, because only that tells a flag from a
+/// variable.
+mod groups {
+    #![allow(dead_code, reason = "values are read by name")]
 
-    /// Print nothing on success, except manifests and other output for programs
-    #[arg(short, long, global = true)]
-    quiet: bool,
+    use super::*;
+
+    #[derive(clap::Args)]
+    #[command(next_help_heading = FILES)]
+    pub(super) struct Folder {
+        /// Run in this folder
+        #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        directory: Option<PathBuf>,
+    }
+
+    #[derive(clap::Args)]
+    #[command(next_help_heading = FILES)]
+    pub(super) struct Meshes {
+        /// Folder outside the repository from which files may be read
+        ///
+        /// Links, and paths in the config, may lead into this folder. All other files must be inside
+        /// the repository.
+        #[arg(
+            long,
+            value_name = "DIR",
+            env = "CLUSTERMESH_ROOT",
+            hide_env_values = true,
+            value_parser = path(),
+            value_hint = ValueHint::DirPath
+        )]
+        root: Option<PathBuf>,
+
+        /// Config file [default: clustermesh.yaml here or in a parent folder]
+        ///
+        /// Parent folders are searched up to the root of the repository.
+        #[arg(
+            long,
+            value_name = "FILE",
+            env = CONFIG.variable,
+            hide_env_values = true,
+            value_parser = path(),
+            value_hint = ValueHint::FilePath
+        )]
+        config: Option<PathBuf>,
+
+        /// File or folder with meshes; repeatable [default: mesh.yaml, meshes/]
+        ///
+        /// The files contain `ClusterMesh` documents. In a folder, all `*.yaml` and `*.yml` files are
+        /// read.
+        #[arg(
+            long = "mesh",
+            value_name = "PATH",
+            env = MESHES.variable,
+            hide_env_values = true,
+            value_delimiter = ',',
+            value_parser = path(),
+            value_hint = ValueHint::AnyPath
+        )]
+        meshes: Vec<PathBuf>,
+    }
+
+    #[derive(clap::Args)]
+    #[command(next_help_heading = FILES)]
+    pub(super) struct Snapshots {
+        /// Folder with the snapshots [default: snapshots]
+        #[arg(
+            long,
+            value_name = "DIR",
+            env = SNAPSHOTS.variable,
+            hide_env_values = true,
+            value_parser = path(),
+            value_hint = ValueHint::DirPath
+        )]
+        snapshots: Option<PathBuf>,
+    }
+
+    #[derive(clap::Args)]
+    #[command(next_help_heading = FILES)]
+    pub(super) struct Rendered {
+        /// Folder with the rendered manifests [default: rendered]
+        #[arg(
+            long,
+            value_name = "DIR",
+            env = RENDERED.variable,
+            hide_env_values = true,
+            value_parser = path(),
+            value_hint = ValueHint::DirPath
+        )]
+        rendered: Option<PathBuf>,
+
+        /// Change a limit on the size of the input; repeatable
+        ///
+        /// NAME is `clusters`, `nodes`, `ranges`, `anchors`, `expectations` or `peers`. Larger input is
+        /// refused, to protect CI jobs from running out of memory.
+        #[arg(
+            long = "ceiling",
+            value_name = "NAME=N",
+            env = "CLUSTERMESH_CEILINGS",
+            hide_env_values = true,
+            value_delimiter = ','
+        )]
+        ceilings: Vec<Ceiling>,
+    }
+}
+
+/// Makes types of options from groups.
+macro_rules! options {
+    ($($name:ident { $($group:ident)* } $wrap:expr;)*) => {$(
+        impl clap::Args for $name {
+            fn augment_args(command: Command) -> Command {
+                $(let command = groups::$group::augment_args(command);)*
+                command.next_help_heading(None::<&str>)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Ok($wrap(Options::of(matches)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    )*};
+}
+
+options! {
+    FolderOptions { Folder } Self;
+    MeshOptions { Folder Meshes } Self;
+    SnapshotOptions { Folder Meshes Snapshots } Self;
+    Options { Folder Meshes Snapshots Rendered } |options| options;
 }
 
 /// What an option is called.
@@ -154,14 +235,34 @@ const RENDERED: Names = Names {
 };
 
 impl Options {
-    /// Returns when to use colour.
-    pub(crate) fn color(&self) -> ColorChoice {
-        self.color
-    }
-
-    /// Returns whether a run that succeeds prints nothing for people.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.is_quiet
+    /// Reads the options that a command has.
+    fn of(matches: &ArgMatches) -> Self {
+        let path = |id: &str| {
+            let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
+            path.filter(|path| says_something(path)).cloned()
+        };
+        let setting = |names: &Names| {
+            let value = path(names.id)?;
+            let origin = names.origin(matches);
+            Some(Setting { value, origin })
+        };
+        let meshes = matches.try_get_many::<PathBuf>(MESHES.id).ok().flatten();
+        let meshes = meshes.into_iter().flatten();
+        let meshes: Vec<PathBuf> = meshes.filter(|it| says_something(it)).cloned().collect();
+        let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
+        Self {
+            surroundings: Surroundings::default(),
+            directory: path("directory"),
+            root: path("root"),
+            config: setting(&CONFIG),
+            meshes: (!meshes.is_empty()).then(|| Setting {
+                value: meshes,
+                origin: MESHES.origin(matches),
+            }),
+            snapshots: setting(&SNAPSHOTS),
+            rendered: setting(&RENDERED),
+            ceilings: ceilings.into_iter().flatten().copied().collect(),
+        }
     }
 
     /// Goes to the folder that was asked for.
@@ -208,50 +309,6 @@ impl Options {
             Some(_) => None,
             None => self.surroundings.nearest().ignored,
         }
-    }
-}
-
-/// By hand, because a derived one does not know who gave a value.
-impl FromArgMatches for Options {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let arguments = Arguments::from_arg_matches(matches)?;
-        let one = |names: &Names, path: Option<PathBuf>| {
-            let value = path.filter(|path| says_something(path))?;
-            let origin = names.origin(matches);
-            Some(Setting { value, origin })
-        };
-        let meshes = arguments.meshes.into_iter();
-        let meshes: Vec<PathBuf> = meshes.filter(|path| says_something(path)).collect();
-        Ok(Self {
-            surroundings: Surroundings::default(),
-            directory: arguments.directory,
-            root: arguments.root.filter(|path| says_something(path)),
-            color: arguments.color,
-            is_quiet: arguments.quiet,
-            config: one(&CONFIG, arguments.config),
-            meshes: (!meshes.is_empty()).then(|| Setting {
-                value: meshes,
-                origin: MESHES.origin(matches),
-            }),
-            snapshots: one(&SNAPSHOTS, arguments.snapshots),
-            rendered: one(&RENDERED, arguments.rendered),
-            ceilings: arguments.ceilings,
-        })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl clap::Args for Options {
-    fn augment_args(command: Command) -> Command {
-        Arguments::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Arguments::augment_args_for_update(command)
     }
 }
 

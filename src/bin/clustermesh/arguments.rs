@@ -1,0 +1,192 @@
+//! Arguments: the command line, and its help.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+use clap::{Args as _, ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use crate::commands;
+use crate::settings::{Colour, Options, Voice};
+
+/// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
+#[derive(Parser)]
+#[command(version, about, long_about = LONG_ABOUT, after_long_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const LONG_ABOUT: &str = "\
+Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
+
+`snapshot` saves the nodes of each cluster as JSON in git. `render` computes the Kilo Peers of each
+cluster from the snapshots and a ClusterMesh. Flux or Argo CD apply them. Nothing of clustermesh
+runs in a cluster, and it never writes to one.";
+
+const EXIT_CODES: &str = "\
+Options of a command may also stand before its name: `clustermesh -C mesh render`.
+
+Exit codes:
+  0  success, nothing to do
+  1  problems found, files differ (--check), or Peers or nodes would be lost
+  2  failed: wrong usage, unreadable input, or a cluster that cannot be reached";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Snapshot(commands::snapshot::Args),
+    Render(commands::render::Args),
+    Template(commands::template::Args),
+    Init(commands::init::Args),
+    Validate(commands::validate::Args),
+    Verify(commands::verify::Args),
+    Trace(commands::trace::Args),
+    Capacity(commands::capacity::Args),
+    Explain(commands::explain::Args),
+    Schema(commands::schema::Args),
+    Config(commands::config::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
+    Argocd(commands::argocd::Args),
+}
+
+/// The commands by purpose, as the help lists them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Build", &["snapshot", "render", "template", "init"]),
+    ("Check", &["validate", "verify", "trace", "capacity"]),
+    ("Learn", &["explain", "schema", "config"]),
+    ("Shell", &["completions", "man", "argocd"]),
+];
+
+/// Returns the names of the commands.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
+
+impl Command {
+    /// Returns the files that the command works with.
+    pub(crate) fn options(&self) -> Option<&Options> {
+        match self {
+            Self::Snapshot(args) => Some(&args.options.0),
+            Self::Render(args) => Some(&args.options),
+            Self::Template(args) => Some(&args.options),
+            Self::Init(args) => Some(&args.options.0),
+            Self::Validate(args) => Some(&args.options),
+            Self::Verify(args) => Some(&args.options),
+            Self::Trace(args) => Some(&args.options),
+            Self::Capacity(args) => Some(&args.options),
+            Self::Config(args) => Some(&args.options),
+            Self::Argocd(args) => Some(args.options()),
+            Self::Explain(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => None,
+        }
+    }
+
+    /// Returns whether the command reads the config, and warns of one that is ignored.
+    pub(crate) fn has_settings(&self) -> bool {
+        self.options().is_some() && !matches!(self, Self::Init(_) | Self::Argocd(_))
+    }
+
+    /// Returns how the command prints.
+    pub(crate) fn voice(&self) -> Voice {
+        let loud = |colour| Voice {
+            colour,
+            quiet: false,
+        };
+        match self {
+            Self::Snapshot(args) => args.voice,
+            Self::Render(args) => args.voice,
+            Self::Template(args) => args.voice,
+            Self::Init(args) => args.voice,
+            Self::Validate(args) => args.voice,
+            Self::Verify(args) => args.voice,
+            Self::Trace(args) => args.voice,
+            Self::Capacity(args) => args.voice,
+            Self::Config(args) => args.voice,
+            Self::Explain(args) => loud(args.colour),
+            Self::Schema(_) | Self::Completions(_) | Self::Man(_) | Self::Argocd(_) => {
+                loud(Colour {
+                    color: ColorChoice::Auto,
+                })
+            }
+        }
+    }
+}
+
+/// Reads a command line.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let command = command();
+    let words = reordered(&command, words.into_iter().collect());
+    Cli::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
+/// Returns the command line that is understood.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let template = template(&command);
+    command.help_template(template)
+}
+
+/// Returns the help with the commands in their groups, for which clap has no headings.
+fn template(command: &clap::Command) -> String {
+    let header = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let width = names().map(str::len).max().unwrap_or_default();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "\n{header}{group}:{header:#}");
+        for name in names {
+            let about = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let space = " ".repeat(width - name.len());
+            let _ = writeln!(text, "  {literal}{name}{literal:#}{space}  {about}");
+        }
+    }
+    let _ = write!(
+        text,
+        "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
+    text
+}
+
+/// Moves options that stand before a command behind its name, where the command reads or refuses them:
+/// `clustermesh -C mesh render` is `clustermesh render -C mesh`.
+fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
+    const WORDS: &str = "words";
+    let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")));
+    let front = front
+        .disable_help_flag(true)
+        .mut_args(|arg| {
+            if arg.get_action().takes_values() {
+                arg.value_parser(clap::value_parser!(OsString))
+            } else {
+                arg
+            }
+        })
+        .arg(
+            clap::Arg::new(WORDS)
+                .num_args(..)
+                .trailing_var_arg(true)
+                .value_parser(clap::value_parser!(OsString)),
+        );
+    let Ok(mut matches) = front.try_get_matches_from(&words) else {
+        return words;
+    };
+    let behind = matches.remove_many::<OsString>(WORDS);
+    let behind: Vec<OsString> = behind.into_iter().flatten().collect();
+    // The names of the command, and of the command in it.
+    let (mut depth, mut inner) = (0, command);
+    while let Some(next) = behind.get(depth).and_then(|it| inner.find_subcommand(it)) {
+        (depth, inner) = (depth + 1, next);
+    }
+    let front = words.len() - behind.len();
+    let (program, options) = words.split_at(front.min(1));
+    let options = options.get(..front.saturating_sub(1)).unwrap_or_default();
+    // An unknown command is refused for its name.
+    let options = if depth == 0 { &[] } else { options };
+    let (names, rest) = behind.split_at(depth);
+    [program, names, options, rest].concat()
+}
+
+#[cfg(test)]
+mod tests;
