@@ -21,12 +21,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clustermesh::agent::applied::File;
-use clustermesh::agent::network::{At, Fabric, Site};
+use clustermesh::agent::fabric::{At, Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::packet::trace::Class;
 use clustermesh::packet::{Goal, Packet, Session};
-use clustermesh::proof::reach::{Reach, parcels};
+use clustermesh::proof::reach::{Reach, address_blocks};
 use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::Snapshot;
 
@@ -179,7 +179,7 @@ impl Input {
 /// Follows a packet and its answer between every two nodes, and counts those that arrive.
 fn followed(fabric: &Fabric) -> u64 {
     let pods = fabric.sites.map(|site| {
-        let all = parcels(site).into_iter();
+        let all = address_blocks(site).into_iter();
         let pods = all.filter(|it| it.owner.class() == Some(Class::Pod));
         let pods = pods.filter_map(|it| Some((it.owner.node()?, it.span.first_address())));
         pods.collect::<Vec<_>>()

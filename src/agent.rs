@@ -3,10 +3,10 @@
 //! plan's mistakes.
 
 pub mod applied;
-pub mod peer_set;
+pub mod peers;
 pub mod location_ranges;
 pub mod model;
 pub mod route;
 pub mod flaw;
 pub mod unapplied;
-pub mod network;
+pub mod fabric;

@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
-use crate::agent::network::{At, SiteId};
-use crate::agent::peer_set::PeerId;
+use crate::agent::fabric::{At, SiteId};
+use crate::agent::peers::PeerId;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
 use crate::wireguard::Endpoint;

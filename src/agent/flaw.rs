@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::model::{Claim, Model, Tunnel};
-use super::peer_set::{PeerId, Share};
+use super::peers::{PeerId, Share};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::applied::File;
-use super::peer_set::{Contest, Peer, PeerId, PeerSet, Peers, Share, Standing, Won};
+use super::peers::{AppliedPeers, Contest, Peer, PeerId, Peers, Share, Standing, Won};
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
@@ -117,11 +117,11 @@ impl<'a> Model<'a> {
     /// Builds the same where some contests are won.
     pub fn decided(own: &Arc<Own>, files: &'a [File], won: &[Won]) -> Self {
         let mut own = Arc::clone(own);
-        let PeerSet {
+        let AppliedPeers {
             all: peers,
             by_key,
             contests,
-        } = PeerSet::decided(files, won);
+        } = AppliedPeers::decided(files, won);
         if own.has_location_ranges() {
             let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::model::Model;
-use super::peer_set::Peer;
+use super::peers::Peer;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::own::{OwnNode, OwnSegment};
 use crate::kilo::peer::translation::AllowedIp;

@@ -2,7 +2,7 @@
 //! connected (`kilo.md` §2.10).
 
 use super::model::{Model, Tunnel};
-use super::peer_set::PeerId;
+use super::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::wireguard::text_of_key;
 

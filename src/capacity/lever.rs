@@ -8,7 +8,7 @@ use super::text::{float, whole};
 use super::time::apply;
 use super::wave::Wave;
 use crate::agent::model::Model;
-use crate::agent::peer_set::{Peer, Share};
+use crate::agent::peers::{Peer, Share};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::net::Cidr;

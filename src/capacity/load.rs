@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::text::count;
 use crate::agent::model::Model;
-use crate::agent::peer_set::{Peer, Standing};
+use crate::agent::peers::{Peer, Standing};
 use crate::granularity::Granularity;
 use crate::kilo::id::{SegmentId, Segments};
 use crate::kilo::own::{Own, OwnNode};

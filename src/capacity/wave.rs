@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::load::Nodes;
 use super::time::Applies;
 use crate::agent::model::Model;
-use crate::agent::peer_set::{Peer, Share};
+use crate::agent::peers::{Peer, Share};
 use crate::config::capacity::Costs;
 
 /// What changes at once. Whoever applies it applies what is new and changed first, and removes at

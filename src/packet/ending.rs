@@ -1,9 +1,9 @@
 //! Endings: how the way of a packet ends, and why.
 
+use crate::agent::fabric::At;
 use crate::agent::flaw::Refusal;
 use crate::agent::model::Claim;
-use crate::agent::network::At;
-use crate::agent::peer_set::PeerId;
+use crate::agent::peers::PeerId;
 use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::packet::rule;

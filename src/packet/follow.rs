@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
+use crate::agent::fabric::{At, Fabric, Owner, Site};
 use crate::agent::model::{Claim, Holder, Tunnel};
-use crate::agent::network::{At, Fabric, Owner, Site};
-use crate::agent::peer_set::PeerId;
+use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Cidr;

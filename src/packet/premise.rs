@@ -2,7 +2,7 @@
 
 use super::trace::Trace;
 use super::{Goal, Packet, Step, Unseen, Way};
-use crate::agent::network::{At, Fabric};
+use crate::agent::fabric::{At, Fabric};
 use crate::net::Cidr;
 
 /// The condition.

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::rule;
 use super::{Ending, Goal, Packet, Session, Way};
-use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::diagnostic::Quoted;
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;

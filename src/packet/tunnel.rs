@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use super::follow::missing;
 use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
+use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Dial, Holder, Tunnel};
-use crate::agent::network::{At, Fabric, Site};
-use crate::agent::peer_set::{PeerId, Standing};
+use crate::agent::peers::{PeerId, Standing};
 use crate::kilo::own::Leader;
 use crate::net::{Family, family};
 use crate::wireguard::{Endpoint, Host};

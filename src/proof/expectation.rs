@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::reach::Reach;
-use crate::agent::network::{Fabric, SiteId, Sites};
+use crate::agent::fabric::{Fabric, SiteId, Sites};
 use crate::expectations::{Class as Wanted, Expectation, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::trace::{Class, Trace};

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::{Claim, Tunnel};
-use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
 use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;

@@ -13,36 +13,38 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::agent::network::{At, Fabric, SiteId, Sites};
+use crate::agent::fabric::{At, Fabric, SiteId, Sites};
 use crate::net::Family;
 use crate::net::prefixes::Span;
 use crate::packet::trace::{Class, Trace};
 use crate::packet::{Packet, Session};
-use home::Home;
-use scene::Scene;
-use view::{Kin, Seen, View};
+use equivalence_class::{EquivalenceClass, PieceView};
+use forwarding_view::ForwardingViews;
+use local_addresses::LocalAddresses;
+use shared_views::SharedViews;
 
-pub(super) use fate::{Endings, Fate};
-pub use parcel::{Parcel, parcels};
-pub(super) use parcel::{of_nodes, pieces};
+pub use address_block::{AddressBlock, address_blocks};
+pub(super) use address_block::{of_nodes, pieces};
+pub(super) use class_outcome::{ClassOutcome, Endings};
+pub(super) use forwarding_view::ForwardingView;
 pub use premised::Premised;
-pub(super) use view::Sight;
 
-mod fate;
-mod ground;
-mod home;
-mod known;
-mod parcel;
+mod class_outcome;
+mod uncovered;
+mod local_addresses;
+mod known_peer;
+mod address_block;
 mod premised;
-mod scene;
-mod view;
+mod shared_views;
+mod equivalence_class;
+mod forwarding_view;
 
 /// How every cluster sees every other one.
 #[derive(Clone, Debug)]
 pub struct Reach<'f, 'a> {
     /// The clusters.
     pub fabric: &'f Fabric<'a>,
-    seen: Sites<Seen>,
+    views: Sites<ForwardingViews>,
     counts: Sites<Counts>,
 }
 
@@ -51,15 +53,15 @@ pub type Counts = BTreeMap<(Class, Family), u64>;
 
 /// A pair of classes, and what holds for all packets between them.
 #[derive(Clone, Debug)]
-pub struct Verdict<'r> {
+pub struct ClassVerdict<'r> {
     /// Class of the senders.
     pub from: Class,
     /// Class of the receivers.
     pub to: Class,
-    /// The sender.
-    pub senders: Cow<'r, [Parcel]>,
+    /// The senders.
+    pub senders: Cow<'r, [AddressBlock]>,
     /// Who receives.
-    pub receivers: Cow<'r, [Parcel]>,
+    pub receivers: Cow<'r, [AddressBlock]>,
     /// Every way in which packets between them end, with a packet each; none where it is proven already
     /// that all of them arrive, there and back, or that all of them are kept.
     pub traces: Vec<Trace>,
@@ -70,15 +72,15 @@ pub struct Verdict<'r> {
 
 /// Looks between which packets arrive, there and back, whichever clusters it is that have them.
 #[derive(Clone, Debug, Default)]
-pub struct Proven<'r>(BTreeSet<[Looks<'r>; 2]>);
+pub struct Proven<'r>(BTreeSet<[ClassKey<'r>; 2]>);
 
 /// What a way hangs on, as far as one side is concerned.
-type Looks<'r> = (Class, &'r [View]);
+type ClassKey<'r> = (Class, &'r [PieceView]);
 
-impl Verdict<'_> {
+impl ClassVerdict<'_> {
     /// Returns how many pairs of an owner each it holds for.
     pub fn pairs(&self) -> u64 {
-        let count = |parcels: &[Parcel]| u64::try_from(parcels.len()).unwrap_or(u64::MAX);
+        let count = |blocks: &[AddressBlock]| u64::try_from(blocks.len()).unwrap_or(u64::MAX);
         count(&self.senders).saturating_mul(count(&self.receivers))
     }
 
@@ -92,21 +94,25 @@ impl Verdict<'_> {
 impl<'f, 'a> Reach<'f, 'a> {
     /// Looks at all clusters from each of them, from several at the same time.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
-        let scene = Scene::new(fabric);
+        let shared = SharedViews::new(fabric);
         let sites: Vec<SiteId> = fabric.sites.ids().collect();
-        let seen = sites.into_par_iter();
-        let seen = Sites::new(seen.map(|site| Seen::from(&scene, site)).collect());
-        let counts = scene.homes.map(Home::counts);
+        let views = sites.into_par_iter();
+        let views = Sites::new(
+            views
+                .map(|site| ForwardingViews::from(&shared, site))
+                .collect(),
+        );
+        let counts = shared.homes.map(LocalAddresses::counts);
         Self {
             fabric,
-            seen,
+            views,
             counts,
         }
     }
 
     /// Returns whether no packet leaves one cluster for another, whoever sends it.
     pub fn is_kept(&self, from: SiteId, to: SiteId) -> bool {
-        self.sight(to, from).is_kept
+        self.view(to, from).is_kept
     }
 
     /// Returns how many owners of each class a cluster has.
@@ -121,13 +127,13 @@ impl<'f, 'a> Reach<'f, 'a> {
         from: SiteId,
         to: SiteId,
         proven: &mut Proven<'r>,
-    ) -> Vec<Verdict<'r>> {
+    ) -> Vec<ClassVerdict<'r>> {
         let mut verdicts = Vec::new();
-        for source in self.kin(from, to) {
+        for source in self.classes(from, to) {
             if !matches!(source.class, Class::Pod | Class::Node) {
                 continue;
             }
-            for target in self.kin(to, from) {
+            for target in self.classes(to, from) {
                 if source.family() != target.family() {
                     continue;
                 }
@@ -137,11 +143,11 @@ impl<'f, 'a> Reach<'f, 'a> {
                 }
                 let pair = ((from, source), (to, target));
                 if source.is_uniform() && target.is_uniform() {
-                    verdicts.extend(self.verdict(pair, (&source.parcels, &target.parcels), proven));
+                    verdicts.extend(self.verdict(pair, (&source.blocks, &target.blocks), proven));
                     continue;
                 }
-                for one in source.parcels.chunks(1) {
-                    for other in target.parcels.chunks(1) {
+                for one in source.blocks.chunks(1) {
+                    for other in target.blocks.chunks(1) {
                         verdicts.extend(self.verdict(pair, (one, other), proven));
                     }
                 }
@@ -152,7 +158,7 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns every way in which packets end that are kept, with a packet each: who sends it decides, and
     /// those are alike.
-    pub fn follow(&self, (from, to): (SiteId, SiteId), kept: &Verdict) -> Vec<Trace> {
+    pub fn follow(&self, (from, to): (SiteId, SiteId), kept: &ClassVerdict) -> Vec<Trace> {
         let ends = kept.senders.first().zip(kept.receivers.first());
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
         let Some((sender, receiver)) = ends else {
@@ -169,46 +175,49 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Returns what holds for packets to addresses for which none leaves the cluster of the senders.
     fn kept<'r>(
         &'r self,
-        (from, source): (SiteId, &'r Kin),
-        target: &'r Kin,
-    ) -> impl Iterator<Item = Verdict<'r>> {
-        let groups = self.seen[from].split(target, &source.parcels).into_iter();
-        groups.map(|senders| Verdict {
+        (from, source): (SiteId, &'r EquivalenceClass),
+        target: &'r EquivalenceClass,
+    ) -> impl Iterator<Item = ClassVerdict<'r>> {
+        let groups = self.views[from].split(target, &source.blocks).into_iter();
+        groups.map(|senders| ClassVerdict {
             from: source.class,
             to: target.class,
             senders,
-            receivers: Cow::Borrowed(&target.parcels),
+            receivers: Cow::Borrowed(&target.blocks),
             traces: Vec::new(),
             is_kept: true,
         })
     }
 
     /// Returns what is alike in `home` to those in `viewer`.
-    fn kin(&self, home: SiteId, viewer: SiteId) -> &[Kin] {
-        &self.sight(home, viewer).kin
+    fn classes(&self, home: SiteId, viewer: SiteId) -> &[EquivalenceClass] {
+        &self.view(home, viewer).classes
     }
 
     /// Returns how one cluster is seen from another one.
-    pub(super) fn sight(&self, home: SiteId, viewer: SiteId) -> &Arc<Sight> {
-        &self.seen[viewer].others[home]
+    pub(super) fn view(&self, home: SiteId, viewer: SiteId) -> &Arc<ForwardingView> {
+        &self.views[viewer].others[home]
     }
 
     fn verdict<'r>(
         &'r self,
-        ((from, sender), (to, receiver)): ((SiteId, &'r Kin), (SiteId, &'r Kin)),
-        (senders, receivers): (&'r [Parcel], &'r [Parcel]),
+        ((from, sender), (to, receiver)): (
+            (SiteId, &'r EquivalenceClass),
+            (SiteId, &'r EquivalenceClass),
+        ),
+        (senders, receivers): (&'r [AddressBlock], &'r [AddressBlock]),
         proven: &mut Proven<'r>,
-    ) -> Option<Verdict<'r>> {
+    ) -> Option<ClassVerdict<'r>> {
         let (home, viewer) = (self.fabric.site(from), self.fabric.site(to));
-        let looks = [sender, receiver].map(|kin| (kin.class, &*kin.views));
+        let looks = [sender, receiver].map(|side| (side.class, &*side.views));
         let is_plain = [sender, receiver].iter().all(|it| it.is_plain())
             && [home, viewer].iter().all(|it| it.is_undisturbed());
         let traces = if is_plain && proven.0.contains(&looks) {
             Vec::new()
         } else {
             let ends = (*senders.first()?, *receivers.first()?);
-            let cut = |kin: &Kin, (viewer, home), span| {
-                if kin.is_whole() {
+            let cut = |class: &EquivalenceClass, (viewer, home), span| {
+                if class.is_whole() {
                     vec![span]
                 } else {
                     pieces(viewer, home, span)
@@ -222,7 +231,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             }
             traces
         };
-        Some(Verdict {
+        Some(ClassVerdict {
             from: sender.class,
             to: receiver.class,
             senders: Cow::Borrowed(senders),
@@ -232,11 +241,11 @@ impl<'f, 'a> Reach<'f, 'a> {
         })
     }
 
-    /// Returns every way in which packets between pieces of two parcels end.
+    /// Returns every way in which packets between pieces of two blocks end.
     fn traces(
         &self,
-        (from, sender, sources): (SiteId, Parcel, &[Span]),
-        (to, receiver, destinations): (SiteId, Parcel, &[Span]),
+        (from, sender, sources): (SiteId, AddressBlock, &[Span]),
+        (to, receiver, destinations): (SiteId, AddressBlock, &[Span]),
     ) -> Option<Vec<Trace>> {
         let node = sender.owner.node()?;
         let mut traces: Vec<Trace> = Vec::new();

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::reach::{Counts, Proven, Reach};
+use crate::agent::fabric::{At, Owner, SiteId, Sites};
 use crate::agent::model::Claim;
-use crate::agent::network::{At, Owner, SiteId, Sites};
-use crate::agent::peer_set::PeerId;
+use crate::agent::peers::PeerId;
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::agent::applied::File;
-use crate::agent::network::{Fabric, Site};
+use crate::agent::fabric::{Fabric, Site};
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use clustermesh::agent::applied::File;
-use clustermesh::agent::network::{At, Fabric, Owner, Site, SiteId};
+use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::trace::{Class, Trace};
 use clustermesh::packet::{Goal, Packet, Session};
-use clustermesh::proof::reach::{Parcel, Proven, Reach, parcels};
+use clustermesh::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -501,9 +501,9 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-/// Addresses of a parcel between any two of which something may change.
-fn samples(fabric: &Fabric, parcel: Parcel) -> Vec<IpAddr> {
-    let span = parcel.span;
+/// Addresses of a block between any two of which something may change.
+fn samples(fabric: &Fabric, block: AddressBlock) -> Vec<IpAddr> {
+    let span = block.span;
     let mut numbers = BTreeSet::from([span.first, span.last]);
     for site in fabric.sites.iter() {
         let ranges = site.model.tunnels.iter().map(|it| it.0);
@@ -530,11 +530,11 @@ fn goal(site: SiteId, owner: Owner) -> Goal {
     }
 }
 
-/// Every way in which packets between two parcels end, and whether any of them has a premise.
+/// Every way in which packets between two blocks end, and whether any of them has a premise.
 fn followed(
     fabric: &Fabric,
-    (from, sender): (SiteId, Parcel),
-    (to, receiver): (SiteId, Parcel),
+    (from, sender): (SiteId, AddressBlock),
+    (to, receiver): (SiteId, AddressBlock),
 ) -> (BTreeSet<&'static str>, bool) {
     let mut endings = BTreeSet::new();
     let mut is_premised = false;
@@ -561,15 +561,15 @@ type Owners = (Owner, u128, Owner, u128);
 /// How packets end, and whether those that arrive do so under a premise.
 type Endings = BTreeMap<Owners, (BTreeSet<&'static str>, bool)>;
 
-fn owners(sender: &Parcel, receiver: &Parcel) -> Owners {
+fn owners(sender: &AddressBlock, receiver: &AddressBlock) -> Owners {
     let (from, to) = (sender.span.first, receiver.span.first);
     (sender.owner, from, receiver.owner, to)
 }
 
 fn pairs<'p>(
-    senders: &'p [Parcel],
-    receivers: &'p [Parcel],
-) -> impl Iterator<Item = (&'p Parcel, &'p Parcel)> {
+    senders: &'p [AddressBlock],
+    receivers: &'p [AddressBlock],
+) -> impl Iterator<Item = (&'p AddressBlock, &'p AddressBlock)> {
     let senders = senders.iter();
     senders.flat_map(move |sender| receivers.iter().map(move |receiver| (sender, receiver)))
 }
@@ -613,12 +613,12 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 }
             }
             let mut every = Endings::new();
-            for sender in parcels(&fabric.sites[from]) {
+            for sender in address_blocks(&fabric.sites[from]) {
                 let class = sender.owner.class();
                 if !matches!(class, Some(Class::Pod | Class::Node)) {
                     continue;
                 }
-                for receiver in parcels(&fabric.sites[to]) {
+                for receiver in address_blocks(&fabric.sites[to]) {
                     if sender.span.family == receiver.span.family {
                         let key = owners(&sender, &receiver);
                         let (endings, is_premised) =

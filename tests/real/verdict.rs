@@ -5,14 +5,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use clustermesh::agent::applied::File;
-use clustermesh::agent::network::{Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh;
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::{End, Trace};
-use clustermesh::proof::reach::{Parcel, Proven, Reach};
+use clustermesh::proof::reach::{AddressBlock, Proven, Reach};
 use clustermesh::proof::verify::{Asked, verify};
 
 use crate::pair::Pair;
@@ -172,7 +172,8 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     };
     let (from, to) = (end(&pair.from), end(&pair.to));
     let trace = fabric.trace(from, to).unwrap();
-    let holds = |parcel: &Parcel, end: &End| parcel.span.holds(Span::of(Cidr::host(end.address)));
+    let holds =
+        |block: &AddressBlock, end: &End| block.span.holds(Span::of(Cidr::host(end.address)));
     let ends = (from.site, to.site);
     let mut classes = reach.between(from.site, to.site, &mut Proven::default());
     classes.retain(|it| {

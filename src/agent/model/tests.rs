@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent::flaw::FlawKind;
-use crate::agent::peer_set::Prize;
+use crate::agent::peers::Prize;
 use crate::granularity::Granularity;
 use crate::snapshot::Snapshot;
 use crate::testing::{node, own};

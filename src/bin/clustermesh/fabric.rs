@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clustermesh::agent::applied::File;
-use clustermesh::agent::network::{Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;

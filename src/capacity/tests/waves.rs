@@ -1,7 +1,7 @@
 //! What a change adds at once.
 
 use super::*;
-use crate::agent::peer_set::Share;
+use crate::agent::peers::Share;
 
 #[test]
 fn a_wave_is_what_differs() {

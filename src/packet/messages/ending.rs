@@ -1,10 +1,10 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
 use super::{called, peer, peer_of, place, speaker, tunnel, upset};
+use crate::agent::fabric::{At, Fabric, Owner};
 use crate::agent::flaw::Refusal;
 use crate::agent::model::{Claim, Tunnel};
-use crate::agent::network::{At, Fabric, Owner};
-use crate::agent::peer_set::{Peer, PeerId, Prize, Standing};
+use crate::agent::peers::{Peer, PeerId, Prize, Standing};
 use crate::diagnostic::Finding;
 use crate::net::Cidr;
 use crate::packet::rule;

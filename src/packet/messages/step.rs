@@ -1,8 +1,8 @@
 //! Steps: what happens to a packet, in words, and what they take for granted.
 
 use super::{called, peer_of};
+use crate::agent::fabric::{At, Fabric, Owner};
 use crate::agent::model::Tunnel;
-use crate::agent::network::{At, Fabric, Owner};
 use crate::diagnostic::Label;
 use crate::packet::premise::Distant;
 use crate::packet::{Goal, Packet, Step, Unseen};

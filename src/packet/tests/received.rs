@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::network::{Fabric, Site};
+use crate::agent::fabric::{Fabric, Site};
 use crate::packet::trace::Class;
 use crate::testing::lab::{EAST_NODES, EAST_OF_WEST, WEST_OF_EAST, lab};
 

@@ -1,9 +1,9 @@
 //! Contests: what of an exchange hangs on which of several Peers with one key is there.
 
 use super::Trace;
+use crate::agent::fabric::{Fabric, Site};
 use crate::agent::model::Claim;
-use crate::agent::network::{Fabric, Site};
-use crate::agent::peer_set::{Contest, PeerId, Standing, Won};
+use crate::agent::peers::{Contest, PeerId, Standing, Won};
 use crate::packet::{Doubt, Ending};
 
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.

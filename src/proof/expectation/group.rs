@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::meant::Chosen;
-use crate::proof::reach::{Parcel, Sight};
+use crate::proof::reach::{AddressBlock, ForwardingView};
 
-/// Some parcels of which one stands for all.
+/// Some blocks of which one stands for all.
 #[derive(Clone, Copy)]
 pub(super) struct Lot {
     pub(super) count: u64,
-    pub(super) first: Parcel,
+    pub(super) first: AddressBlock,
     /// The one with the smallest addresses.
-    pub(super) least: Parcel,
+    pub(super) least: AddressBlock,
 }
 
 impl Lot {
-    pub(super) fn of(parcels: impl Iterator<Item = Parcel>) -> Option<Self> {
-        let one = |parcel| Self {
+    pub(super) fn of(blocks: impl Iterator<Item = AddressBlock>) -> Option<Self> {
+        let one = |block| Self {
             count: 1,
-            first: parcel,
-            least: parcel,
+            first: block,
+            least: block,
         };
-        parcels.map(one).reduce(Self::and)
+        blocks.map(one).reduce(Self::and)
     }
 
     fn and(self, other: Self) -> Self {
@@ -34,31 +34,31 @@ impl Lot {
     }
 }
 
-/// What is meant of some parcels that another cluster sees alike.
+/// What is meant of some blocks that another cluster sees alike.
 pub(super) struct Group {
     /// Their place among what is alike.
-    pub(super) kin: usize,
+    pub(super) class: usize,
     /// All of it.
     pub(super) lot: Lot,
-    parts: Vec<Parcel>,
-    wholes: Vec<Parcel>,
+    parts: Vec<AddressBlock>,
+    wholes: Vec<AddressBlock>,
 }
 
 impl Group {
     /// Returns what is chosen of a cluster, in the order in which another one sees it.
-    pub(super) fn all(chosen: &Chosen, sight: &Sight) -> Vec<Self> {
-        let mut groups: BTreeMap<usize, [Vec<Parcel>; 2]> = BTreeMap::new();
+    pub(super) fn all(chosen: &Chosen, view: &ForwardingView) -> Vec<Self> {
+        let mut groups: BTreeMap<usize, [Vec<AddressBlock>; 2]> = BTreeMap::new();
         for pick in &chosen.ready {
-            if let Some(kin) = sight.kin_of(pick.number) {
-                let [parts, wholes] = groups.entry(kin).or_default();
-                let parcels = if pick.is_whole { wholes } else { parts };
-                parcels.push(pick.parcel);
+            if let Some(class) = view.class_of(pick.number) {
+                let [parts, wholes] = groups.entry(class).or_default();
+                let blocks = if pick.is_whole { wholes } else { parts };
+                blocks.push(pick.block);
             }
         }
-        let groups = groups.into_iter().filter_map(|(kin, [parts, wholes])| {
+        let groups = groups.into_iter().filter_map(|(class, [parts, wholes])| {
             let lot = Lot::of(parts.iter().chain(&wholes).copied())?;
             Some(Self {
-                kin,
+                class,
                 lot,
                 parts,
                 wholes,
@@ -67,12 +67,12 @@ impl Group {
         groups.collect()
     }
 
-    /// Returns whether all addresses of every parcel are meant.
+    /// Returns whether all addresses of every block are meant.
     pub(super) fn is_whole(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Returns it in lots; whole parcels are one if they fare alike.
+    /// Returns it in lots; whole blocks are one if they fare alike.
     pub(super) fn lots(&self, are_alike: bool) -> Vec<Lot> {
         let size = if are_alike { self.wholes.len() } else { 1 };
         let wholes = self.wholes.chunks(size.max(1));

@@ -6,25 +6,25 @@ use std::sync::{Arc, OnceLock};
 use super::group::{Group, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, Side};
-use crate::agent::network::{At, Fabric, SiteId, Sites};
+use crate::agent::fabric::{At, Fabric, SiteId, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
 use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
-use crate::proof::reach::{Endings, Fate, Parcel, Reach, Sight, pieces};
+use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Reach, pieces};
 
 /// What all expectations are compared with.
 pub(super) struct Judge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
     /// By both clusters: filled in when an expectation is about them.
-    fates: Sites<Sites<OnceLock<Vec<Fate>>>>,
+    fates: Sites<Sites<OnceLock<Vec<ClassOutcome>>>>,
 }
 
 /// What is chosen of a cluster, grouped for each that sees it in its own way.
 struct Grouped<'c> {
     chosen: &'c Chosen,
-    /// By where the sight is in memory: many clusters share one.
+    /// By where the view is in memory: many clusters share one.
     groups: BTreeMap<usize, Vec<Group>>,
 }
 
@@ -37,10 +37,10 @@ impl<'c> Grouped<'c> {
         grouped.collect()
     }
 
-    fn seen_as(&mut self, sight: &Arc<Sight>) -> &[Group] {
-        let key = Arc::as_ptr(sight).addr();
+    fn seen_as(&mut self, view: &Arc<ForwardingView>) -> &[Group] {
+        let key = Arc::as_ptr(view).addr();
         let groups = self.groups.entry(key);
-        groups.or_insert_with(|| Group::all(self.chosen, sight))
+        groups.or_insert_with(|| Group::all(self.chosen, view))
     }
 }
 
@@ -89,22 +89,22 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
     ) {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, (from, sent.chosen), (to, taken.chosen));
-        let (near, far) = (self.reach.sight(from, to), self.reach.sight(to, from));
+        let (near, far) = (self.reach.view(from, to), self.reach.view(to, from));
         let senders = sent.seen_as(near);
         let receivers = taken.seen_as(far);
         let fates = self.fates(from, to);
         for sender in senders {
             for receiver in receivers {
                 if sender.lot.least.span.family == receiver.lot.least.span.family {
-                    let fate = fates.get(sender.kin * far.kinds() + receiver.kin);
-                    let fate = fate.copied().unwrap_or(Fate::Apart);
+                    let fate = fates.get(sender.class * far.class_count() + receiver.class);
+                    let fate = fate.copied().unwrap_or(ClassOutcome::Apart);
                     check.judge(fabric, fate, (from, sender), (to, receiver));
                 }
             }
         }
     }
 
-    fn fates(&self, from: SiteId, to: SiteId) -> &[Fate] {
+    fn fates(&self, from: SiteId, to: SiteId) -> &[ClassOutcome] {
         self.fates[from][to].get_or_init(|| self.reach.fates(from, to))
     }
 }
@@ -121,18 +121,18 @@ impl Check<'_> {
     fn judge(
         &mut self,
         fabric: &Fabric,
-        fate: Fate,
+        fate: ClassOutcome,
         (from, senders): (SiteId, &Group),
         (to, receivers): (SiteId, &Group),
     ) {
         let are_meant = senders.is_whole() && receivers.is_whole();
-        if let Fate::Alike { endings, is_whole } = fate
+        if let ClassOutcome::Alike { endings, is_whole } = fate
             && (is_whole || are_meant)
         {
             self.tally(fabric, endings, (from, senders.lot), (to, receivers.lot));
             return;
         }
-        let are_alike = fate != Fate::Apart;
+        let are_alike = fate != ClassOutcome::Apart;
         let receivers = receivers.lots(are_alike);
         for sender in senders.lots(are_alike) {
             for receiver in &receivers {
@@ -183,8 +183,8 @@ impl Check<'_> {
             return;
         }
         for family in [Family::V4, Family::V6] {
-            let lot = |parcels: &mut dyn Iterator<Item = Parcel>| {
-                Lot::of(parcels.filter(|it| it.span.family == family))
+            let lot = |blocks: &mut dyn Iterator<Item = AddressBlock>| {
+                Lot::of(blocks.filter(|it| it.span.family == family))
             };
             let apart = [
                 (lot(&mut senders.ready()), lot(&mut receivers.unready())),
@@ -205,11 +205,11 @@ impl Check<'_> {
     }
 }
 
-/// Follows a packet from each piece of a parcel to each piece of another one.
+/// Follows a packet from each piece of a block to each piece of another one.
 fn traces(
     fabric: &Fabric,
-    (from, sender): (SiteId, Parcel),
-    (to, receiver): (SiteId, Parcel),
+    (from, sender): (SiteId, AddressBlock),
+    (to, receiver): (SiteId, AddressBlock),
 ) -> impl Iterator<Item = Trace> {
     let (home, away) = (fabric.site(from), fabric.site(to));
     let sources = pieces(away, home, sender.span);
@@ -217,11 +217,11 @@ fn traces(
     let packets = sources.into_iter().flat_map(move |source| {
         let destinations = destinations.clone().into_iter();
         destinations.filter_map(move |destination| {
-            let sender = Parcel {
+            let sender = AddressBlock {
                 span: source,
                 ..sender
             };
-            let receiver = Parcel {
+            let receiver = AddressBlock {
                 span: destination,
                 ..receiver
             };
@@ -231,8 +231,11 @@ fn traces(
     packets.map(|it| fabric.exchange(it))
 }
 
-/// Returns the smallest packet from one parcel to another.
-fn packet((from, sender): (SiteId, Parcel), (to, receiver): (SiteId, Parcel)) -> Option<Packet> {
+/// Returns the smallest packet from one block to another.
+fn packet(
+    (from, sender): (SiteId, AddressBlock),
+    (to, receiver): (SiteId, AddressBlock),
+) -> Option<Packet> {
     let node = sender.owner.node()?;
     Some(Packet {
         from: At { site: from, node },

@@ -1,38 +1,38 @@
 //! What an expectation means: which addresses of which clusters.
 
 use super::Side;
-use crate::agent::network::Site;
+use crate::agent::fabric::Site;
 use crate::expectations::{Expectation, Selection};
 use crate::kilo::id::NodeId;
 use crate::net::prefixes::Span;
 use crate::packet::trace::Class;
-use crate::proof::reach::{Parcel, of_nodes, parcels};
+use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
 
 /// What there is in a cluster.
 pub(super) struct Stock {
     /// What is sent to and from.
-    ready: Vec<Parcel>,
+    ready: Vec<AddressBlock>,
     /// What would be, if Kilo counted its node.
-    unready: Vec<Parcel>,
+    unready: Vec<AddressBlock>,
 }
 
 impl Stock {
     pub(super) fn of(site: &Site) -> Self {
         Self {
-            ready: parcels(site),
+            ready: address_blocks(site),
             unready: of_nodes(site, false),
         }
     }
 }
 
-/// Addresses of a parcel that are meant.
+/// Addresses of a block that are meant.
 #[derive(Clone, Copy)]
 pub(super) struct Pick {
-    /// The number of the parcel in its cluster.
+    /// The number of the block in its cluster.
     pub(super) number: usize,
     /// The addresses, and whose they are.
-    pub(super) parcel: Parcel,
-    /// Whether that is all of the parcel.
+    pub(super) block: AddressBlock,
+    /// Whether that is all of the block.
     pub(super) is_whole: bool,
 }
 
@@ -66,19 +66,19 @@ impl<'m> Meant<'m> {
         let unready = self.picks(site, &stock.unready).into_iter();
         Chosen {
             ready: self.picks(site, &stock.ready),
-            unready: unready.map(|it| it.parcel).collect(),
+            unready: unready.map(|it| it.block).collect(),
         }
     }
 
-    fn picks(&self, site: &Site, parcels: &[Parcel]) -> Vec<Pick> {
+    fn picks(&self, site: &Site, blocks: &[AddressBlock]) -> Vec<Pick> {
         let mut picks = Vec::new();
         // What a node has is side by side.
         let mut known = None;
-        for (number, &parcel) in parcels.iter().enumerate() {
-            if !self.is_class(&parcel) {
+        for (number, &block) in blocks.iter().enumerate() {
+            if !self.is_class(&block) {
                 continue;
             }
-            let node = parcel.owner.node();
+            let node = block.owner.node();
             let is_selected = match known {
                 Some((before, is_selected)) if before == node => is_selected,
                 _ => self.is_selected(site, node),
@@ -89,20 +89,20 @@ impl<'m> Meant<'m> {
             }
             let pick = |span| Pick {
                 number,
-                parcel: Parcel { span, ..parcel },
-                is_whole: span == parcel.span,
+                block: AddressBlock { span, ..block },
+                is_whole: span == block.span,
             };
             if self.spans.is_empty() {
-                picks.push(pick(parcel.span));
+                picks.push(pick(block.span));
             } else {
-                picks.extend(self.meeting(parcel.span).map(pick));
+                picks.extend(self.meeting(block.span).map(pick));
             }
         }
         picks
     }
 
-    fn is_class(&self, parcel: &Parcel) -> bool {
-        let class = parcel.owner.class();
+    fn is_class(&self, block: &AddressBlock) -> bool {
+        let class = block.owner.class();
         let is_class = match self.selection.class {
             Some(wanted) => class == Some(wanted.into()),
             None => class.is_some(),
@@ -132,19 +132,19 @@ pub(super) struct Chosen {
     /// Of nodes that Kilo counts, and of the cluster as a whole.
     pub(super) ready: Vec<Pick>,
     /// Of other nodes.
-    pub(super) unready: Vec<Parcel>,
+    pub(super) unready: Vec<AddressBlock>,
 }
 
 impl Chosen {
-    pub(super) fn ready(&self) -> impl Iterator<Item = Parcel> {
-        self.ready.iter().map(|it| it.parcel)
+    pub(super) fn ready(&self) -> impl Iterator<Item = AddressBlock> {
+        self.ready.iter().map(|it| it.block)
     }
 
-    pub(super) fn unready(&self) -> impl Iterator<Item = Parcel> {
+    pub(super) fn unready(&self) -> impl Iterator<Item = AddressBlock> {
         self.unready.iter().copied()
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = Parcel> {
+    pub(super) fn all(&self) -> impl Iterator<Item = AddressBlock> {
         self.ready().chain(self.unready())
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::{Claim, Holder, Tunnel};
-use crate::agent::network::{At, Fabric, Site, SiteId};
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::Cidr;

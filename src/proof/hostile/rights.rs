@@ -2,7 +2,7 @@
 
 use super::far_end::Held;
 use super::{Hold, Whose};
-use crate::agent::network::{Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{Fabric, Owner, Site, SiteId};
 use crate::net::prefixes::{Prefixes, Span};
 
 /// Who should have which addresses.

@@ -1,6 +1,6 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
-use crate::agent::network::Fabric;
+use crate::agent::fabric::Fabric;
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, Selection};

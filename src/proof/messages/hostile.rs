@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::{Claim, Tunnel};
-use crate::agent::network::{Fabric, SiteId};
 use crate::diagnostic::Finding;
 use crate::packet::messages::{called, tunnel, whose};
 use crate::packet::rule;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Reach;
-use super::parcel::{Parcel, pieces};
+use super::address_block::{AddressBlock, pieces};
+use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::Tunnel;
-use crate::agent::network::{At, Fabric, Site, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::{Families, Family, family};
 use crate::packet::premise::Premise;
@@ -17,10 +17,10 @@ use crate::wireguard::{Endpoint, Host};
 pub struct Premised {
     /// The condition.
     pub premise: Premise,
-    /// The sender.
-    pub senders: Vec<Parcel>,
+    /// The senders.
+    pub senders: Vec<AddressBlock>,
     /// Who receives.
-    pub receivers: Vec<Parcel>,
+    pub receivers: Vec<AddressBlock>,
 }
 
 /// What decides whether a tunnel with a node needs a premise. Between the nodes of two parties it is the
@@ -66,8 +66,8 @@ impl Reach<'_, '_> {
     pub fn premised(
         &self,
         (from, to): (SiteId, SiteId),
-        senders: &[Parcel],
-        receivers: &[Parcel],
+        senders: &[AddressBlock],
+        receivers: &[AddressBlock],
     ) -> Vec<Premised> {
         let fabric = self.fabric;
         let (home, away) = (fabric.site(from), fabric.site(to));
@@ -92,8 +92,8 @@ impl Reach<'_, '_> {
     fn premise(
         &self,
         (from, to): (SiteId, SiteId),
-        senders: &[Parcel],
-        receivers: &[Parcel],
+        senders: &[AddressBlock],
+        receivers: &[AddressBlock],
         is_range: bool,
     ) -> Option<Premise> {
         let (sender, receiver) = (senders.first()?, receivers.first()?);
@@ -116,20 +116,20 @@ impl Reach<'_, '_> {
     }
 }
 
-/// Puts together parcels of a cluster between which there is no difference to `viewer`.
+/// Puts together blocks of a cluster between which there is no difference to `viewer`.
 fn parties(
     fabric: &Fabric,
     viewer: &Site,
     (number, home): (SiteId, &Site),
-    parcels: &[Parcel],
-) -> BTreeMap<Party, Vec<Parcel>> {
-    let mut parties: BTreeMap<Party, Vec<Parcel>> = BTreeMap::new();
-    for (index, parcel) in parcels.iter().enumerate() {
-        let party = match parcel.owner.node() {
+    blocks: &[AddressBlock],
+) -> BTreeMap<Party, Vec<AddressBlock>> {
+    let mut parties: BTreeMap<Party, Vec<AddressBlock>> = BTreeMap::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let party = match block.owner.node() {
             Some(node) => party(fabric, viewer, (number, home), node),
             None => Party::Range(index),
         };
-        parties.entry(party).or_default().push(*parcel);
+        parties.entry(party).or_default().push(*block);
     }
     parties
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::SinglePoint;
 use super::links::Links;
-use crate::agent::network::{At, Fabric, Holding, Owner, SiteId};
+use crate::agent::fabric::{At, Fabric, Holding, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::links::Links;
 use super::{Leak, Outsider};
+use crate::agent::fabric::{At, Fabric, Holding, SiteId};
 use crate::agent::model::{Claim, Tunnel};
-use crate::agent::network::{At, Fabric, Holding, SiteId};
 use crate::net::Family;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::{Goal, Packet, Session};

@@ -1,7 +1,7 @@
 //! Causes: what failures have in common.
 
+use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::Tunnel;
-use crate::agent::network::{Fabric, SiteId};
 use crate::net::Cidr;
 use crate::packet::Ending;
 use crate::packet::rule;

@@ -7,14 +7,14 @@ use super::cause::Cause;
 use super::promise::Promises;
 use super::{Alike, Assumption, Failure, Leak, Part, Tally};
 use super::{excused, undeclared};
-use crate::agent::network::{At, Site, SiteId};
+use crate::agent::fabric::{At, Site, SiteId};
 use crate::mesh::Range;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise};
 use crate::packet::trace::{Class, Trace};
 use crate::packet::{Ending, Goal, Packet, Session, Unseen};
-use crate::proof::reach::{Parcel, Reach, Verdict};
+use crate::proof::reach::{AddressBlock, ClassVerdict, Reach};
 
 /// Counts what holds between two clusters.
 pub(super) struct Judge<'j, 'f, 'a> {
@@ -35,21 +35,22 @@ pub(super) struct Judge<'j, 'f, 'a> {
 }
 
 impl Judge<'_, '_, '_> {
-    pub(super) fn count(&mut self, verdict: &Verdict, part: &mut Part) {
+    pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut Part) {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
             && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
         let [near, far] = &self.takes;
         let [local_near, local_far] = self.local;
-        let is_promised = |parcel: &&Parcel, promises: &Promises, (number, takes, local)| {
+        let is_promised = |block: &&AddressBlock, promises: &Promises, (number, takes, local)| {
             is_promise
-                && !meets(local, parcel.span)
-                && promises.include(parcel)
-                && is_accepted(self.reach.fabric.site(number), parcel, takes)
+                && !meets(local, block.span)
+                && promises.include(block)
+                && is_accepted(self.reach.fabric.site(number), block, takes)
         };
         // Answers need the way back, so each must take what the other has.
-        let is_sent = |it: &&Parcel| is_promised(it, self.sends, (self.from, far, local_far));
-        let is_taken = |it: &&Parcel| is_promised(it, self.receives, (self.to, near, local_near));
+        let is_sent = |it: &&AddressBlock| is_promised(it, self.sends, (self.from, far, local_far));
+        let is_taken =
+            |it: &&AddressBlock| is_promised(it, self.receives, (self.to, near, local_near));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
@@ -81,7 +82,7 @@ impl Judge<'_, '_, '_> {
             } else {
                 &verdict.traces
             };
-            let promised: [Vec<Parcel>; 2] =
+            let promised: [Vec<AddressBlock>; 2] =
                 [senders().copied().collect(), receivers().copied().collect()];
             self.blame(traces, verdict, promised, &mut part.failures);
         }
@@ -101,14 +102,17 @@ impl Judge<'_, '_, '_> {
     /// Adds what holds only under premises, and returns how many pairs that are.
     fn assume(
         &self,
-        (senders, receivers): (impl Iterator<Item = Parcel>, impl Iterator<Item = Parcel>),
+        (senders, receivers): (
+            impl Iterator<Item = AddressBlock>,
+            impl Iterator<Item = AddressBlock>,
+        ),
         assumptions: &mut BTreeMap<Alike, Assumption>,
     ) -> u64 {
         let ends = (self.from, self.to);
         if !self.reach.may_be_premised(ends) {
             return 0;
         }
-        let (senders, receivers): (Vec<Parcel>, Vec<Parcel>) =
+        let (senders, receivers): (Vec<AddressBlock>, Vec<AddressBlock>) =
             (senders.collect(), receivers.collect());
         let mut assumed = 0;
         for premised in self.reach.premised(ends, &senders, &receivers) {
@@ -122,12 +126,12 @@ impl Judge<'_, '_, '_> {
                     } else {
                         self.from
                     };
-                    let parcels = if at.site == self.from {
+                    let blocks = if at.site == self.from {
                         &premised.senders
                     } else {
                         &premised.receivers
                     };
-                    let nodes = self.leaders(at.site, parcels).chain([at]);
+                    let nodes = self.leaders(at.site, blocks).chain([at]);
                     ((at.site, other, Ok(family)), nodes.collect())
                 }
                 Premise::Distant(Distant { carrier, range, .. }) => (
@@ -149,9 +153,9 @@ impl Judge<'_, '_, '_> {
         assumed
     }
 
-    /// Returns who speaks for the nodes that have some parcels.
-    fn leaders(&self, site: SiteId, parcels: &[Parcel]) -> impl Iterator<Item = At> {
-        let nodes = parcels.iter().filter_map(|it| it.owner.node());
+    /// Returns who speaks for the nodes that have some blocks.
+    fn leaders(&self, site: SiteId, blocks: &[AddressBlock]) -> impl Iterator<Item = At> {
+        let nodes = blocks.iter().filter_map(|it| it.owner.node());
         nodes.filter_map(move |node| {
             let it = self.reach.fabric.site(site);
             let node = it.leader(it.segment(node)?).node();
@@ -163,8 +167,8 @@ impl Judge<'_, '_, '_> {
     fn blame(
         &self,
         traces: &[Trace],
-        verdict: &Verdict,
-        [senders, receivers]: [Vec<Parcel>; 2],
+        verdict: &ClassVerdict,
+        [senders, receivers]: [Vec<AddressBlock>; 2],
         failures: &mut BTreeMap<Cause, Failure>,
     ) {
         let failing = || traces.iter().filter(|it| !it.ending().is_delivered());
@@ -175,10 +179,10 @@ impl Judge<'_, '_, '_> {
             return;
         };
         let [there, back] = self.excused;
-        let split = |parcels: &[Parcel], excused: &[Cidr]| -> [Vec<Parcel>; 2] {
-            let (claimed, others) = parcels
+        let split = |blocks: &[AddressBlock], excused: &[Cidr]| -> [Vec<AddressBlock>; 2] {
+            let (claimed, others) = blocks
                 .iter()
-                .partition(|parcel| excused::holds(excused, parcel.span));
+                .partition(|block| excused::holds(excused, block.span));
             [claimed, others]
         };
         let [unsent, sent] = split(&senders, back);
@@ -230,8 +234,8 @@ impl Judge<'_, '_, '_> {
     fn fail(
         &self,
         (failing, is_claimed): (&Trace, bool),
-        verdict: &Verdict,
-        [senders, receivers]: &[Vec<Parcel>; 2],
+        verdict: &ClassVerdict,
+        [senders, receivers]: &[Vec<AddressBlock>; 2],
         failures: &mut BTreeMap<Cause, Failure>,
     ) {
         let trace = self.smallest(failing, senders, receivers);
@@ -254,8 +258,14 @@ impl Judge<'_, '_, '_> {
 
     /// Returns how the packet between the smallest of these addresses fails, if it fails as this one
     /// does.
-    fn smallest(&self, failing: &Trace, senders: &[Parcel], receivers: &[Parcel]) -> Trace {
-        let smallest = |parcels: &[Parcel]| parcels.iter().min_by_key(|it| it.span.first).copied();
+    fn smallest(
+        &self,
+        failing: &Trace,
+        senders: &[AddressBlock],
+        receivers: &[AddressBlock],
+    ) -> Trace {
+        let smallest =
+            |blocks: &[AddressBlock]| blocks.iter().min_by_key(|it| it.span.first).copied();
         let (Some(sender), Some(receiver)) = (smallest(senders), smallest(receivers)) else {
             return failing.clone();
         };
@@ -294,14 +304,14 @@ fn meets(ranges: &[Range], span: Span) -> bool {
 
 /// Returns whether the range with which a cluster would give an address away lies wholly in one entry
 /// of each list.
-fn is_accepted(site: &Site, parcel: &Parcel, lists: &[&[Range]]) -> bool {
+fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
     if lists.is_empty() {
         return true;
     }
-    let mut around = site.owned.around(parcel.span);
+    let mut around = site.owned.around(block.span);
     let given = around.find_map(|slot| {
         let (range, owners) = site.owned.get(slot)?;
-        owners.contains(&parcel.owner).then_some(range)
+        owners.contains(&block.owner).then_some(range)
     });
     given.is_some_and(|given| {
         let mut lists = lists.iter();
@@ -309,6 +319,6 @@ fn is_accepted(site: &Site, parcel: &Parcel, lists: &[&[Range]]) -> bool {
     })
 }
 
-fn count<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> u64 {
-    u64::try_from(parcels.count()).unwrap_or(u64::MAX)
+fn count<'p>(blocks: impl Iterator<Item = &'p AddressBlock>) -> u64 {
+    u64::try_from(blocks.count()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::network::{Fabric, Site, SiteId, Sites};
+use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::mesh::{Mesh, Range};
 use crate::name::ClusterName;
 

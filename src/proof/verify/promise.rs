@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use super::Excused;
-use crate::agent::network::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::annotation;
 use crate::kilo::own::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::{Cidr, Family};
-use crate::proof::reach::Parcel;
+use crate::proof::reach::AddressBlock;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
 
@@ -70,9 +70,9 @@ impl Promises {
     }
 
     /// Returns whether a link promises these addresses.
-    pub(super) fn include(&self, parcel: &Parcel) -> bool {
-        match parcel.owner {
-            Owner::Pods(node) => self.pods[node].contains(&parcel.span.family),
+    pub(super) fn include(&self, block: &AddressBlock) -> bool {
+        match block.owner {
+            Owner::Pods(node) => self.pods[node].contains(&block.span.family),
             Owner::Node(node) => self.nodes[node],
             Owner::Services | Owner::Network => self.peered.contains(&true),
             Owner::Tunnel(_) | Owner::Pool => false,

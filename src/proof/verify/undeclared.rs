@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Asked;
-use crate::agent::network::{Fabric, Owner, SiteId};
+use crate::agent::fabric::{Fabric, Owner, SiteId};
 use crate::net::prefixes::Span;
 use crate::net::{Cidr, Nest};
 use crate::packet::trace::Class;
-use crate::proof::reach::{Parcel, Verdict};
+use crate::proof::reach::{AddressBlock, ClassVerdict};
 
 /// Paths that hold although no link promises them, from or to the addresses of one owner.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -47,33 +47,33 @@ pub(super) type Found = BTreeMap<Paths, u64>;
 pub(super) fn add<'v>(
     found: &mut Found,
     (from, to): (SiteId, SiteId),
-    verdict: &'v Verdict,
-    is_sent: impl Fn(&&'v Parcel) -> bool,
-    is_taken: impl Fn(&&'v Parcel) -> bool,
+    verdict: &'v ClassVerdict,
+    is_sent: impl Fn(&&'v AddressBlock) -> bool,
+    is_taken: impl Fn(&&'v AddressBlock) -> bool,
 ) {
-    let mut add = |parcel: &Parcel, is_source: bool, pairs: usize| {
+    let mut add = |block: &AddressBlock, is_source: bool, pairs: usize| {
         let paths = Paths {
             from,
             to,
             sender: verdict.from,
             receiver: verdict.to,
             is_source,
-            span: parcel.span,
-            owner: parcel.owner,
+            span: block.span,
+            owner: block.owner,
         };
         let pairs = u64::try_from(pairs).unwrap_or(u64::MAX);
         *found.entry(paths).or_default() += pairs;
     };
     let receivers = verdict.receivers.iter();
-    let (taken, others): (Vec<&Parcel>, Vec<&Parcel>) = receivers.partition(is_taken);
-    for parcel in others {
-        add(parcel, false, verdict.senders.len());
+    let (taken, others): (Vec<&AddressBlock>, Vec<&AddressBlock>) = receivers.partition(is_taken);
+    for block in others {
+        add(block, false, verdict.senders.len());
     }
     if taken.is_empty() {
         return;
     }
-    for parcel in verdict.senders.iter().filter(|it| !is_sent(it)) {
-        add(parcel, true, taken.len());
+    for block in verdict.senders.iter().filter(|it| !is_sent(it)) {
+        add(block, true, taken.len());
     }
 }
 

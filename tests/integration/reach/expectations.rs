@@ -113,8 +113,11 @@ fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -
 }
 
 /// Everything that anybody has, whether Kilo counts the node or not.
-fn everything(site: &Site) -> Vec<(Parcel, bool)> {
-    let mut all: Vec<(Parcel, bool)> = parcels(site).into_iter().map(|it| (it, true)).collect();
+fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
+    let mut all: Vec<(AddressBlock, bool)> = address_blocks(site)
+        .into_iter()
+        .map(|it| (it, true))
+        .collect();
     for (number, node) in site.model.own.nodes.numbered() {
         if node.segment.is_none() {
             let pods = node.kilo.pods().map(Span::of);
@@ -123,20 +126,20 @@ fn everything(site: &Site) -> Vec<(Parcel, bool)> {
             let own = own.map(|span| (Owner::Node(number), span));
             all.extend(
                 pods.chain(own)
-                    .map(|(owner, span)| (Parcel { owner, span }, false)),
+                    .map(|(owner, span)| (AddressBlock { owner, span }, false)),
             );
         }
     }
     all
 }
 
-/// The addresses of a parcel that a side means and between any two of which something may change.
-fn meant(fabric: &Fabric, site: &Site, selection: &Selection, parcel: Parcel) -> Vec<IpAddr> {
-    let mut numbers: BTreeSet<IpAddr> = samples(fabric, parcel).into_iter().collect();
+/// The addresses of a block that a side means and between any two of which something may change.
+fn meant(fabric: &Fabric, site: &Site, selection: &Selection, block: AddressBlock) -> Vec<IpAddr> {
+    let mut numbers: BTreeSet<IpAddr> = samples(fabric, block).into_iter().collect();
     let ranges: Vec<Cidr> = selection.addresses.clone();
     let ends = ranges.iter().flat_map(|it| [it.first(), it.last()]);
-    numbers.extend(ends.filter(|it| parcel.span.holds(Span::host(*it))));
-    numbers.retain(|it| is_meant(selection, site, parcel.owner, *it));
+    numbers.extend(ends.filter(|it| block.span.holds(Span::host(*it))));
+    numbers.retain(|it| is_meant(selection, site, block.owner, *it));
     numbers.into_iter().collect()
 }
 

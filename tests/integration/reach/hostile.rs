@@ -109,7 +109,7 @@ fn found(holds: &[Hold], address: IpAddr) -> Option<&Hold> {
 
 /// Addresses between any two of which something may change.
 fn addresses(fabric: &Fabric) -> Vec<IpAddr> {
-    let all = |range: &str| Parcel {
+    let all = |range: &str| AddressBlock {
         owner: Owner::Pool,
         span: Span::of(range.parse().unwrap()),
     };

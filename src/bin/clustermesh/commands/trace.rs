@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::agent::network::{Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use clustermesh::agent::network::Fabric;
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
 use clustermesh::packet::messages;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use clustermesh::agent::network::{Fabric, SiteId};
+use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::Class;
 use clustermesh::proof::expectation::Check;

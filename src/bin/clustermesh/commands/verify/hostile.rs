@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
-use clustermesh::agent::network::{Fabric, SiteId};
+use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;

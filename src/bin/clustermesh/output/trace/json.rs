@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use clustermesh::agent::network::At;
+use clustermesh::agent::fabric::At;
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::agent::network::At;
+use clustermesh::agent::fabric::At;
 use clustermesh::packet::{Goal, Step};
 
 use super::{Leg, Traced};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::agent::network::SiteId;
+use clustermesh::agent::fabric::SiteId;
 use clustermesh::diagnostic::escaped;
 use clustermesh::packet::trace::{End, Trace};
 use clustermesh::proof::messages::expectation::name;

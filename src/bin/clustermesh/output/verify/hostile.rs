@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
-use clustermesh::agent::network::SiteId;
 use clustermesh::packet::trace::Class;
 use clustermesh::proof::hostile::{Exposure, Hold, Onward, Open, Whose};
 use clustermesh::proof::messages::hostile::{far_end, owners};

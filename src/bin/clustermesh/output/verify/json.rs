@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use clustermesh::agent::network::{At, SiteId};
+use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;

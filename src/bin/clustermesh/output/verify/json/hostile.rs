@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use clustermesh::agent::fabric::{At, Owner, SiteId};
 use clustermesh::agent::model::Claim;
-use clustermesh::agent::network::{At, Owner, SiteId};
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::packet::trace::Class;
 use clustermesh::place::Place;

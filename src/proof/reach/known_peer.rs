@@ -1,34 +1,34 @@
-//! What a cluster's Peers come to, whatever is sent through them.
+//! Known Peers: what a cluster knows of each of its Peers, for every packet alike.
 
+use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
-use crate::agent::network::{At, Fabric, Holding, Site, SiteId};
-use crate::agent::peer_set::{PeerId, Peers, Standing};
+use crate::agent::peers::{PeerId, Peers, Standing};
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownPeer {
     pub(super) holding: Holding,
     /// The tunnel with the one who has the key.
-    pub(super) link: Link,
+    pub(super) link: PeerLink,
     /// Whether all of the cluster's nodes say the same of it.
     pub(super) is_uniform: bool,
 }
 
 /// A cluster's tunnel with a node of another one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Link {
+pub(super) enum PeerLink {
     None,
     /// It depends on order or time which Peer it is: the number of the contest, where it is one.
     Doubt(Option<usize>),
     /// Not the leader of its segment.
     Silent,
-    One(Dialled),
+    One(DialOutcome),
 }
 
 /// Whether a cluster gets there where it dials.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Dialled {
+pub(super) enum DialOutcome {
     Yes,
     /// Whether it expects to be called from elsewhere.
     No {
@@ -37,7 +37,7 @@ pub(super) enum Dialled {
     Loops(usize),
 }
 
-impl Known {
+impl KnownPeer {
     /// Returns what a cluster knows of each of its Peers.
     pub(super) fn all(fabric: &Fabric, number: SiteId) -> Peers<Self> {
         let site = fabric.site(number);
@@ -47,8 +47,8 @@ impl Known {
 
     fn of(fabric: &Fabric, site: &Site, peer: PeerId, holding: Holding) -> Self {
         let (link, is_uniform) = match holding {
-            Holding::One(at) => Link::of(fabric, site, peer, at),
-            Holding::Nobody | Holding::Many => (Link::None, true),
+            Holding::One(at) => PeerLink::of(fabric, site, peer, at),
+            Holding::Nobody | Holding::Many => (PeerLink::None, true),
         };
         Self {
             holding,
@@ -58,7 +58,7 @@ impl Known {
     }
 }
 
-impl Link {
+impl PeerLink {
     /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
     /// all nodes of the cluster.
     pub(super) fn of(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
@@ -93,8 +93,8 @@ impl Link {
                 _ => any.map_or(Dial::Unknown, |it| site.model.dial(it, tunnel)),
             };
             let is_expected = share.is_some_and(|it| it.translation.keepalive.is_some());
-            let found = Dialled::of(&dial, |it| fabric.answers(it, at), endpoint);
-            Self::One(found.unwrap_or(Dialled::No { is_expected }))
+            let found = DialOutcome::of(&dial, |it| fabric.answers(it, at), endpoint);
+            Self::One(found.unwrap_or(DialOutcome::No { is_expected }))
         } else {
             Self::Silent
         };
@@ -102,7 +102,7 @@ impl Link {
     }
 }
 
-impl Dialled {
+impl DialOutcome {
     fn of(
         dial: &Dial,
         answers: impl Fn(&Endpoint) -> bool,

@@ -1,14 +1,14 @@
-//! Fates: what becomes of packets between addresses that are seen alike, found once for all of them.
+//! What becomes of packets between two equivalence classes, found once for all of them.
 
-use super::view::Kin;
-use super::{Proven, Reach, Verdict};
-use crate::agent::network::SiteId;
+use super::equivalence_class::EquivalenceClass;
+use super::{ClassVerdict, Proven, Reach};
+use crate::agent::fabric::SiteId;
 use crate::packet::Ending;
 use crate::packet::trace::Trace;
 
 /// What becomes of packets between addresses that are seen alike.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum ClassOutcome {
     /// The same for all senders and receivers.
     Alike {
         /// How the packets end.
@@ -51,44 +51,58 @@ impl Endings {
 impl Reach<'_, '_> {
     /// Returns what becomes of packets from everything that is alike in one cluster to everything that
     /// is alike in another, in the order of senders and, for each, of receivers.
-    pub(crate) fn fates(&self, from: SiteId, to: SiteId) -> Vec<Fate> {
-        let sources = self.kin(from, to).iter();
+    pub(crate) fn fates(&self, from: SiteId, to: SiteId) -> Vec<ClassOutcome> {
+        let sources = self.classes(from, to).iter();
         let fate = |source, target| self.fate((from, source), (to, target));
         sources
-            .flat_map(|source| self.kin(to, from).iter().map(move |it| fate(source, it)))
+            .flat_map(|source| {
+                self.classes(to, from)
+                    .iter()
+                    .map(move |it| fate(source, it))
+            })
             .collect()
     }
 
-    fn fate(&self, (from, source): (SiteId, &Kin), (to, target): (SiteId, &Kin)) -> Fate {
+    fn fate(
+        &self,
+        (from, source): (SiteId, &EquivalenceClass),
+        (to, target): (SiteId, &EquivalenceClass),
+    ) -> ClassOutcome {
         if target.is_kept() {
             return self.fate_of_kept((from, source), (to, target));
         }
         let is_pair = source.family() == target.family() && source.is_uniform();
         if !is_pair || !target.is_uniform() {
-            return Fate::Apart;
+            return ClassOutcome::Apart;
         }
         let mut proven = Proven::default();
         let pair = ((from, source), (to, target));
-        let verdict = self.verdict(pair, (&source.parcels, &target.parcels), &mut proven);
-        verdict.map_or(Fate::Apart, |Verdict { traces, .. }| Fate::Alike {
-            endings: Endings::of(&traces),
-            is_whole: source.is_whole() && target.is_whole(),
+        let verdict = self.verdict(pair, (&source.blocks, &target.blocks), &mut proven);
+        verdict.map_or(ClassOutcome::Apart, |ClassVerdict { traces, .. }| {
+            ClassOutcome::Alike {
+                endings: Endings::of(&traces),
+                is_whole: source.is_whole() && target.is_whole(),
+            }
         })
     }
     /// Returns what becomes of packets that do not leave their cluster. None of them arrives, but it may
     /// be uncertain how they end.
-    fn fate_of_kept(&self, (from, source): (SiteId, &Kin), (to, target): (SiteId, &Kin)) -> Fate {
+    fn fate_of_kept(
+        &self,
+        (from, source): (SiteId, &EquivalenceClass),
+        (to, target): (SiteId, &EquivalenceClass),
+    ) -> ClassOutcome {
         let mut endings = self.kept((from, source), target).map(|verdict| {
             let traces = self.follow((from, to), &verdict);
             Endings::of(&traces)
         });
         let Some(first) = endings.next() else {
-            return Fate::Apart;
+            return ClassOutcome::Apart;
         };
         if endings.any(|it| it != first) {
-            return Fate::Apart;
+            return ClassOutcome::Apart;
         }
-        Fate::Alike {
+        ClassOutcome::Alike {
             endings: first,
             is_whole: target.is_whole() || !first.may_arrive,
         }

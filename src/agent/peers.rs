@@ -23,7 +23,7 @@ pub type Peers<T> = Numbered<OfPeer, T>;
 
 /// All Peers of a cluster.
 #[derive(Clone, Debug)]
-pub struct PeerSet<'a> {
+pub struct AppliedPeers<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
     pub all: Peers<Peer<'a>>,
     /// Those that are one to Kilo, by key; of one key by name.
@@ -116,7 +116,7 @@ pub enum Prize {
     Key,
 }
 
-impl<'a> PeerSet<'a> {
+impl<'a> AppliedPeers<'a> {
     /// Reads the Peers of a cluster's manifests, and takes some contests as won.
     pub fn decided(files: &'a [File], won: &[Won]) -> Self {
         let mut all = translated(files);

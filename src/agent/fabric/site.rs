@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::agent::applied::File;
 use crate::agent::flaw::Refusal;
 use crate::agent::model::{Model, Tunnel};
-use crate::agent::peer_set::{PeerId, Won};
+use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::own::{Leader, OwnNode, WireguardIp};

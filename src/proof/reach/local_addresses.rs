@@ -1,24 +1,24 @@
-//! Homes: what a cluster is sent packets for, as it is whoever looks at it.
+//! Local addresses: what a cluster is sent packets for, the same from every other cluster.
 
 use super::Counts;
-use super::parcel::{Parcel, parcels};
+use super::address_block::{AddressBlock, address_blocks};
+use crate::agent::fabric::Site;
 use crate::agent::model::Tunnel;
-use crate::agent::network::Site;
 use crate::kilo::id::SegmentId;
 use crate::kilo::own::Leader;
 use crate::net::prefixes::Span;
 use crate::packet::trace::Class;
 
-/// All parcels of a cluster.
+/// All blocks of a cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) plots: Vec<Plot>,
+pub(super) struct LocalAddresses {
+    pub(super) locals: Vec<LocalBlock>,
 }
 
-/// A parcel, and what its own cluster says of it.
+/// A block, and what its own cluster says of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plot {
-    pub(super) parcel: Parcel,
+pub(super) struct LocalBlock {
+    pub(super) block: AddressBlock,
     pub(super) class: Class,
     /// The segment of its owner, if that is a node.
     pub(super) segment: Option<SegmentId>,
@@ -29,12 +29,12 @@ pub(super) struct Plot {
     /// Whether its own cluster does the same with all of it.
     pub(super) is_whole: bool,
     /// What it does with a packet for it that gets to its segment, where it is whole and there is one.
-    pub(super) deliver: Option<Deliver>,
+    pub(super) deliver: Option<Delivery>,
 }
 
 /// What the cluster of some addresses does with a packet for them.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Deliver {
+pub(super) enum Delivery {
     Takes,
     /// It has no route to the node that has them: Kilo does not know of a node's second pod CIDR.
     Lacks,
@@ -44,61 +44,68 @@ pub(super) enum Deliver {
     Sends(usize),
 }
 
-impl Home {
+impl LocalAddresses {
     pub(super) fn of(site: &Site) -> Self {
-        Self { plots: plots(site) }
+        Self {
+            locals: locals(site),
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::new();
-        for plot in &self.plots {
-            let key = (plot.class, plot.parcel.span.family);
+        for local in &self.locals {
+            let key = (local.class, local.block.span.family);
             *counts.entry(key).or_default() += 1;
         }
         counts
     }
 }
 
-fn plots(site: &Site) -> Vec<Plot> {
-    let parcels = parcels(site).into_iter();
-    parcels.filter_map(|parcel| plot(site, parcel)).collect()
+fn locals(site: &Site) -> Vec<LocalBlock> {
+    let blocks = address_blocks(site).into_iter();
+    blocks.filter_map(|block| local(site, block)).collect()
 }
 
-fn plot(site: &Site, parcel: Parcel) -> Option<Plot> {
-    let segment = parcel.owner.node().and_then(|node| site.segment(node));
+fn local(site: &Site, block: AddressBlock) -> Option<LocalBlock> {
+    let segment = block.owner.node().and_then(|node| site.segment(node));
     let leader = segment.map(|it| site.leader(it));
     let speaker = leader.map(|it| site.node(it.node()));
-    let is_whole = parcel.span.first == parcel.span.last
-        || site.model.tunnels.look(parcel.span).is_whole
-            && site.connections().look(parcel.span).is_whole;
+    let is_whole = block.span.first == block.span.last
+        || site.model.tunnels.look(block.span).is_whole
+            && site.connections().look(block.span).is_whole;
     let deliver = segment.filter(|_| is_whole);
-    Some(Plot {
-        parcel,
-        class: parcel.owner.class()?,
+    Some(LocalBlock {
+        block,
+        class: block.owner.class()?,
         segment,
         leader,
         key: speaker.and_then(|it| it.kilo.key),
         is_whole,
-        deliver: deliver.map(|segment| Deliver::of(site, Some(segment), parcel, parcel.span)),
+        deliver: deliver.map(|segment| Delivery::of(site, Some(segment), block, block.span)),
     })
 }
 
-impl Deliver {
-    /// Returns what a cluster does with packets for some of a parcel of its own that arrive in a
+impl Delivery {
+    /// Returns what a cluster does with packets for some of a block of its own that arrive in a
     /// segment.
-    pub(super) fn of(home: &Site, segment: Option<SegmentId>, parcel: Parcel, span: Span) -> Self {
+    pub(super) fn of(
+        home: &Site,
+        segment: Option<SegmentId>,
+        block: AddressBlock,
+        span: Span,
+    ) -> Self {
         let tunnels = &home.model.tunnels;
         let leader = segment.map(|it| home.leader(it).node());
         let slot = tunnels.around(span).next();
         let Some((slot, (range, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
-            let is_elsewhere = parcel.owner.node().is_some_and(|it| Some(it) != leader);
+            let is_elsewhere = block.owner.node().is_some_and(|it| Some(it) != leader);
             return if is_elsewhere {
                 Self::Lacks
             } else {
                 Self::Takes
             };
         };
-        if parcel.owner.class() == Some(Class::Service) {
+        if block.owner.class() == Some(Class::Service) {
             return Self::Takes;
         }
         let address = span.first_address();

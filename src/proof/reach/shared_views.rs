@@ -1,48 +1,48 @@
-//! Scenes: what there is to see, the same for all who look.
+//! Shared views: forwarding views that several clusters have alike, computed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use super::ground::grounds;
-use super::home::Home;
-use super::view::Sight;
+use super::forwarding_view::ForwardingView;
+use super::local_addresses::LocalAddresses;
+use super::uncovered::grounds;
 use crate::agent::applied::Content;
-use crate::agent::network::{Fabric, Owner, Site, SiteId, Sites};
+use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
 use crate::kilo::own::WireguardIp;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
-/// What there is to see, the same for all who look.
+/// What is the same for every cluster that looks at others.
 #[derive(Debug)]
-pub(super) struct Scene<'f, 'a> {
+pub(super) struct SharedViews<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
-    pub(super) homes: Sites<Home>,
+    pub(super) homes: Sites<LocalAddresses>,
     /// What all clusters have of their own, each with its number.
     owned: Prefixes<SiteId>,
     /// The grounds of all clusters, and which clusters have something of their own in them.
     grounds: BTreeMap<Cidr, Arc<Sites<bool>>>,
     /// Every different text of manifests.
-    texts: BTreeMap<Text, About>,
+    texts: BTreeMap<ManifestId, ManifestSubject>,
     /// How each cluster is seen.
-    alike: Sites<Mutex<BTreeMap<Aspect, Arc<Sight>>>>,
+    alike: Sites<Mutex<BTreeMap<ViewKey, Arc<ForwardingView>>>>,
 }
 
 /// What decides how a cluster is seen.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Aspect {
+struct ViewKey {
     /// The texts about it that the one who looks gets.
-    texts: Vec<Text>,
+    texts: Vec<ManifestId>,
     /// The grounds of the one who looks in which the cluster has something of its own.
     grounds: Vec<Cidr>,
 }
 
 /// A text of manifests, by where it is in memory: what many clusters get is there once.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Text(usize);
+struct ManifestId(usize);
 
 /// What a text is about.
 #[derive(Debug)]
-struct About {
+struct ManifestSubject {
     /// The clusters in whose addresses its ranges lie, or whose keys its Peers have.
     sites: BTreeSet<SiteId>,
     /// Whether anybody is dialled in its ranges.
@@ -52,7 +52,7 @@ struct About {
 /// What of its own a cluster has to do with what it sees.
 pub(super) struct Standpoint {
     /// The texts about each cluster, if these decide how it is seen.
-    about: Sites<Vec<Text>>,
+    about: Sites<Vec<ManifestId>>,
     /// Clusters in whose addresses it has something of its own, grounds aside.
     entangled: BTreeSet<SiteId>,
     /// Its grounds, and whether there is something of each cluster in them.
@@ -61,7 +61,7 @@ pub(super) struct Standpoint {
     is_plain: bool,
 }
 
-impl Text {
+impl ManifestId {
     fn of(content: &Arc<Content>) -> Self {
         Self(Arc::as_ptr(content).addr())
     }
@@ -78,11 +78,11 @@ impl Standpoint {
     }
 }
 
-impl<'f, 'a> Scene<'f, 'a> {
+impl<'f, 'a> SharedViews<'f, 'a> {
     /// Looks at each cluster by itself.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
-        let mut scene = Self {
-            homes: fabric.sites.map(|site| Home::of(site)),
+        let mut shared = Self {
+            homes: fabric.sites.map(|site| LocalAddresses::of(site)),
             owned: owned(fabric),
             grounds: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -90,22 +90,22 @@ impl<'f, 'a> Scene<'f, 'a> {
             fabric,
         };
         for ground in fabric.sites.iter().flat_map(|it| grounds(it)) {
-            if !scene.grounds.contains_key(&ground) {
+            if !shared.grounds.contains_key(&ground) {
                 let mut has = fabric.sites.map(|_| false);
-                for site in scene.within(ground) {
+                for site in shared.within(ground) {
                     has[site] = true;
                 }
-                scene.grounds.insert(ground, Arc::new(has));
+                shared.grounds.insert(ground, Arc::new(has));
             }
         }
         for content in fabric.contents() {
-            let about = scene.about(content);
-            scene.texts.insert(Text::of(content), about);
+            let about = shared.about(content);
+            shared.texts.insert(ManifestId::of(content), about);
         }
-        scene
+        shared
     }
 
-    fn about(&self, content: &Content) -> About {
+    fn about(&self, content: &Content) -> ManifestSubject {
         let specs = content.peers.iter();
         let specs: Vec<_> = specs.filter_map(|it| it.spec.as_ref().ok()).collect();
         let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
@@ -114,7 +114,7 @@ impl<'f, 'a> Scene<'f, 'a> {
         let keys = specs.iter().flat_map(|it| self.fabric.holders(&it.key));
         sites.extend(keys.map(|at| at.site));
         let mut dialled = widest.iter().flat_map(|it| self.fabric.dialled(*it));
-        About {
+        ManifestSubject {
             sites,
             is_dialled: dialled.next().is_some(),
         }
@@ -169,7 +169,7 @@ impl<'f, 'a> Scene<'f, 'a> {
             }
         }
         for file in site.files {
-            let text = Text::of(&file.content);
+            let text = ManifestId::of(&file.content);
             let Some(about) = self.texts.get(&text) else {
                 standpoint.is_plain = false;
                 continue;
@@ -192,13 +192,13 @@ impl<'f, 'a> Scene<'f, 'a> {
         &self,
         home: SiteId,
         standpoint: &Standpoint,
-        look: impl FnOnce() -> Sight,
-    ) -> Arc<Sight> {
+        look: impl FnOnce() -> ForwardingView,
+    ) -> Arc<ForwardingView> {
         let alike = &self.alike[home];
         if !standpoint.is_plain || standpoint.entangled.contains(&home) {
             return Arc::new(look());
         }
-        let key = Aspect {
+        let key = ViewKey {
             texts: standpoint.about[home].clone(),
             grounds: standpoint.grounds_with(home),
         };
@@ -206,13 +206,13 @@ impl<'f, 'a> Scene<'f, 'a> {
         if let Some(known) = known.and_then(|known| known.get(&key).cloned()) {
             return known;
         }
-        let sight = Arc::new(look());
-        if sight.is_portable()
+        let view = Arc::new(look());
+        if view.is_portable()
             && let Ok(mut known) = alike.lock()
         {
-            known.insert(key, Arc::clone(&sight));
+            known.insert(key, Arc::clone(&view));
         }
-        sight
+        view
     }
 }
 

@@ -1,4 +1,4 @@
-//! Ground: addresses that no Peer of a cluster has a range for.
+//! Uncovered addresses: those that no Peer of a cluster has a range for.
 //!
 //! A packet to such an address leaves the cluster on no node, and none that comes from there is
 //! believed on any. On networks with the same private LAN everywhere that is all there is to say of
@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::view::Select;
+use super::equivalence_class::NextHop;
+use crate::agent::fabric::{At, Owner, Site, SiteId};
 use crate::agent::model::{Claim, Holder, Tunnel};
-use crate::agent::network::{At, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::net::Cidr;
 use crate::net::prefixes::{Look, Span};
@@ -16,9 +16,9 @@ use crate::packet::{Ending, keeps, stays};
 
 /// How packets to addresses without a Peer end, for one cluster.
 #[derive(Debug, Default)]
-pub(super) struct Ground {
+pub(super) struct Uncovered {
     /// What was found for addresses before.
-    known: BTreeMap<Slots, Select>,
+    known: BTreeMap<Slots, NextHop>,
     /// Endings that are not the same on all nodes.
     splits: Vec<Split>,
 }
@@ -33,7 +33,7 @@ type Slots = [Option<usize>; 3];
 
 /// What the tables of the cluster that looks say of some addresses.
 #[derive(Clone, Copy)]
-pub(super) struct Looks {
+pub(super) struct Lookup {
     pub(super) owned: Look,
     pub(super) connected: Look,
     pub(super) tunnels: Look,
@@ -47,7 +47,7 @@ pub(super) enum Connected {
     All(NodeId),
 }
 
-impl Looks {
+impl Lookup {
     pub(super) fn of(site: &Site, span: Span) -> Self {
         Self {
             owned: site.owned.look(span),
@@ -100,21 +100,21 @@ impl Looks {
     }
 }
 
-impl Ground {
+impl Uncovered {
     /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
-    pub(super) fn select(
+    pub(super) fn next_hop(
         &mut self,
         (viewer, site): (SiteId, &Site),
-        (span, looks): (Span, Looks),
-    ) -> Select {
-        match (looks.owner(site), looks.connected(site)) {
-            (Some(Owner::Services), _) | (_, Connected::All(_)) => return Select::Shadow,
-            (None | Some(Owner::Pool), Connected::Nobody) if looks.tunnels.longest.is_none() => {
-                return Select::NoRoute;
+        (span, lookup): (Span, Lookup),
+    ) -> NextHop {
+        match (lookup.owner(site), lookup.connected(site)) {
+            (Some(Owner::Services), _) | (_, Connected::All(_)) => return NextHop::Shadow,
+            (None | Some(Owner::Pool), Connected::Nobody) if lookup.tunnels.longest.is_none() => {
+                return NextHop::NoRoute;
             }
             _ => {}
         }
-        let slots = [looks.owned, looks.connected, looks.tunnels].map(|it| it.longest);
+        let slots = [lookup.owned, lookup.connected, lookup.tunnels].map(|it| it.longest);
         if let Some(known) = self.known.get(&slots) {
             return *known;
         }
@@ -124,16 +124,16 @@ impl Ground {
         });
         let mut names: Vec<&str> = split.iter().flatten().copied().collect();
         names.dedup();
-        let select = match names.as_slice() {
-            [] | ["no-route"] => Select::NoRoute,
-            ["local-shadow"] => Select::Shadow,
-            _ => Select::Split(self.number(split)),
+        let next_hop = match names.as_slice() {
+            [] | ["no-route"] => NextHop::NoRoute,
+            ["local-shadow"] => NextHop::Shadow,
+            _ => NextHop::Split(self.number(split)),
         };
-        self.known.insert(slots, select);
-        select
+        self.known.insert(slots, next_hop);
+        next_hop
     }
 
-    /// Returns the endings that [`Select::Split`] numbers.
+    /// Returns the endings that [`NextHop::Split`] numbers.
     pub(super) fn splits(self) -> Vec<Split> {
         self.splits
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::applied::Content;
-use super::peer_set::{PeerId, Peers, Won};
+use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::own::OwnNode;
 use crate::net::Cidr;

@@ -1,11 +1,11 @@
-//! Parcels: the addresses of a cluster that have one owner, and where they have to be cut.
+//! Address blocks: the addresses of a cluster that have one owner, and where they have to be cut.
 
-use crate::agent::network::{Owner, Site};
+use crate::agent::fabric::{Owner, Site};
 use crate::net::prefixes::Span;
 
 /// Addresses of a cluster that have one owner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Parcel {
+pub struct AddressBlock {
     /// The owner.
     pub owner: Owner,
     /// The addresses.
@@ -14,8 +14,8 @@ pub struct Parcel {
 
 /// Returns everything in a cluster that is sent to: what each node that Kilo counts has, and what is
 /// declared for the whole.
-pub fn parcels(site: &Site) -> Vec<Parcel> {
-    let mut parcels = of_nodes(site, true);
+pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
+    let mut blocks = of_nodes(site, true);
     for slot in 0..site.owned.len() {
         let Some((range, [owner, ..])) = site.owned.get(slot) else {
             continue;
@@ -24,33 +24,33 @@ pub fn parcels(site: &Site) -> Vec<Parcel> {
             // What nodes have of their own in it is theirs.
             let pieces = site.owned.pieces(Span::of(range)).into_iter();
             let rest = pieces.filter(|piece| piece.slot == Some(slot));
-            parcels.extend(rest.map(|piece| Parcel {
+            blocks.extend(rest.map(|piece| AddressBlock {
                 owner: *owner,
                 span: piece.span,
             }));
         }
     }
-    parcels
+    blocks
 }
 
 /// Returns what each node of a cluster has, of those that Kilo counts or of those that it does not.
-pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<Parcel> {
-    let mut parcels = Vec::new();
+pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
+    let mut blocks = Vec::new();
     for (number, node) in site.model.own.nodes.numbered() {
         if node.segment.is_some() != is_counted {
             continue;
         }
-        let pods = node.kilo.pods().map(|range| Parcel {
+        let pods = node.kilo.pods().map(|range| AddressBlock {
             owner: Owner::Pods(number),
             span: Span::of(range),
         });
-        let own = site.address(number).map(|address| Parcel {
+        let own = site.address(number).map(|address| AddressBlock {
             owner: Owner::Node(number),
             span: Span::host(address),
         });
-        parcels.extend(pods.chain(own));
+        blocks.extend(pods.chain(own));
     }
-    parcels
+    blocks
 }
 
 /// Cuts addresses of `home` wherever anything changes for those in `viewer` or for itself.

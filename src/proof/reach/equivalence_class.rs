@@ -1,0 +1,127 @@
+//! Equivalence classes: addresses of one cluster that another one sees alike.
+
+use super::address_block::AddressBlock;
+use super::known_peer::{DialOutcome, PeerLink};
+use super::local_addresses::Delivery;
+use crate::agent::peers::PeerId;
+use crate::kilo::id::SegmentId;
+use crate::net::Family;
+use crate::packet::trace::Class;
+
+/// Addresses of one cluster that another one sees alike.
+#[derive(Clone, Debug)]
+pub(super) struct EquivalenceClass {
+    pub(super) class: Class,
+    /// How each piece of them is seen, in the order of addresses.
+    pub(super) views: Vec<PieceView>,
+    /// Whose they are.
+    pub(super) blocks: Vec<AddressBlock>,
+}
+
+/// How a piece of a block is seen.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct PieceView {
+    pub(super) family: Family,
+    pub(super) next_hop: NextHop,
+    /// Whether packets for it leave the cluster that looks on no node.
+    pub(super) is_kept: bool,
+    /// The tunnel that packets for it take.
+    pub(super) onward: PeerLink,
+    /// The tunnel with whoever speaks for it, in which its packets come.
+    pub(super) back: PeerLink,
+    /// Whether what comes in that tunnel is taken for its own.
+    pub(super) source_check: SourceCheck,
+    pub(super) deliver: Delivery,
+    /// Whether whoever speaks for it calls others unasked.
+    pub(super) calls: bool,
+    /// Whether it is certain who does.
+    pub(super) is_led: bool,
+    /// Its segment, where addresses of several segments in one range may fare differently: how a contest
+    /// comes out, or who else claims the range at home, is not the same to each.
+    pub(super) segment: Option<SegmentId>,
+    /// A number of its own where nodes of the cluster that looks see it differently.
+    pub(super) unique: Option<usize>,
+}
+
+/// Whether the cluster that looks takes some addresses for those of whoever speaks for them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum SourceCheck {
+    No,
+    /// It is not certain who has this range there.
+    Doubt(usize),
+    Yes,
+}
+
+/// Where the cluster that looks would send a packet.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum NextHop {
+    NoRoute,
+    Shadow,
+    /// It leaves on no node, and how it ends is not the same on all of them: the number of the split.
+    Split(usize),
+    /// It is not certain who has this range.
+    Contested(usize),
+    /// More than one node has the key of this Peer.
+    Shared(PeerId),
+    Unknown(PeerId),
+    Thief(PeerId),
+    Right,
+}
+
+impl EquivalenceClass {
+    /// Returns whether all nodes of the cluster that looks see it so.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.views
+            .iter()
+            .all(|view| view.unique.is_none() && !matches!(view.next_hop, NextHop::Split(_)))
+    }
+
+    /// Returns whether packets to it leave the cluster that looks on no node, whoever sends them.
+    pub(super) fn is_kept(&self) -> bool {
+        let is_split = |it: &PieceView| matches!(it.next_hop, NextHop::Split(_));
+        self.views.iter().all(|it| it.is_kept)
+            && (self.is_whole() || !self.views.iter().any(is_split))
+    }
+
+    /// Returns whether nothing changes within any of the blocks.
+    pub(super) fn is_whole(&self) -> bool {
+        self.views.len() == 1
+    }
+
+    pub(super) fn family(&self) -> Option<Family> {
+        Some(self.views.first()?.family)
+    }
+
+    /// Returns whether nothing about it is known by a number of the cluster that looks, so that others may
+    /// see the same.
+    pub(super) fn is_portable(&self) -> bool {
+        self.views.iter().all(PieceView::is_portable)
+    }
+
+    /// Returns whether packets go where they should as far as this side is concerned, and nothing about it
+    /// is known by a number of either cluster.
+    pub(super) fn is_plain(&self) -> bool {
+        let mut views = self.views.iter();
+        views.all(|it| {
+            it.is_portable() && it.next_hop == NextHop::Right && it.deliver == Delivery::Takes
+        })
+    }
+}
+
+impl PieceView {
+    fn is_portable(&self) -> bool {
+        let is_numbered = |link| {
+            matches!(
+                link,
+                PeerLink::One(DialOutcome::Loops(_)) | PeerLink::Doubt(_)
+            )
+        };
+        matches!(
+            self.next_hop,
+            NextHop::NoRoute | NextHop::Shadow | NextHop::Right
+        ) && !is_numbered(self.onward)
+            && !is_numbered(self.back)
+            && !matches!(self.source_check, SourceCheck::Doubt(_))
+            && self.unique.is_none()
+    }
+}
