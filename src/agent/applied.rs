@@ -14,7 +14,10 @@ use crate::kilo::peer::translation::Fault;
 use crate::name;
 use crate::place::{Place, Pointer};
 
+mod dump;
 mod own_text;
+
+pub use dump::DumpError;
 
 /// The API version of a Peer.
 const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
@@ -131,23 +134,13 @@ fn content(source: &Arc<str>, text: &Arc<str>) -> Content {
     general(source, text)
 }
 
-/// Reads any text: JSON as such, everything else as YAML.
+/// Reads any text.
 fn general(source: &Arc<str>, text: &Arc<str>) -> Content {
     let mut content = Content::default();
-    let json = text.trim_start_matches('\u{feff}');
-    if json.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_str(json)
-    {
-        content.add(Spot::default(), &value);
-        return content;
-    }
-    match Source::parse(Arc::clone(source), Arc::clone(text)) {
-        Ok(source) => {
-            for (document, node) in source.documents.iter().enumerate() {
-                if !node.is_null() {
-                    let pointer = Pointer::default();
-                    content.add(Spot { document, pointer }, &node.to_json());
-                }
+    match objects(source, text) {
+        Ok(objects) => {
+            for (spot, value) in &objects {
+                content.add(spot.clone(), value);
             }
         }
         Err(broken) => {
@@ -160,29 +153,60 @@ fn general(source: &Arc<str>, text: &Arc<str>) -> Content {
     content
 }
 
+/// Returns the documents of a text: JSON as such, everything else as YAML.
+fn objects(source: &Arc<str>, text: &Arc<str>) -> Result<Vec<(Spot, Value)>, Box<Broken>> {
+    let json = text.trim_start_matches('\u{feff}');
+    if json.trim_start().starts_with('{')
+        && let Ok(value) = serde_json::from_str(json)
+    {
+        return Ok(vec![(Spot::default(), value)]);
+    }
+    let source = Source::parse(Arc::clone(source), Arc::clone(text))?;
+    let documents = source.documents.iter().enumerate();
+    let documents = documents.filter(|(_, node)| !node.is_null());
+    let objects = documents.map(|(document, node)| {
+        let pointer = Pointer::default();
+        (Spot { document, pointer }, node.to_json())
+    });
+    Ok(objects.collect())
+}
+
+/// Returns whether an object is a list, as an API server or kubectl makes it.
+fn is_list(value: &Value) -> bool {
+    let kind = value.get("kind").and_then(Value::as_str);
+    let items = value.get("items");
+    matches!(kind, Some("List" | "PeerList")) && items.is_none_or(|it| it.is_array() || it.is_null())
+}
+
+/// Returns whether an object is a Peer. The items of a typed list may leave their kind out.
+fn is_peer(value: &Value, is_typed: bool) -> bool {
+    let is = |key: &str, wanted: &str| match value.get(key) {
+        None => is_typed && value.is_object(),
+        Some(found) => found == wanted,
+    };
+    is("apiVersion", API_VERSION) && is("kind", "Peer")
+}
+
 impl Content {
     /// Adds an object, or what is in it if it is a list.
     fn add(&mut self, spot: Spot, value: &Value) {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let is_list = matches!(text("kind"), "List" | "PeerList");
-        match value.get("items").and_then(Value::as_array) {
-            Some(items) if is_list => {
-                let list = spot.pointer.key("items");
-                for (index, item) in items.iter().enumerate() {
-                    let pointer = list.index(index);
-                    let document = spot.document;
-                    self.add_object(Spot { document, pointer }, item);
-                }
-            }
-            _ => self.add_object(spot, value),
+        if !is_list(value) {
+            return self.add_object(spot, value, false);
+        }
+        let is_typed = value.get("kind").is_some_and(|kind| kind == "PeerList");
+        let list = spot.pointer.key("items");
+        let items = value.get("items").and_then(Value::as_array);
+        for (index, item) in items.into_iter().flatten().enumerate() {
+            let pointer = list.index(index);
+            let document = spot.document;
+            self.add_object(Spot { document, pointer }, item, is_typed);
         }
     }
 
-    fn add_object(&mut self, spot: Spot, value: &Value) {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        if api_version != API_VERSION || kind != "Peer" {
-            let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+    fn add_object(&mut self, spot: Spot, value: &Value, is_typed: bool) {
+        if !is_peer(value, is_typed) {
+            let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+            let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
             let what = What::Kind { api_version, kind };
             return self.others.push(Other { spot, what });
         }

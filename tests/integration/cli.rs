@@ -47,6 +47,7 @@ mod mutants;
 #[cfg(target_os = "linux")]
 mod owners;
 mod outputs;
+mod peers;
 mod printers;
 mod render;
 mod schema;

@@ -34,7 +34,7 @@ const TOLD: usize = 400;
 pub(crate) struct Dumps {
     /// Read the Peers of a cluster from a file instead of its rendered folder
     ///
-    /// The file is the output of `kubectl get peers -o yaml`, or other manifests; `-` is standard input.
+    /// The file is the output of `kubectl get peers -o yaml`, or other manifests of Peers; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     peers: Vec<Dump>,
 }
@@ -150,7 +150,7 @@ impl Dumps {
     /// Reads the files of every cluster that has any.
     ///
     /// # Errors
-    /// One is of no cluster, or cannot be read.
+    /// A file is of no cluster, cannot be read, or contains anything but Peers.
     pub(crate) fn read(
         &self,
         evidence: &mut Evidence,
@@ -170,7 +170,14 @@ impl Dumps {
             };
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input::name(path));
-            let file = File::read(&source, &Arc::from(text.as_str()));
+            let read = File::of_dump(&source, &Arc::from(text.as_str()));
+            let file = read.map_err(|error| {
+                let name = match &*source {
+                    "-" => "the standard input".to_owned(),
+                    name => format!("`{name}`"),
+                };
+                anyhow!("cannot read the Peers of `{known}`: {name} {error}")
+            })?;
             if disk::is_file(path) {
                 let later = Later::manifests(path.clone(), &Roots::anywhere());
                 evidence.files.add_later(source, later);

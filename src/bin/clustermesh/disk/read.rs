@@ -3,16 +3,24 @@
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
 
 use super::roots::Roots;
 use super::{kind, shown};
 
+/// Whether the standard input is read already.
+static IS_INPUT_READ: AtomicBool = AtomicBool::new(false);
+
 /// Returns the text of a file of at most `limit` bytes, which must lie within the roots. A file that
 /// a person named may also be a pipe, or `-` for the standard input.
 pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
     if roots.is_anywhere() && path == Path::new("-") {
+        // It would look empty to the second.
+        if IS_INPUT_READ.swap(true, Ordering::Relaxed) {
+            bail!("only one input can be `-`: the standard input is read already");
+        }
         let text = bounded_text(&mut io::stdin().lock(), 0, limit);
         return text.context("cannot read the standard input");
     }
