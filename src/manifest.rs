@@ -30,6 +30,9 @@ pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
 /// The label that names the cluster a Peer leads to, as the operator set it.
 pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
 
+/// The annotation in which `kubectl apply` keeps what it applied, without server-side apply.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Files by path, relative to the rendered tree, with `/` between folder and name.
 ///
 /// A text that several targets share is held once.
@@ -111,6 +114,27 @@ fn kustomization(target: &Target, files: &[String]) -> Result<String, ManifestEr
         target: target.cluster.clone(),
         source,
     })
+}
+
+/// Returns how many bytes the annotation has in which `kubectl apply` keeps a whole Peer, its name
+/// included: Kubernetes counts both.
+pub fn last_applied_bytes(peer: &Peer) -> usize {
+    let object = serde_json::json!({
+        "apiVersion": "kilo.squat.ai/v1alpha1",
+        "kind": "Peer",
+        "metadata": {
+            "annotations": {},
+            "labels": {
+                "app.kubernetes.io/managed-by": "clustermesh",
+                MESH_LABEL: peer.mesh.as_str(),
+                SOURCE_LABEL: peer.cluster.as_str(),
+            },
+            "name": peer.name.as_str(),
+        },
+        "spec": peer.spec(),
+    });
+    // kubectl ends the text with a line break.
+    LAST_APPLIED.len() + object.to_string().len() + 1
 }
 
 /// Writes a Peer with its keys in the order in which `kustomize build` writes them.

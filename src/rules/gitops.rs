@@ -11,7 +11,9 @@ use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::peer::Peer;
-use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
+use crate::manifest::{
+    KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes,
+};
 use crate::place::Place;
 use crate::plan::{Block, Plan};
 
@@ -103,12 +105,12 @@ fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Findin
     if ranges * RANGE_BYTES + PEER_BYTES <= limits.peer_bytes && PEER_BYTES < limits.peer_bytes {
         return None;
     }
-    let bytes = serde_json::to_string(&peer.spec()).map_or(0, |text| text.len());
+    let bytes = last_applied_bytes(peer);
     if bytes <= limits.peer_bytes {
         return None;
     }
     let message = format!(
-        "{} would have {bytes} bytes as JSON, more than {}, with {} {}",
+        "{} would have {bytes} bytes in the annotation of `kubectl apply`, more than {}, with {} {}",
         peer.name,
         limits.peer_bytes,
         count(ranges, "range"),

@@ -73,7 +73,10 @@ fn files_are_held_against_their_limit_and_github_s() {
 fn peers_are_held_against_their_limit_and_etcd_s() {
     let limits = Limits::default();
     assert_eq!(told(&plan(10_000), 0, &limits), [""; 0]);
-    insta::assert_snapshot!(told(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 328893 bytes as JSON, more than 262144, with 20000 ranges (in east, west)");
+    // Not by its spec alone, but by the whole object, as `kubectl apply` keeps it.
+    let is_fine = |ranges: &u32| told(&plan(*ranges), 0, &limits).is_empty();
+    assert!(is_fine(&15_955) && !is_fine(&15_956));
+    insta::assert_snapshot!(told(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (in east, west)");
     let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
     assert_eq!(severity(80_000), Severity::Warning);
     assert_eq!(severity(110_000), Severity::Error);
