@@ -28,7 +28,7 @@ pub struct Limits {
     pub lost_peers: usize,
     /// What percentage of its Peers of a source a target may lose.
     pub lost_peers_percent: usize,
-    /// The largest Peer, in bytes as JSON.
+    /// The largest Peer, in bytes of the annotation of `kubectl apply`.
     pub peer_bytes: usize,
     /// What a target can carry.
     pub capacity: Capacity,

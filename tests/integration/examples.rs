@@ -232,3 +232,14 @@ fn rights_are_to_list_nodes_and_to_read_named_secrets() {
         ["Role: get /secrets west-kubeconfig"]
     );
 }
+
+#[test]
+fn rights_are_those_that_the_program_prints() {
+    let secret = ["rbac", "--secret", "kilo-clustermesh/west-kubeconfig"];
+    for (file, arguments) in [("rbac.yaml", &["rbac"][..]), ("rbac-secrets.yaml", &secret)] {
+        let text = fs::read_to_string(project().join("examples").join(file)).unwrap();
+        let run = clustermesh(project(), arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        assert_eq!(run.stdout, text, "{file}");
+    }
+}

@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Verify(commands::verify::Args),
     Trace(commands::trace::Args),
     Capacity(commands::capacity::Args),
+    Rbac(commands::rbac::Args),
     Explain(commands::explain::Args),
     Schema(commands::schema::Args),
     Config(commands::config::Args),
@@ -50,9 +51,10 @@ pub(crate) enum Command {
 }
 
 /// The commands by purpose, as the help lists them.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Build", &["snapshot", "render", "template", "init"]),
     ("Check", &["validate", "verify", "trace", "capacity"]),
+    ("Access", &["rbac"]),
     ("Learn", &["explain", "schema", "config"]),
     ("Shell", &["completions", "man", "argocd"]),
 ];
@@ -76,7 +78,11 @@ impl Command {
             Self::Capacity(args) => Some(&args.options),
             Self::Config(args) => Some(&args.options),
             Self::Argocd(args) => Some(args.options()),
-            Self::Explain(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => None,
+            Self::Rbac(_)
+            | Self::Explain(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 
@@ -102,7 +108,11 @@ impl Command {
             Self::Capacity(args) => args.voice,
             Self::Config(args) => args.voice,
             Self::Explain(args) => loud(args.colour),
-            Self::Schema(_) | Self::Completions(_) | Self::Man(_) | Self::Argocd(_) => {
+            Self::Rbac(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Argocd(_) => {
                 loud(Colour {
                     color: ColorChoice::Auto,
                 })

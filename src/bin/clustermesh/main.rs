@@ -25,6 +25,7 @@ mod commands {
     pub(crate) mod explain;
     pub(crate) mod init;
     pub(crate) mod man;
+    pub(crate) mod rbac;
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
@@ -98,6 +99,7 @@ fn run(
         Command::Verify(args) => commands::verify::run(args, talk, result),
         Command::Trace(args) => commands::trace::run(args, talk, result),
         Command::Capacity(args) => commands::capacity::run(args, talk, result),
+        Command::Rbac(args) => commands::rbac::run(args, result),
         Command::Explain(args) => commands::explain::run(args, result),
         Command::Schema(args) => commands::schema::run(args, result),
         Command::Config(args) => commands::config::run(args, talk, result),

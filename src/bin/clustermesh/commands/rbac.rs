@@ -1,0 +1,178 @@
+//! `clustermesh rbac`
+
+use std::fmt::Write as _;
+use std::io;
+
+use clap::ArgAction;
+use clustermesh::diagnostic::Quoted;
+use clustermesh::mesh::SecretKeyRef;
+use clustermesh::yaml;
+
+use crate::Outcome;
+
+/// Print the manifests that grant the rights to read a cluster
+///
+/// `snapshot` needs the right to list nodes in every cluster of a mesh. Apply the manifests there, and
+/// put a token of the service account into the kubeconfig of the job.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Also grant the right to list Kilo's Peers, for `status` and `--live`
+    #[arg(long)]
+    peers: bool,
+
+    /// Grant only the right to read this Secret; repeatable
+    ///
+    /// `snapshot --secrets-from` needs this right in the cluster of the ClusterMesh operator.
+    #[arg(
+        long,
+        value_name = "NAMESPACE/NAME",
+        value_parser = secret,
+        conflicts_with = "peers",
+        action = ArgAction::Append
+    )]
+    secret: Vec<Secret>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh rbac | kubectl --context east apply -f -
+  kubectl --context east -n clustermesh create token snapshot --duration 24h
+  clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
+
+/// What grants the rights in a cluster, up to the rules.
+const ACCOUNT: &str = "\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: clustermesh
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: snapshot
+  namespace: clustermesh
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: clustermesh-snapshot
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: clustermesh-snapshot
+subjects:
+  - kind: ServiceAccount
+    name: snapshot
+    namespace: clustermesh
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: clustermesh-snapshot
+rules:
+";
+
+const NODES: &str = r#"  - apiGroups: [""]
+    resources: [nodes]
+    verbs: [list]
+"#;
+
+const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
+    resources: [peers]
+    verbs: [list]
+";
+
+/// A Secret that the operator keeps.
+#[derive(Clone, Debug)]
+struct Secret {
+    namespace: String,
+    name: String,
+}
+
+pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+    crate::print(result, &manifests(args))?;
+    Ok(Outcome::Clean)
+}
+
+fn manifests(args: &Args) -> String {
+    if !args.secret.is_empty() {
+        let secrets: Vec<String> = args.secret.iter().map(Secret::manifests).collect();
+        return secrets.join("---\n");
+    }
+    let purpose = if args.peers {
+        "# The rights that `clustermesh snapshot`, `clustermesh status` and `--live` need in a cluster:\n\
+         # to list its nodes and Peers."
+    } else {
+        "# The right that `clustermesh snapshot` needs in a cluster: to list its nodes."
+    };
+    let mut text = format!(
+        "{purpose}\n\
+         # Apply this in every cluster of the mesh. To use another user than this service account,\n\
+         # change the subject of the ClusterRoleBinding.\n\
+         {ACCOUNT}{NODES}"
+    );
+    if args.peers {
+        text.push_str(PEERS);
+    }
+    text
+}
+
+impl Secret {
+    fn manifests(&self) -> String {
+        let (namespace, name) = (yaml::scalar(&self.namespace), yaml::scalar(&self.name));
+        let object = yaml::scalar(&format!("clustermesh-snapshot-{}", self.name)).into_owned();
+        let mut text = String::from(
+            "# The right that `clustermesh snapshot --secrets-from` needs in the cluster of the\n\
+             # ClusterMesh operator: to read one Secret. Apply this only there.\n",
+        );
+        // Writing into a `String` cannot fail.
+        let _ = write!(
+            text,
+            "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {object}
+  namespace: {namespace}
+rules:
+  - apiGroups: [\"\"]
+    resources: [secrets]
+    resourceNames: [{name}]
+    verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {object}
+  namespace: {namespace}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {object}
+subjects:
+  - kind: ServiceAccount
+    name: snapshot
+    namespace: clustermesh
+"
+        );
+        text
+    }
+}
+
+fn secret(text: &str) -> Result<Secret, String> {
+    let (namespace, name) = text
+        .split_once('/')
+        .ok_or_else(|| "expected NAMESPACE/NAME".to_owned())?;
+    let reference = SecretKeyRef {
+        name: name.to_owned(),
+        // Any key that there can be.
+        key: "value".to_owned(),
+    };
+    match reference.problem(namespace) {
+        None => Ok(Secret {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }),
+        Some(problem) => Err(format!("{} cannot be a Secret: {problem}", Quoted(text))),
+    }
+}
