@@ -175,7 +175,8 @@ fn objects(source: &Arc<str>, text: &Arc<str>) -> Result<Vec<(Spot, Value)>, Box
 fn is_list(value: &Value) -> bool {
     let kind = value.get("kind").and_then(Value::as_str);
     let items = value.get("items");
-    matches!(kind, Some("List" | "PeerList")) && items.is_none_or(|it| it.is_array() || it.is_null())
+    matches!(kind, Some("List" | "PeerList"))
+        && items.is_none_or(|it| it.is_array() || it.is_null())
 }
 
 /// Returns whether an object is a Peer. The items of a typed list may leave their kind out.

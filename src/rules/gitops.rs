@@ -11,9 +11,7 @@ use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::peer::Peer;
-use crate::manifest::{
-    KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes,
-};
+use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes};
 use crate::place::Place;
 use crate::plan::{Block, Plan};
 

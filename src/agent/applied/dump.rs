@@ -160,7 +160,8 @@ fn what(api_version: &str, kind: &str) -> String {
 mod tests {
     use super::*;
 
-    const PEER: &str = r#"{"apiVersion":"kilo.squat.ai/v1alpha1","kind":"Peer","metadata":{"name":"a"}}"#;
+    const PEER: &str =
+        r#"{"apiVersion":"kilo.squat.ai/v1alpha1","kind":"Peer","metadata":{"name":"a"}}"#;
 
     fn read(text: &str) -> Result<usize, String> {
         let file = File::of_dump(&"f.yaml".into(), &text.into());
@@ -179,7 +180,10 @@ mod tests {
             (listed("PeerList", &format!("[{PEER}]")), 1),
             (listed("PeerList", r#"[{"metadata":{"name":"a"}}]"#), 1),
             (listed("List", "[]"), 0),
-            (format!("{api_version}\nkind: PeerList\nitems: []\nmetadata: {{continue: ''}}"), 0),
+            (
+                format!("{api_version}\nkind: PeerList\nitems: []\nmetadata: {{continue: ''}}"),
+                0,
+            ),
             ("kind: List\nitems:\n".to_owned(), 0),
             (format!("{}\n---\n{PEER}", listed("List", "[]")), 1),
         ];

@@ -112,11 +112,9 @@ impl Command {
             | Self::Schema(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::Argocd(_) => {
-                loud(Colour {
-                    color: ColorChoice::Auto,
-                })
-            }
+            | Self::Argocd(_) => loud(Colour {
+                color: ColorChoice::Auto,
+            }),
         }
     }
 }

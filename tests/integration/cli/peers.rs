@@ -3,11 +3,7 @@
 use super::*;
 
 /// Every command that reads the Peers of a cluster.
-const COMMANDS: [&[&str]; 3] = [
-    &["verify"],
-    &["trace", "west/n1", "east/n1"],
-    &["capacity"],
-];
+const COMMANDS: [&[&str]; 3] = [&["verify"], &["trace", "west/n1", "east/n1"], &["capacity"]];
 
 /// Runs a command with these Peers of `west`, from the standard input.
 fn run(folder: &Folder, command: &[&str], peers: &str) -> Run {
@@ -52,7 +48,8 @@ fn what_is_no_list_of_peers_is_an_error() {
 #[test]
 fn a_cluster_without_peers_lists_none() {
     let folder = Folder::rendered();
-    let empty = r#"{"kind":"PeerList","apiVersion":"kilo.squat.ai/v1alpha1","metadata":{},"items":[]}"#;
+    let empty =
+        r#"{"kind":"PeerList","apiVersion":"kilo.squat.ai/v1alpha1","metadata":{},"items":[]}"#;
     for command in COMMANDS {
         let run = run(&folder, command, empty);
         assert_ne!(run.code, 2, "{command:?}: {}", run.stderr);
