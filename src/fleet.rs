@@ -1,4 +1,4 @@
-//! Fleets: all clusters of all meshes with their rosters, who is linked to whom, who ranks first.
+//! Fleets: all clusters of all meshes with their membership, who is linked to whom, who ranks first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
+use crate::membership::{Membership, Origin, PeerCandidate, membership};
 use crate::mesh::{Entry, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
-use crate::roster::{Origin, Roster, Speaker, roster};
 use crate::snapshot::{AddressKind, Node, Snapshot};
 use crate::wireguard::{Endpoint, PublicKey};
 
@@ -39,7 +39,7 @@ pub struct Member<'a> {
     /// What that says, read as the mesh wants it.
     pub cluster: Cluster<'a>,
     /// Who of it speaks.
-    pub roster: Roster,
+    pub membership: Membership,
     /// Who keeps what two claim.
     pub rank: Rank,
 }
@@ -55,7 +55,7 @@ pub struct Rank {
 /// One cluster in one mesh before its nodes are looked at. None needs another for that, so that a
 /// caller may look at several at once.
 #[derive(Debug)]
-pub struct Candidate<'a> {
+pub struct UnreadMember<'a> {
     mesh: &'a Mesh,
     entry: &'a Entry,
     file: &'a SnapshotFile,
@@ -100,15 +100,15 @@ impl<'a> Fleet<'a> {
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Result<Self, Vec<MissingSnapshot>> {
-        let (candidates, missing) = Candidate::all(meshes, snapshots);
+        let (unread, missing) = UnreadMember::all(meshes, snapshots);
         if !missing.is_empty() {
             return Err(missing);
         }
-        let members = candidates.into_iter().map(Candidate::member).collect();
+        let members = unread.into_iter().map(UnreadMember::member).collect();
         Ok(Self::assemble(members, snapshots))
     }
 
-    /// Joins members, in any order. Only of all [`Candidate`]s of all meshes can a plan be made.
+    /// Joins members, in any order. Only of all [`UnreadMember`]s of all meshes can a plan be made.
     pub fn assemble(
         mut members: Vec<Member<'a>>,
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
@@ -157,7 +157,7 @@ impl<'a> Fleet<'a> {
     pub fn peers(&self) -> usize {
         self.clusters()
             .flat_map(|target| self.sources(target))
-            .map(|(_, source, _)| source.roster.speakers.len())
+            .map(|(_, source, _)| source.membership.candidates.len())
             .sum()
     }
 
@@ -222,13 +222,13 @@ impl<'a> Fleet<'a> {
     }
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> UnreadMember<'a> {
     /// Returns every cluster of every mesh that has a snapshot, and those without one, each once.
     pub fn all(
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> (Vec<Self>, Vec<MissingSnapshot>) {
-        let mut candidates = Vec::new();
+        let mut unread = Vec::new();
         let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
         for (mesh_position, mesh) in meshes.iter().enumerate() {
             for (entry_position, entry) in mesh.entries.iter().enumerate() {
@@ -238,7 +238,7 @@ impl<'a> Candidate<'a> {
                     entry: entry_position,
                 };
                 if let Some(file) = snapshots.get(&entry.name) {
-                    candidates.push(Self {
+                    unread.push(Self {
                         mesh,
                         entry,
                         file,
@@ -254,7 +254,7 @@ impl<'a> Candidate<'a> {
             cluster: cluster.clone(),
             place,
         });
-        (candidates, missing.collect())
+        (unread, missing.collect())
     }
 
     /// Looks at its nodes.
@@ -270,7 +270,7 @@ impl<'a> Candidate<'a> {
             mesh,
             entry,
             file,
-            roster: roster(&mesh.name, &cluster, &file.source),
+            membership: membership(&mesh.name, &cluster, &file.source),
             cluster,
             rank,
         }
@@ -288,14 +288,14 @@ impl<'a> Member<'a> {
     /// Returns the ranges that others send into their tunnels for its sake, unless their own affairs
     /// are against it.
     pub fn given(&self) -> impl Iterator<Item = Cidr> {
-        let roster = &self.roster;
-        let claims = roster.speakers.iter().flat_map(|it| &it.claims);
+        let membership = &self.membership;
+        let claims = membership.candidates.iter().flat_map(|it| &it.claims);
         // Nobody carries what belongs to all where nobody speaks.
         let shared = self
             .cluster
             .shared
             .iter()
-            .filter(|_| !roster.speakers.is_empty());
+            .filter(|_| !membership.candidates.is_empty());
         claims.chain(shared).copied()
     }
 
@@ -318,13 +318,13 @@ impl<'a> Member<'a> {
         (node, Snapshot::place(&self.file.source, node.position))
     }
 
-    /// Returns where the snapshot has the endpoint of a speaker.
-    pub fn endpoint_place(&self, speaker: &Speaker) -> Place {
-        let node = &speaker.place;
-        let address = speaker.endpoint.as_ref().and_then(Endpoint::address);
+    /// Returns where the snapshot has the endpoint of a candidate.
+    pub fn endpoint_place(&self, candidate: &PeerCandidate) -> Place {
+        let node = &candidate.place;
+        let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
         let reported = |kind| {
             let addresses = node.key("addresses");
-            let listed = self.node(speaker.leader.as_str()).map(|it| &it.addresses);
+            let listed = self.node(candidate.leader.as_str()).map(|it| &it.addresses);
             let mut listed = listed.into_iter().flatten();
             let index = listed.position(|it| {
                 let read: Option<IpAddr> = it.address.parse().ok();
@@ -335,7 +335,7 @@ impl<'a> Member<'a> {
                 None => addresses,
             }
         };
-        match speaker.origin {
+        match candidate.origin {
             Some(Origin::Annotation(key)) => node.key("annotations").key(key),
             Some(Origin::ExternalIP) => reported(AddressKind::ExternalIP),
             Some(Origin::InternalIP) => reported(AddressKind::InternalIP),
@@ -345,9 +345,9 @@ impl<'a> Member<'a> {
 
     /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.
     pub fn roams(&self) -> bool {
-        let speakers = &self.roster.speakers;
-        let roaming = speakers.iter().filter(|it| it.endpoint.is_none()).count();
-        speakers.len() < 2 * roaming
+        let candidates = &self.membership.candidates;
+        let roaming = candidates.iter().filter(|it| it.endpoint.is_none()).count();
+        candidates.len() < 2 * roaming
     }
 }
 

@@ -7,7 +7,7 @@ pub mod node;
 pub mod reason;
 pub mod check;
 pub mod segment;
-pub mod own;
+pub mod topology;
 pub mod cluster;
 pub mod stand;
 pub mod peer;

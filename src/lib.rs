@@ -20,7 +20,7 @@ pub mod snapshot;
 pub mod config;
 pub mod expectations;
 pub mod kilo;
-pub mod roster;
+pub mod membership;
 pub mod renewal;
 pub mod fleet;
 pub mod plan;

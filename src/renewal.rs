@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::config::Limits;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::annotation;
+use crate::membership::{ExcludedReason, membership};
 use crate::mesh::{Entry, Mesh};
 use crate::name::MeshName;
-use crate::roster::{Reason, roster};
 use crate::snapshot::{Node, Snapshot};
 
 mod twins;
@@ -67,7 +67,7 @@ pub struct Shrinkage {
     /// Those whose object is gone from the API.
     pub gone: Vec<String>,
     /// Those that are there but no longer usable, with the reason.
-    pub unusable: Vec<(String, Option<Reason>)>,
+    pub unusable: Vec<(String, Option<ExcludedReason>)>,
 }
 
 /// Judges whether a new snapshot may take the place of the old one.
@@ -120,7 +120,7 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
 /// Which nodes of a snapshot are usable, and why others are not.
 struct Look {
     usable: BTreeSet<String>,
-    reasons: BTreeMap<String, Reason>,
+    reasons: BTreeMap<String, ExcludedReason>,
 }
 
 impl Look {
@@ -128,11 +128,11 @@ impl Look {
     fn by_roster(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
         // Nobody asks where the nodes stand: they are told by name.
         let cluster = Cluster::new(entry, snapshot);
-        let roster = roster(&mesh.name, &cluster, &Arc::from(""));
-        let left_out = roster.left_out.into_iter();
+        let membership = membership(&mesh.name, &cluster, &Arc::from(""));
+        let excluded = membership.excluded.into_iter();
         Self {
-            usable: roster.usable,
-            reasons: left_out.map(|it| (it.node, it.reason)).collect(),
+            usable: membership.usable,
+            reasons: excluded.map(|it| (it.node, it.reason)).collect(),
         }
     }
 

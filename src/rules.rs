@@ -27,7 +27,7 @@ mod ranges;
 pub mod reach;
 mod registry;
 pub mod rendered;
-mod roster;
+mod membership;
 pub mod snapshots;
 pub mod verified;
 
@@ -70,8 +70,8 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     // A cluster in several meshes has most of these in each.
     let of_roster = members.iter().flat_map(|member| {
         let mut memberships = fleet.memberships(&member.entry.name);
-        let has_peers = memberships.any(|it| !it.roster.speakers.is_empty());
-        roster::findings(member, has_peers)
+        let has_peers = memberships.any(|it| !it.membership.candidates.is_empty());
+        membership::findings(member, has_peers)
     });
     let mut findings = once(of_roster.collect());
     findings.extend(plan.map(plan::findings).unwrap_or_default());

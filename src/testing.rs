@@ -13,8 +13,8 @@ use crate::fleet::{Fleet, SnapshotFile};
 use crate::granularity::Granularity;
 use crate::kilo::id::Nodes;
 use crate::kilo::node::KiloNode;
-use crate::kilo::own::Own;
 use crate::kilo::segment::segments;
+use crate::kilo::topology::KiloTopology;
 use crate::mesh;
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -73,17 +73,17 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
 }
 
 /// Forms a cluster of nodes; their locations are those of the label `region`.
-pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<Own> {
+pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<KiloTopology> {
     let kilos = nodes.iter();
     let kilos = kilos.map(|it| Arc::new(KiloNode::read(it, "region")));
     let kilos = Nodes::new(kilos.collect());
     let readings = kilos.map(|it| &**it);
     let segments = segments(&readings, granularity);
-    Arc::new(Own::of(&kilos, &segments))
+    Arc::new(KiloTopology::of(&kilos, &segments))
 }
 
 /// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
-pub(crate) fn numbered(lines: &str, granularity: Granularity) -> Own {
+pub(crate) fn numbered(lines: &str, granularity: Granularity) -> KiloTopology {
     let nodes = lines.lines().zip(1..).map(|(line, number)| {
         let mut node = node(line);
         let key = STANDARD.encode([number; 32]);
@@ -91,7 +91,7 @@ pub(crate) fn numbered(lines: &str, granularity: Granularity) -> Own {
         node
     });
     let nodes: Vec<Node> = nodes.collect();
-    Own::clone(&own(&nodes, granularity))
+    KiloTopology::clone(&own(&nodes, granularity))
 }
 
 /// Returns a mesh of clusters, each given as the fields of its entry.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
-use crate::kilo::own::OwnNode;
+use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -84,7 +84,7 @@ impl<'a> Fabric<'a> {
         let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
-            for (node, own) in it.model.own.nodes.numbered() {
+            for (node, own) in it.model.topology.nodes.numbered() {
                 if let Some(key) = own.kilo.key {
                     keys.entry(key).or_default().push(At { site, node });
                 }
@@ -161,7 +161,7 @@ impl<'a> Fabric<'a> {
             Some((it.dialled()?, site))
         });
         let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
-            let nodes = site.model.own.nodes.iter();
+            let nodes = site.model.topology.nodes.iter();
             nodes.filter_map(move |it| Some((it.endpoint()?, Some(number))))
         });
         let all = of_peers.chain(of_nodes);
@@ -196,7 +196,7 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns a node.
-    pub fn node(&self, at: At) -> &OwnNode {
+    pub fn node(&self, at: At) -> &TopologyNode {
         self.site(at.site).node(at.node)
     }
 

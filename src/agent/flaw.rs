@@ -124,7 +124,7 @@ impl Model<'_> {
     fn refused_segment(&self) -> Option<Refusal> {
         // Without an announced address nobody knows what Kilo's subnet is.
         let is_known = self
-            .own
+            .topology
             .nodes
             .iter()
             .any(|it| it.kilo.wireguard_ip().is_some());
@@ -132,12 +132,12 @@ impl Model<'_> {
             return None;
         }
         let is_pods = |route: &Route| {
-            let mut pods = self.own.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
+            let mut pods = self.topology.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
             let is_between = |(source, gateway)| family(source) == family(gateway);
             route.source.zip(route.gateway).is_some_and(is_between)
                 && pods.any(|it| it == route.destination.interface.network)
         };
-        self.own.nodes.ids().find_map(|node| {
+        self.topology.nodes.ids().find_map(|node| {
             let routes = self.own_routes(node).ok()?;
             let route = routes
                 .into_iter()
@@ -149,7 +149,7 @@ impl Model<'_> {
     /// Returns whether everything that the cluster's own routes are made of is of one family and masked,
     /// so that no kernel refuses any.
     fn has_one_family(&self) -> bool {
-        let segments = self.own.segments.iter();
+        let segments = self.topology.segments.iter();
         let mut ranges = segments.flat_map(|segment| {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
@@ -168,7 +168,7 @@ impl Model<'_> {
     /// Returns which node, the first of them, gets no route to a range of a family.
     fn without_route(&self) -> impl Fn(Family) -> Option<NodeId> {
         let [v4, v6] = [Family::V4, Family::V6].map(|wanted| {
-            let nodes = &self.own.nodes;
+            let nodes = &self.topology.nodes;
             nodes.position(|it| it.kilo.internal_address().map(family) == Some(wanted))
         });
         move |family| match family {
@@ -184,7 +184,7 @@ impl Model<'_> {
     /// not, this is so from the day on which it does.
     pub fn peers_with_own_keys(&self) -> Vec<(PeerId, NodeId)> {
         let mut found = BTreeMap::new();
-        for (node, own) in self.own.nodes.numbered() {
+        for (node, own) in self.topology.nodes.numbered() {
             let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));
             found.extend(peers.map(|peer| (*peer, node)));
         }
@@ -194,7 +194,7 @@ impl Model<'_> {
     /// What the nodes route by themselves, Kilo or not.
     fn local(&self) -> Prefixes<Local> {
         let mut local = Vec::new();
-        for (number, node) in self.own.nodes.numbered() {
+        for (number, node) in self.topology.nodes.numbered() {
             local.extend(node.kilo.lan.map(|it| (it, Local::Lan(number))));
             local.extend(node.kilo.pods().map(|it| (it, Local::Pods(number))));
         }

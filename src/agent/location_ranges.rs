@@ -1,7 +1,7 @@
 //! Location ranges: what Kilo drops of them, given the Peers.
 
 use crate::kilo::id::{SegmentId, Segments};
-use crate::kilo::own::{Own, OwnSegment};
+use crate::kilo::topology::{KiloTopology, TopologySegment};
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
@@ -18,9 +18,9 @@ pub struct Outranked {
     pub stronger: Cidr,
 }
 
-impl Own {
+impl KiloTopology {
     /// Returns the location ranges that Kilo drops because of those of other segments, in the order of
-    /// segments. What else drops them takes the Peers; see [`Own::filter_location_ranges`].
+    /// segments. What else drops them takes the Peers; see [`KiloTopology::filter_location_ranges`].
     pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
         let later = Later::new(&self.segments);
         let ranges = self.segments.numbered().flat_map(|(segment, it)| {
@@ -85,7 +85,7 @@ struct Later {
 }
 
 impl Later {
-    fn new(segments: &Segments<OwnSegment>) -> Self {
+    fn new(segments: &Segments<TopologySegment>) -> Self {
         let mut claims = Vec::new();
         for (id, segment) in segments.numbered() {
             let ranges = segment.location_ranges.iter();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::applied::File;
 use super::peers::{AppliedPeers, Contest, Peer, PeerId, Peers, Share, Standing, Won};
 use crate::kilo::id::SegmentId;
-use crate::kilo::own::{Leader, Own, OwnNode, WireguardIp};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, WireguardIp};
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::place::Place;
@@ -21,7 +21,7 @@ use crate::wireguard::{Endpoint, Host};
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
     /// The cluster's own nodes and segments.
-    pub own: Arc<Own>,
+    pub topology: Arc<KiloTopology>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
     pub peers: Peers<Peer<'a>>,
     /// What more than one Peer wants to be.
@@ -110,31 +110,31 @@ impl Claim {
 
 impl<'a> Model<'a> {
     /// Builds what the Kilo of a cluster builds from the Peers of these files.
-    pub fn new(own: &Arc<Own>, files: &'a [File]) -> Self {
-        Self::decided(own, files, &[])
+    pub fn new(topology: &Arc<KiloTopology>, files: &'a [File]) -> Self {
+        Self::decided(topology, files, &[])
     }
 
     /// Builds the same where some contests are won.
-    pub fn decided(own: &Arc<Own>, files: &'a [File], won: &[Won]) -> Self {
-        let mut own = Arc::clone(own);
+    pub fn decided(topology: &Arc<KiloTopology>, files: &'a [File], won: &[Won]) -> Self {
+        let mut topology = Arc::clone(topology);
         let AppliedPeers {
             all: peers,
             by_key,
             contests,
         } = AppliedPeers::decided(files, won);
-        if own.has_location_ranges() {
+        if topology.has_location_ranges() {
             let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-            Arc::make_mut(&mut own)
+            Arc::make_mut(&mut topology)
                 .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
         }
-        let upsets = upsets(&own, &peers);
-        let mut claims = claims(&own, &peers);
+        let upsets = upsets(&topology, &peers);
+        let mut claims = claims(&topology, &peers);
         for (_, claim) in &mut claims {
             claim.is_certain &= upsets.is_empty();
         }
         let mut model = Self {
-            own,
+            topology,
             peers,
             contests,
             upsets,
@@ -165,8 +165,8 @@ impl<'a> Model<'a> {
     /// themselves are [`Contest`]s.
     fn shared_keys(&self) -> BTreeMap<[u8; 32], Vec<Tunnel>> {
         let mut keys: BTreeMap<[u8; 32], Vec<Tunnel>> = BTreeMap::new();
-        for segment in self.own.segments.ids() {
-            if let Some(key) = self.own.leader(segment).kilo.key {
+        for segment in self.topology.segments.ids() {
+            if let Some(key) = self.topology.leader(segment).kilo.key {
                 keys.entry(key).or_default().push(Tunnel::Segment(segment));
             }
         }
@@ -205,9 +205,9 @@ impl<'a> Model<'a> {
     /// Returns whether the WireGuard of a segment's leader has this far end: not itself, nobody
     /// with its own key (`kilo.md` §2.7), and in `Cross` no one of its own location.
     pub fn is_configured(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
-        let own = self.own.leader(segment).kilo.key;
+        let own = self.topology.leader(segment).kilo.key;
         let is_apart = match tunnel {
-            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Segment(other) => !self.topology.are_one(segment, other),
             Tunnel::Peer(_) => true,
         };
         is_apart && self.key(tunnel) != own
@@ -229,10 +229,10 @@ impl<'a> Model<'a> {
     /// Returns the far ends of a segment's leader in the order in which `Topology.Conf` lists them:
     /// segments, then Peers by name.
     pub fn configured(&self, segment: SegmentId) -> Vec<Tunnel> {
-        let segments = self.own.segments.ids().map(Tunnel::Segment);
+        let segments = self.topology.segments.ids().map(Tunnel::Segment);
         let peers = self.peers.ids().map(Tunnel::Peer);
         let is_there = |it: &Tunnel| match *it {
-            Tunnel::Segment(other) => !self.own.are_one(segment, other),
+            Tunnel::Segment(other) => !self.topology.are_one(segment, other),
             Tunnel::Peer(peer) => self.share(peer).is_some(),
         };
         segments.chain(peers).filter(is_there).collect()
@@ -246,7 +246,7 @@ impl<'a> Model<'a> {
     /// Returns the key of a far end.
     pub fn key(&self, tunnel: Tunnel) -> Option<[u8; 32]> {
         match tunnel {
-            Tunnel::Segment(segment) => self.own.leader(segment).kilo.key,
+            Tunnel::Segment(segment) => self.topology.leader(segment).kilo.key,
             Tunnel::Peer(peer) => Some(self.share(peer)?.translation.key),
         }
     }
@@ -255,7 +255,7 @@ impl<'a> Model<'a> {
     /// placeholder. With a keepalive of its own it may be found elsewhere (`kilo.md` §2.9).
     pub fn endpoint(&self, tunnel: Tunnel) -> Option<&Endpoint> {
         match tunnel {
-            Tunnel::Segment(segment) => self.own.leader(segment).endpoint(),
+            Tunnel::Segment(segment) => self.topology.leader(segment).endpoint(),
             Tunnel::Peer(peer) => self.share(peer)?.translation.dialled(),
         }
     }
@@ -279,7 +279,7 @@ impl<'a> Model<'a> {
     /// A network of its own that is narrower than every range around the address keeps the packets
     /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
     pub fn carries(&self, segment: SegmentId, address: IpAddr) -> Option<usize> {
-        let lan = self.own.leader(segment).kilo.lan;
+        let lan = self.topology.leader(segment).kilo.lan;
         let lan = lan.filter(|lan| lan.holds(address));
         let mut around = self.tunnels.holding(address).filter(|&slot| {
             self.tunnels.get(slot).is_some_and(|(range, claims)| {
@@ -300,7 +300,7 @@ impl<'a> Model<'a> {
             Tunnel::Peer(_) => true,
             Tunnel::Segment(other) => {
                 let endpoint = self.endpoint(claim.tunnel).map(|it| &it.host);
-                !self.own.are_one(segment, other) && endpoint != Some(&Host::Ip(address))
+                !self.topology.are_one(segment, other) && endpoint != Some(&Host::Ip(address))
             }
         }
     }
@@ -318,7 +318,7 @@ impl<'a> Model<'a> {
     ///
     /// The exceptions for `--service-cidr` are not among them: no snapshot tells.
     pub fn exemptions(&self) -> impl Iterator<Item = AllowedIp> {
-        let segments = self.own.segments.iter().flat_map(|segment| {
+        let segments = self.topology.segments.iter().flat_map(|segment| {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             segment.allowed_ips.iter().copied().chain(address)
         });
@@ -327,12 +327,12 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the node that speaks for a segment.
-    pub fn leader(&self, segment: SegmentId) -> &OwnNode {
-        self.own.leader(segment)
+    pub fn leader(&self, segment: SegmentId) -> &TopologyNode {
+        self.topology.leader(segment)
     }
 }
 
-fn upsets(own: &Own, peers: &Peers<Peer>) -> Vec<Upset> {
+fn upsets(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<Upset> {
     let mut upsets = Vec::new();
     for (id, peer) in peers.numbered() {
         if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
@@ -347,14 +347,14 @@ fn upsets(own: &Own, peers: &Peers<Peer>) -> Vec<Upset> {
                 }),
         );
     }
-    upsets.extend(own.is_exhausted.then_some(Upset::Exhausted));
+    upsets.extend(topology.is_exhausted.then_some(Upset::Exhausted));
     upsets
 }
 
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
-fn claims(own: &Own, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
-    let mut claims = Vec::with_capacity(3 * (own.nodes.len() + peers.len()));
-    for (id, segment) in own.segments.numbered() {
+fn claims(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
+    let mut claims = Vec::with_capacity(3 * (topology.nodes.len() + peers.len()));
+    for (id, segment) in topology.segments.numbered() {
         let is_led = matches!(segment.leader, Leader::Certain(_));
         let claim = |is_certain| Claim {
             tunnel: Tunnel::Segment(id),

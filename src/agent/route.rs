@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use super::model::Model;
 use super::peers::Peer;
 use crate::kilo::id::{NodeId, SegmentId};
-use crate::kilo::own::{OwnNode, OwnSegment};
 use crate::kilo::peer::translation::AllowedIp;
+use crate::kilo::topology::{TopologyNode, TopologySegment};
 use crate::net::family;
 
 /// A route, as Kilo replaces whatever was there for the same range.
@@ -128,13 +128,13 @@ impl Model<'_> {
         }
     }
 
-    fn with_segment(&self, node: NodeId) -> Option<(&OwnNode, SegmentId)> {
-        let node = &self.own.nodes[node];
+    fn with_segment(&self, node: NodeId) -> Option<(&TopologyNode, SegmentId)> {
+        let node = &self.topology.nodes[node];
         Some((node, node.segment?))
     }
 
     /// A leader reaches other segments through WireGuard.
-    fn leader_routes(&self, node: &OwnNode, own: SegmentId) -> Result<Vec<Route>, Panics> {
+    fn leader_routes(&self, node: &TopologyNode, own: SegmentId) -> Result<Vec<Route>, Panics> {
         let source = node.kilo.internal_address();
         let kilo = |destination, gateway| Route {
             destination,
@@ -144,8 +144,8 @@ impl Model<'_> {
             table: Table::Main,
         };
         let mut routes = Vec::new();
-        for (id, segment) in self.own.segments.numbered() {
-            if self.own.are_one(own, id) {
+        for (id, segment) in self.topology.segments.numbered() {
+            if self.topology.are_one(own, id) {
                 if source.is_some() {
                     self.location_routes(segment, node, &mut routes)?;
                 }
@@ -168,7 +168,7 @@ impl Model<'_> {
     }
 
     /// Whoever does not lead reaches everything through who does.
-    fn member_routes(&self, node: &OwnNode, own: SegmentId) -> Vec<Route> {
+    fn member_routes(&self, node: &TopologyNode, own: SegmentId) -> Vec<Route> {
         let leader = self.leader(own).kilo.internal_address();
         let by_leader = |destination| Route {
             destination,
@@ -178,7 +178,7 @@ impl Model<'_> {
             table: Table::Main,
         };
         let mut routes = Vec::new();
-        for (id, segment) in self.own.segments.numbered() {
+        for (id, segment) in self.topology.segments.numbered() {
             let address = segment.wireguard_ip.computed();
             routes.extend(address.map(AllowedIp::host).map(by_leader));
             if id == own {
@@ -199,8 +199,8 @@ impl Model<'_> {
     /// The nodes of a location reach one another without WireGuard.
     fn location_routes(
         &self,
-        segment: &OwnSegment,
-        node: &OwnNode,
+        segment: &TopologySegment,
+        node: &TopologyNode,
         routes: &mut Vec<Route>,
     ) -> Result<(), Panics> {
         let source = node.kilo.internal_address();
@@ -232,7 +232,7 @@ impl Model<'_> {
         };
         let pods = node.kilo.pod_cidr.map(AllowedIp::of);
         let mut rules: Vec<NatRule> = pods.into_iter().map(NatRule::From).collect();
-        for (id, segment) in self.own.segments.numbered() {
+        for (id, segment) in self.topology.segments.numbered() {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             let allowed = segment.allowed_ips.iter().copied();
             let exempt = address.into_iter().chain(allowed).chain(address);
@@ -247,9 +247,12 @@ impl Model<'_> {
         rules
     }
 
-    fn members<'a>(&'a self, segment: &'a OwnSegment) -> impl Iterator<Item = &'a OwnNode> {
+    fn members<'a>(
+        &'a self,
+        segment: &'a TopologySegment,
+    ) -> impl Iterator<Item = &'a TopologyNode> {
         let members = segment.members.iter();
-        members.map(|&member| &self.own.nodes[member])
+        members.map(|&member| &self.topology.nodes[member])
     }
 
     /// Returns what the Peers keep, in their order.

@@ -56,10 +56,10 @@ impl Model<'_> {
 
     /// Returns what any agent of the cluster has in its configuration.
     fn compared(&self) -> impl Iterator<Item = Tunnel> {
-        let segments = self.own.segments.ids();
+        let segments = self.topology.segments.ids();
         let is_seen = |segment: &SegmentId| {
-            let mut others = self.own.segments.ids();
-            others.any(|other| !self.own.are_one(other, *segment))
+            let mut others = self.topology.segments.ids();
+            others.any(|other| !self.topology.are_one(other, *segment))
         };
         let peers = self.peers.ids();
         segments.filter(is_seen).map(Tunnel::Segment).chain(

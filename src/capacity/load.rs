@@ -8,8 +8,8 @@ use crate::agent::model::Model;
 use crate::agent::peers::{Peer, Standing};
 use crate::granularity::Granularity;
 use crate::kilo::id::{SegmentId, Segments};
-use crate::kilo::own::{Own, OwnNode};
 use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::kilo::topology::{KiloTopology, TopologyNode};
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster has to carry.
@@ -104,7 +104,7 @@ impl Load {
             ..bundle
         });
         Self {
-            nodes: Nodes::of(&model.own),
+            nodes: Nodes::of(&model.topology),
             bundles: bundles.collect(),
             files,
         }
@@ -169,19 +169,19 @@ impl Bundle {
 
 impl Nodes {
     /// Counts the segments of a cluster.
-    pub fn of(own: &Own) -> Self {
-        let away = Away::of(own);
+    pub fn of(topology: &KiloTopology) -> Self {
+        let away = Away::of(topology);
         let mut nodes = Self {
-            segments: own.segments.len(),
+            segments: topology.segments.len(),
             ..Self::default()
         };
-        for (id, segment) in own.segments.numbered() {
+        for (id, segment) in topology.segments.numbered() {
             let address = usize::from(segment.wireguard_ip.computed().is_some());
             nodes.segment_rules += 1 + segment.allowed_ips.len() + address;
             let (allowed, location) = (segment.allowed_ips.len(), segment.location_ranges.len());
             nodes.own_rules = nodes.own_rules.max(2 * (allowed + location) + location);
-            let leader = own.leader(id);
-            let (others, apart, together) = away.from(own, id);
+            let leader = topology.leader(id);
+            let (others, apart, together) = away.from(topology, id);
             let local = match local_routes(leader) {
                 0 => 0,
                 own => together.local_routes - own,
@@ -195,7 +195,7 @@ impl Nodes {
             nodes.routes = nodes.routes.max(apart.routes + local);
             if 1 < segment.members.len() {
                 // Whoever does not lead also has a route to the address of each segment.
-                let routes = others.plain_routes + own.segments.len() + local;
+                let routes = others.plain_routes + topology.segments.len() + local;
                 nodes.routes = nodes.routes.max(routes);
             }
         }
@@ -241,13 +241,13 @@ struct Away<'a> {
 }
 
 impl<'a> Away<'a> {
-    fn of(own: &'a Own) -> Self {
-        let each = own.segments.map_ids(|it| Sum::of(own, it));
+    fn of(topology: &'a KiloTopology) -> Self {
+        let each = topology.segments.map_ids(|it| Sum::of(topology, it));
         let mut all = Sum::default();
         let mut by_location: BTreeMap<&str, Sum> = BTreeMap::new();
         for (id, sum) in each.numbered() {
             all.add(*sum);
-            if let Some(location) = location(own, id) {
+            if let Some(location) = location(topology, id) {
                 by_location.entry(location).or_default().add(*sum);
             }
         }
@@ -260,10 +260,10 @@ impl<'a> Away<'a> {
 
     /// Returns what others are to a segment: all of them, those to which it has tunnels, and those
     /// that it is together with in a location, itself included.
-    fn from(&self, own: &Own, segment: SegmentId) -> (Sum, Sum, Sum) {
+    fn from(&self, topology: &KiloTopology, segment: SegmentId) -> (Sum, Sum, Sum) {
         let this = self.each[segment];
         let others = self.all.without(this);
-        let together = location(own, segment).and_then(|it| self.by_location.get(it));
+        let together = location(topology, segment).and_then(|it| self.by_location.get(it));
         match together {
             Some(together) => (others, self.all.without(*together), *together),
             None => (others, others, this),
@@ -272,24 +272,24 @@ impl<'a> Away<'a> {
 }
 
 /// Returns the location that sets a segment apart from others, which it does in `Cross` only.
-fn location(own: &Own, segment: SegmentId) -> Option<&str> {
-    let leader = own.leader(segment);
-    (own.granularity == Granularity::Cross).then_some(leader.kilo.location.as_str())
+fn location(topology: &KiloTopology, segment: SegmentId) -> Option<&str> {
+    let leader = topology.leader(segment);
+    (topology.granularity == Granularity::Cross).then_some(leader.kilo.location.as_str())
 }
 
 impl Sum {
-    fn of(own: &Own, segment: SegmentId) -> Self {
-        let (segment, leader) = (&own.segments[segment], own.leader(segment));
+    fn of(topology: &KiloTopology, segment: SegmentId) -> Self {
+        let (segment, leader) = (&topology.segments[segment], topology.leader(segment));
         let address = segment.wireguard_ip.computed().map(AllowedIp::host);
         let ranges = segment.allowed_ips.iter().copied().chain(address);
         let ranges = ranges.chain(segment.location_ranges.iter().copied());
         let (_, bytes) = allowed_ips(ranges);
         let endpoint = leader.endpoint();
-        let is_endpoint = |node: &OwnNode| {
+        let is_endpoint = |node: &TopologyNode| {
             let internal = node.kilo.internal_address();
             internal.is_some_and(|it| endpoint.is_some_and(|endpoint| endpoint.host.is(it)))
         };
-        let members = segment.members.iter().map(|&it| &own.nodes[it]);
+        let members = segment.members.iter().map(|&it| &topology.nodes[it]);
         let (mut at_endpoint, mut local) = (0, 0);
         for member in members {
             at_endpoint += usize::from(is_endpoint(member));
@@ -326,7 +326,7 @@ impl Sum {
 }
 
 /// Returns the routes to a node of one's own location: to its pods, and to itself.
-fn local_routes(node: &OwnNode) -> usize {
+fn local_routes(node: &TopologyNode) -> usize {
     let internal = node.kilo.internal_address();
     internal.map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
 }

@@ -298,14 +298,14 @@ proptest! {
         let files = [peers("s", 0..number)];
         let model = Model::new(&own(&snapshot.nodes, granularity), &files);
         let load = Load::of(&model, None);
-        let routes = model.own.nodes.ids().map(|it| model.routes_of(it).unwrap().len());
+        let routes = model.topology.nodes.ids().map(|it| model.routes_of(it).unwrap().len());
         prop_assert_eq!(load.nodes.routes + load.ranges(), routes.max().unwrap());
         // The model knows no rules of the filter table, and one of the three that are always there.
-        let nat = model.own.nodes.ids().map(|it| model.nat_of(it).len());
-        let segments = model.own.segments.iter().map(|it| 2 * it.allowed_ips.len());
+        let nat = model.topology.nodes.ids().map(|it| model.nat_of(it).len());
+        let segments = model.topology.segments.iter().map(|it| 2 * it.allowed_ips.len());
         let expected = load.rules() - segments.max().unwrap() - 2;
         prop_assert_eq!(expected, nat.max().unwrap());
-        let tunnels = model.own.segments.ids().map(|it| model.configured(it).len());
+        let tunnels = model.topology.segments.ids().map(|it| model.configured(it).len());
         prop_assert_eq!(load.nodes.tunnels + load.peers(), tunnels.max().unwrap());
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::node::{InternalIp, KiloNode, WireguardAddress, annotation};
-use super::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
+use super::reason::{EndpointProblem, ExcludedReason, Origin, Unready, WithheldReason};
 use crate::mesh::{EndpointSource, Entry, Networks, Range};
 use crate::name::NodeName;
 use crate::net::{Cidr, family};
@@ -38,18 +38,18 @@ pub struct PodCidrs {
     /// Those that are used.
     pub used: Vec<Cidr>,
     /// Those that are not, as text, and why.
-    pub lost: Vec<(String, RangeReason)>,
+    pub withheld: Vec<(String, WithheldReason)>,
 }
 
 /// What each check makes of a node, whether it is asked for or not.
 #[derive(Debug)]
 pub struct NodeChecks {
     /// Its pod CIDRs.
-    pub pods: Result<PodCidrs, Reason>,
+    pub pods: Result<PodCidrs, ExcludedReason>,
     /// Its address in Kilo's subnet.
-    pub wireguard: Result<IpAddr, Reason>,
-    key: Result<PublicKey, Reason>,
-    endpoint: Result<Option<(Endpoint, Origin)>, Reason>,
+    pub wireguard: Result<IpAddr, ExcludedReason>,
+    key: Result<PublicKey, ExcludedReason>,
+    endpoint: Result<Option<(Endpoint, Origin)>, ExcludedReason>,
 }
 
 impl NodeChecks {
@@ -74,9 +74,12 @@ impl NodeChecks {
     pub fn is_sound(&self) -> bool {
         let no_pod_cidr = matches!(
             self.pods,
-            Err(Reason::NoPodCidr | Reason::PodCidrInvalid { .. })
+            Err(ExcludedReason::NoPodCidr | ExcludedReason::PodCidrInvalid { .. })
         );
-        let bad_wireguard = matches!(self.wireguard, Err(Reason::WireguardIpInvalid { .. }));
+        let bad_wireguard = matches!(
+            self.wireguard,
+            Err(ExcludedReason::WireguardIpInvalid { .. })
+        );
         !no_pod_cidr && !bad_wireguard && self.key.is_ok() && self.endpoint.is_ok()
     }
 }
@@ -85,15 +88,19 @@ impl NodeChecks {
 ///
 /// # Errors
 /// The first check that fails.
-pub fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Result<Checked, Reason> {
-    checked.pods.as_ref().map_err(Reason::clone)?;
+pub fn candidate(
+    entry: &Entry,
+    node: &Node,
+    checked: &NodeChecks,
+) -> Result<Checked, ExcludedReason> {
+    checked.pods.as_ref().map_err(ExcludedReason::clone)?;
     let wireguard = checked.wireguard.clone()?;
     let key = checked.key.clone()?;
     let (endpoint, origin) = checked.endpoint.clone()?.unzip();
     if endpoint.is_none() && entry.keepalive.is_none() {
-        return Err(Reason::NoEndpoint(entry.endpoint_from.clone()));
+        return Err(ExcludedReason::NoEndpoint(entry.endpoint_from.clone()));
     }
-    let name = node.name.parse().map_err(Reason::NameInvalid)?;
+    let name = node.name.parse().map_err(ExcludedReason::NameInvalid)?;
     Ok(Checked {
         name,
         wireguard,
@@ -104,50 +111,55 @@ pub fn speaker(entry: &Entry, node: &Node, checked: &NodeChecks) -> Result<Check
 }
 
 /// Returns the pod CIDRs of a node; the first one decides whether it can take part.
-fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, Reason> {
+fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, ExcludedReason> {
     let pool = match &entry.networks {
         Networks::Typed { pods, .. } => pods,
         Networks::Flat { allowed } => allowed,
     };
-    let (first, rest) = node.pod_cidrs.split_first().ok_or(Reason::NoPodCidr)?;
-    let cidr: Cidr = first.parse().map_err(|error| Reason::PodCidrInvalid {
-        text: first.clone(),
-        error,
-    })?;
+    let (first, rest) = node
+        .pod_cidrs
+        .split_first()
+        .ok_or(ExcludedReason::NoPodCidr)?;
+    let cidr: Cidr = first
+        .parse()
+        .map_err(|error| ExcludedReason::PodCidrInvalid {
+            text: first.clone(),
+            error,
+        })?;
     if !is_within(pool, cidr) {
-        return Err(Reason::PodCidrOutOfRange { cidr });
+        return Err(ExcludedReason::PodCidrOutOfRange { cidr });
     }
     let mut pods = PodCidrs {
         used: vec![cidr],
-        lost: Vec::new(),
+        withheld: Vec::new(),
     };
     for text in rest.iter().take(POD_CIDRS) {
         match further_pod_cidr(pool, &pods.used, text) {
             Ok(cidr) => pods.used.push(cidr),
-            Err(reason) => pods.lost.push((text.clone(), reason)),
+            Err(reason) => pods.withheld.push((text.clone(), reason)),
         }
     }
     Ok(pods)
 }
 
-fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, RangeReason> {
-    let cidr: Cidr = text.parse().map_err(RangeReason::Invalid)?;
+fn further_pod_cidr(pool: &[Range], used: &[Cidr], text: &str) -> Result<Cidr, WithheldReason> {
+    let cidr: Cidr = text.parse().map_err(WithheldReason::Invalid)?;
     if used.iter().any(|other| other.family() == cidr.family()) {
-        return Err(RangeReason::SecondOfFamily);
+        return Err(WithheldReason::SecondOfFamily);
     }
     if !is_within(pool, cidr) {
-        return Err(RangeReason::OutOfRange);
+        return Err(WithheldReason::OutOfRange);
     }
     Ok(cidr)
 }
 
 /// Returns the node's address in Kilo's subnet, if it is a declared one.
-fn wireguard_ip(entry: &Entry, kilo: &KiloNode) -> Result<IpAddr, Reason> {
+fn wireguard_ip(entry: &Entry, kilo: &KiloNode) -> Result<IpAddr, ExcludedReason> {
     let address = match &kilo.wireguard {
-        WireguardAddress::None => return Err(Reason::NoWireguardIp),
+        WireguardAddress::None => return Err(ExcludedReason::NoWireguardIp),
         WireguardAddress::Announced(interface) => interface.address,
         WireguardAddress::Malformed { text, error } => {
-            return Err(Reason::WireguardIpInvalid {
+            return Err(ExcludedReason::WireguardIpInvalid {
                 text: text.clone(),
                 error: error.clone(),
             });
@@ -158,22 +170,22 @@ fn wireguard_ip(entry: &Entry, kilo: &KiloNode) -> Result<IpAddr, Reason> {
         Networks::Flat { allowed } => allowed.iter().any(|range| range.cidr.holds(address)),
     };
     if !inside {
-        return Err(Reason::WireguardIpOutOfRange { address });
+        return Err(ExcludedReason::WireguardIpOutOfRange { address });
     }
     Ok(address)
 }
 
-fn public_key(node: &Node) -> Result<PublicKey, Reason> {
-    let text = present(node, annotation::KEY).ok_or(Reason::NoPublicKey)?;
+fn public_key(node: &Node) -> Result<PublicKey, ExcludedReason> {
+    let text = present(node, annotation::KEY).ok_or(ExcludedReason::NoPublicKey)?;
     text.parse()
-        .map_err(|error: KeyError| Reason::PublicKeyInvalid {
+        .map_err(|error: KeyError| ExcludedReason::PublicKeyInvalid {
             text: text.to_owned(),
             error,
         })
 }
 
 /// Returns the endpoint of the first source that has one; a malformed one is not passed over.
-fn endpoint(entry: &Entry, node: &Node) -> Result<Option<(Endpoint, Origin)>, Reason> {
+fn endpoint(entry: &Entry, node: &Node) -> Result<Option<(Endpoint, Origin)>, ExcludedReason> {
     for source in &entry.endpoint_from {
         let found = match source {
             EndpointSource::Annotation => ENDPOINT_ANNOTATIONS
@@ -233,7 +245,7 @@ fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<Found> {
     })
 }
 
-fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, Reason> {
+fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, ExcludedReason> {
     let Found {
         origin,
         text,
@@ -246,7 +258,7 @@ fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, Reason> {
             Host::Dns(name) if !is_declared(entry, name) => Err(EndpointProblem::UndeclaredName),
             _ => Ok(endpoint),
         })
-        .map_err(|error| Reason::EndpointInvalid {
+        .map_err(|error| ExcludedReason::EndpointInvalid {
             origin,
             text,
             error,
@@ -262,11 +274,11 @@ fn is_declared(entry: &Entry, name: &str) -> bool {
 
 /// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo
 /// does not count it.
-pub fn unready(checked: &NodeChecks, kilo: &KiloNode) -> Reason {
+pub fn unready(checked: &NodeChecks, kilo: &KiloNode) -> ExcludedReason {
     match (&checked.pods, &checked.key) {
         (Err(reason), _) | (_, Err(reason)) => reason.clone(),
-        _ if kilo.stale => Reason::NotReady(Unready::Stale),
-        _ => Reason::NotReady(Unready::NoEndpoint),
+        _ if kilo.stale => ExcludedReason::NotReady(Unready::Stale),
+        _ => ExcludedReason::NotReady(Unready::NoEndpoint),
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::check::{self, NodeChecks};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
-use super::own::Own;
 use super::segment::{self, Cut, Segment};
+use super::topology::KiloTopology;
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
@@ -34,7 +34,7 @@ pub struct Cluster<'a> {
     /// What it is cut into; whoever is a segment alone is in it even if Kilo does not count it now.
     pub segments: Cut,
     /// The cluster that its Kilo forms of the nodes that it counts.
-    pub own: Arc<Own>,
+    pub topology: Arc<KiloTopology>,
     /// The declared ranges of the cluster as a whole.
     pub shared: Vec<Cidr>,
     /// The kind of address that its Kilo routes (`kilo.md` §2.5), out of those that it declares.
@@ -101,7 +101,7 @@ impl<'a> Cluster<'a> {
         let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
         let kilos = nodes.map(|it| Arc::clone(&it.kilo));
-        let own = Arc::new(Own::of(&kilos, &segments));
+        let topology = Arc::new(KiloTopology::of(&kilos, &segments));
         let mut cluster = Self {
             entry,
             snapshot,
@@ -109,7 +109,7 @@ impl<'a> Cluster<'a> {
             voted,
             granularity,
             segments,
-            own,
+            topology,
             shared: Vec::new(),
             family: None,
         };
@@ -183,7 +183,7 @@ impl<'a> Cluster<'a> {
     /// segments; nothing of one that cannot be.
     fn group(&self, segment: &Segment) -> Option<Group<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
-        let speaker = check::speaker(self.entry, leader.node, &leader.checked).ok()?;
+        let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
             .members
             .iter()
@@ -195,7 +195,7 @@ impl<'a> Cluster<'a> {
         }
         let given = selected.into_iter().filter(|it| it.checked.pods.is_ok());
         Some(Group {
-            wireguard: speaker.wireguard,
+            wireguard: candidate.wireguard,
             members: given.collect(),
         })
     }

@@ -9,7 +9,7 @@ use crate::wireguard::{EndpointError, KeyError};
 
 /// Why a node is not given to anyone. The operator's own reasons come first, in its order.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Reason {
+pub enum ExcludedReason {
     /// Kubernetes assigned it no pod CIDR.
     NoPodCidr,
     /// Its first pod CIDR is none.
@@ -76,7 +76,7 @@ pub enum Reason {
     /// Kilo does not count it, and it is no segment of its own.
     NotReady(Unready),
     /// The leader of its segment is left out.
-    LeaderLeftOut(String),
+    LeaderExcluded(String),
     /// The mesh's `nodeSelector` does not select it.
     NotSelected,
 }
@@ -112,7 +112,7 @@ pub enum Unready {
 
 /// Why a range is not given to anyone although its node is.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum RangeReason {
+pub enum WithheldReason {
     /// It is no range.
     Invalid(CidrError),
     /// It is not in the declared ranges.

@@ -8,7 +8,7 @@ use crate::agent::fabric::{At, Fabric, Owner, Site};
 use crate::agent::model::{Claim, Holder, Tunnel};
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::net::Cidr;
 
 impl Fabric<'_> {

@@ -140,7 +140,7 @@ pub(crate) fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
     match tunnel {
         Tunnel::Peer(peer) => format!("the Peer {}", peer_of(fabric, site, peer)),
         Tunnel::Segment(segment) => {
-            let segment = &fabric.site(site).model.own.segments[segment];
+            let segment = &fabric.site(site).model.topology.segments[segment];
             let node = segment.leader.node();
             let leader = called(fabric, At { site, node });
             if 1 < segment.members.len() {

@@ -8,7 +8,7 @@ use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
 use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Dial, Holder, Tunnel};
 use crate::agent::peers::{PeerId, Standing};
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::net::{Family, family};
 use crate::wireguard::{Endpoint, Host};
 

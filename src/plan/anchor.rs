@@ -6,13 +6,13 @@ use super::cut::{CutOff, DistantAnchor, FewerAnchors, UnknownAnchor};
 use super::seat::{Seat, Seats};
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
+use crate::membership::PeerCandidate;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
-use crate::roster::Speaker;
 
-/// A speaker that is left for a target, and what it gives.
+/// A candidate that is left for a target, and what it gives.
 pub(super) struct Carrier<'f> {
-    pub(super) speaker: &'f Speaker,
+    pub(super) candidate: &'f PeerCandidate,
     pub(super) ranges: Vec<Cidr>,
 }
 
@@ -26,7 +26,7 @@ struct Share<'a> {
 impl Carrier<'_> {
     /// Returns whether it can be dialled and has something of its own to give.
     pub(super) fn is_dialled_for_its_own(&self) -> bool {
-        self.speaker.endpoint.is_some() && !self.ranges.is_empty()
+        self.candidate.endpoint.is_some() && !self.ranges.is_empty()
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) fn carry(
     }
     let by_rank = by_rank(left);
     if by_rank.is_empty() {
-        if !source.roster.speakers.is_empty() {
+        if !source.membership.candidates.is_empty() {
             cuts.push(CutOff::NoAnchor { ranges });
         }
         return Vec::new();
@@ -101,8 +101,8 @@ pub(super) fn carry(
 /// does not come first, and one that comes or goes rarely changes who does.
 fn by_rank(left: &[Carrier]) -> Vec<usize> {
     let dialled = left.iter().enumerate();
-    let dialled = dialled.filter(|(_, it)| it.speaker.endpoint.is_some());
-    let dialled: Vec<(usize, usize)> = dialled.map(|(at, it)| (at, it.speaker.nodes)).collect();
+    let dialled = dialled.filter(|(_, it)| it.candidate.endpoint.is_some());
+    let dialled: Vec<(usize, usize)> = dialled.map(|(at, it)| (at, it.candidate.nodes)).collect();
     let most = dialled.iter().map(|it| it.1).max().unwrap_or_default();
     // Speakers are in order of name.
     let (large, small): (Vec<_>, Vec<_>) = dialled.into_iter().partition(|it| most <= 2 * it.1);
@@ -116,7 +116,7 @@ fn distant_anchor(
     ranges: Vec<Cidr>,
 ) -> Option<CutOff> {
     let (node, place) = source.node_at(node);
-    let leader = |carrier: usize| Some(left.get(carrier)?.speaker.leader.clone());
+    let leader = |carrier: usize| Some(left.get(carrier)?.candidate.leader.clone());
     Some(CutOff::DistantAnchor(DistantAnchor {
         ranges,
         node: node.name.clone(),
@@ -166,7 +166,7 @@ fn named(
     for named in &anchor.nodes {
         let is_named = |index: &&usize| {
             let carrier = left.get(**index);
-            carrier.is_some_and(|it| it.speaker.leader.as_str() == named.name)
+            carrier.is_some_and(|it| it.candidate.leader.as_str() == named.name)
         };
         match dialled.iter().find(is_named) {
             Some(index) => carriers.push(*index),

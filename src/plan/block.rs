@@ -10,16 +10,16 @@ use super::within::Within;
 use super::{Block, anchor::Carrier};
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
+use crate::membership::PeerCandidate;
 use crate::name::{BlockName, PeerName};
 use crate::net::{Cidr, Family};
-use crate::roster::Speaker;
 use crate::wireguard::Endpoint;
 
 /// What is cut out of ranges, by these.
 pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 
 /// What decides a block, beside what a member leaves out for its own sake: the member, the family
-/// kept, the speakers dropped, the ranges withheld, and what is cut out of others.
+/// kept, the candidates dropped, the ranges withheld, and what is cut out of others.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Key {
     pub(super) member: usize,
@@ -106,14 +106,14 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
     let mut cuts = Vec::new();
     let mut unroutable = 0;
     let mut left: Vec<Carrier> = Vec::new();
-    for (index, speaker) in source.roster.speakers.iter().enumerate() {
+    for (index, candidate) in source.membership.candidates.iter().enumerate() {
         if key.dropped.contains(&index) || within.dropped.contains(&index) {
             continue;
         }
-        let routed = speaker.claims.iter().filter(routable);
-        unroutable += speaker.claims.len() - routed.clone().count();
+        let routed = candidate.claims.iter().filter(routable);
+        unroutable += candidate.claims.len() - routed.clone().count();
         let ranges = routed.filter(is_given).copied().collect();
-        left.push(Carrier { speaker, ranges });
+        left.push(Carrier { candidate, ranges });
     }
     // A target that takes nothing of any node may still take what is the whole cluster's.
     if left.iter().any(Carrier::is_dialled_for_its_own) {
@@ -140,7 +140,7 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
     let mut peers: Vec<Peer> = left
         .into_iter()
         .filter(|it| !it.ranges.is_empty())
-        .map(|Carrier { speaker, ranges }| peer(source, speaker, ranges))
+        .map(|Carrier { candidate, ranges }| peer(source, candidate, ranges))
         .collect();
     peers.sort_by(|a, b| a.name.cmp(&b.name));
     Offer {
@@ -167,16 +167,16 @@ impl Key {
     }
 }
 
-fn peer(source: &Member, speaker: &Speaker, allowed_ips: Vec<Cidr>) -> Peer {
+fn peer(source: &Member, candidate: &PeerCandidate, allowed_ips: Vec<Cidr>) -> Peer {
     let (mesh, cluster) = (&source.mesh.name, &source.entry.name);
-    let endpoint = speaker.endpoint.clone();
+    let endpoint = candidate.endpoint.clone();
     Peer {
-        name: PeerName::new(mesh, cluster, &speaker.leader),
+        name: PeerName::new(mesh, cluster, &candidate.leader),
         mesh: mesh.clone(),
         cluster: cluster.clone(),
         allowed_ips,
         endpoint: Some(endpoint.unwrap_or(Endpoint::PLACEHOLDER)),
         keepalive: source.entry.keepalive,
-        key: speaker.key,
+        key: candidate.key,
     }
 }

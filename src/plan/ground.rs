@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use super::cut::Own;
 use super::within::{self, Within};
 use crate::fleet::{Fleet, Member};
+use crate::membership::LocalNode;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Nest};
-use crate::roster::Home;
 use crate::wireguard::Endpoint;
 
 /// What is known of all members before the first target is looked at. Members go by their places in
@@ -23,10 +23,10 @@ pub(super) struct Ground<'f> {
     within: Vec<Within>,
     nothing: Within,
     clusters: BTreeMap<&'f ClusterName, usize>,
-    /// Of each member, the endpoints of its speakers that lie in ranges of other clusters, by these.
+    /// Of each member, the endpoints of its candidates that lie in ranges of other clusters, by these.
     endpoints: Vec<Meetings<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
-    homes: Vec<Meetings<'f>>,
+    local_nodes: Vec<Meetings<'f>>,
     /// Of each member that somebody asked for, everything that it gives.
     given: Vec<OnceCell<Nest<()>>>,
 }
@@ -36,7 +36,7 @@ pub(super) type Meetings<'f> = BTreeMap<usize, Vec<Meeting<'f>>>;
 
 /// Something that meets a declared range of another cluster.
 pub(super) struct Meeting<'f> {
-    /// The speakers that have it, or the homes.
+    /// The candidates that have it, or the local_nodes.
     pub(super) whose: Vec<usize>,
     pub(super) what: What,
     pub(super) range: &'f Range,
@@ -76,7 +76,7 @@ impl<'f> Ground<'f> {
             within: Vec::new(),
             nothing: Within::default(),
             endpoints: Vec::new(),
-            homes: Vec::new(),
+            local_nodes: Vec::new(),
             given: fleet.members().iter().map(|_| OnceCell::new()).collect(),
             clusters,
         };
@@ -84,7 +84,7 @@ impl<'f> Ground<'f> {
             let own = ground.cluster(member);
             let (endpoints, inside) = endpoints(member, own, &declared);
             ground.endpoints.push(endpoints);
-            ground.homes.push(homes(member, own, &declared));
+            ground.local_nodes.push(local_nodes(member, own, &declared));
             ground.within.push(within::within(member, inside));
         }
         ground
@@ -107,8 +107,8 @@ impl<'f> Ground<'f> {
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
-    pub(super) fn homes(&self, member: usize, cluster: Option<usize>) -> &[Meeting<'f>] {
-        let meetings = self.homes.get(member).zip(cluster);
+    pub(super) fn local_nodes(&self, member: usize, cluster: Option<usize>) -> &[Meeting<'f>] {
+        let meetings = self.local_nodes.get(member).zip(cluster);
         let meetings = meetings.and_then(|(meetings, cluster)| meetings.get(&cluster));
         meetings.map_or(&[], Vec::as_slice)
     }
@@ -127,7 +127,7 @@ impl<'f> Ground<'f> {
     }
 }
 
-/// Returns the speakers whose endpoints lie in ranges of other clusters, and those whose endpoints
+/// Returns the candidates whose endpoints lie in ranges of other clusters, and those whose endpoints
 /// lie in their own cluster's.
 fn endpoints<'f>(
     member: &'f Member<'f>,
@@ -136,8 +136,8 @@ fn endpoints<'f>(
 ) -> (Meetings<'f>, Vec<(usize, IpAddr)>) {
     let mut meetings = Meetings::new();
     let mut inside = Vec::new();
-    for (index, speaker) in member.roster.speakers.iter().enumerate() {
-        let Some(address) = speaker.endpoint.as_ref().and_then(Endpoint::address) else {
+    for (index, candidate) in member.membership.candidates.iter().enumerate() {
+        let Some(address) = candidate.endpoint.as_ref().and_then(Endpoint::address) else {
             continue;
         };
         let mut is_inside = false;
@@ -158,7 +158,11 @@ fn endpoints<'f>(
 }
 
 /// Returns what the nodes of a member have of their own that meets ranges of other clusters.
-fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>) -> Meetings<'f> {
+fn local_nodes<'f>(
+    member: &'f Member<'f>,
+    own: Option<usize>,
+    declared: &Declared<'f>,
+) -> Meetings<'f> {
     let mut meetings = Meetings::new();
     let mut add = |whose: &[usize], what: What, cluster: usize, range: &'f Range| {
         if Some(cluster) != own {
@@ -185,7 +189,7 @@ fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>
             add(whose, what, *cluster, range);
         }
     }
-    for (index, home) in member.roster.homes.iter().enumerate() {
+    for (index, home) in member.membership.local_nodes.iter().enumerate() {
         for (what, address) in points(home) {
             for (_, (cluster, range)) in declared.holders(address) {
                 add(&[index], what, *cluster, range);
@@ -198,7 +202,7 @@ fn homes<'f>(member: &'f Member<'f>, own: Option<usize>, declared: &Declared<'f>
 /// Returns the networks in which nodes of a member stand, with these.
 fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
     let mut lans: BTreeMap<Cidr, Vec<usize>> = BTreeMap::new();
-    for (index, home) in member.roster.homes.iter().enumerate() {
+    for (index, home) in member.membership.local_nodes.iter().enumerate() {
         if let Some(lan) = home.stand.lan {
             lans.entry(lan).or_default().push(index);
         }
@@ -208,7 +212,7 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
 
 /// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
 /// lie in what its own cluster declares, which no other declares too.
-fn points(home: &Home) -> impl Iterator<Item = (What, IpAddr)> {
+fn points(home: &LocalNode) -> impl Iterator<Item = (What, IpAddr)> {
     let endpoints = home.endpoints.iter();
     let endpoints = endpoints.map(|it| (What::Own(Own::Endpoint(*it)), *it));
     let addresses = home.addresses.iter();

@@ -47,14 +47,14 @@ enum Outcome {
 struct Alike<'f> {
     declared: &'f Range,
     ranges: BTreeSet<Cidr>,
-    homes: BTreeSet<usize>,
+    local_nodes: BTreeSet<usize>,
     holes: BTreeSet<Cidr>,
     first: (usize, Own),
 }
 
 /// Settles what becomes of ranges of a source that hold what the target has of its own.
 pub(super) fn settle(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
-    let meetings = seen.homes(source).iter();
+    let meetings = seen.local_nodes(source).iter();
     let met = meetings.map(|it| (it, seen.met(source, it)));
     let met: Vec<Met> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
     if met.is_empty() {
@@ -153,8 +153,8 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> Outcome {
     if is_affordable(&all) {
         return Outcome::Without(all);
     }
-    let homes: BTreeSet<usize> = hit.hosts.values().flatten().copied().collect();
-    if own.roster.homes.len() < 2 * homes.len() {
+    let local_nodes: BTreeSet<usize> = hit.hosts.values().flatten().copied().collect();
+    if own.membership.local_nodes.len() < 2 * local_nodes.len() {
         return Outcome::LeftOut;
     }
     // Where most nodes stand together comes first, so that one far away costs the others nothing.
@@ -172,7 +172,7 @@ impl Hit {
     /// Returns the nodes that stand on a LAN, by its own prefix or by a shorter one.
     fn standing(&self, lan: Cidr) -> BTreeSet<usize> {
         let wider = self.lans.iter().filter(|(it, _)| it.contains(lan));
-        let wider = wider.flat_map(|(_, homes)| homes);
+        let wider = wider.flat_map(|(_, local_nodes)| local_nodes);
         self.on_lan.iter().chain(wider).copied().collect()
     }
 }
@@ -180,15 +180,15 @@ impl Hit {
 /// Returns whether the nodes on a LAN are enough for it to be their cluster's: at least two that are
 /// more than half of a location, or any where there is only one.
 fn is_lan(own: &Member, on_lan: &BTreeSet<usize>) -> bool {
-    let homes = &own.roster.homes;
-    if homes.len() == 1 {
+    let local_nodes = &own.membership.local_nodes;
+    if local_nodes.len() == 1 {
         return !on_lan.is_empty();
     }
     if own.cluster.granularity == Granularity::Full {
         return 2 <= on_lan.len();
     }
     let mut locations: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for (index, home) in homes.iter().enumerate() {
+    for (index, home) in local_nodes.iter().enumerate() {
         let (standing, all) = locations.entry(&home.location).or_default();
         *standing += usize::from(on_lan.contains(&index));
         *all += 1;
@@ -207,8 +207,11 @@ fn densest_first(hit: &Hit) -> Vec<IpAddr> {
         Cidr::host(address).widened(length)
     };
     let mut neighbours: BTreeMap<Option<Cidr>, BTreeSet<usize>> = BTreeMap::new();
-    for (&address, homes) in &hit.hosts {
-        neighbours.entry(around(address)).or_default().extend(homes);
+    for (&address, local_nodes) in &hit.hosts {
+        neighbours
+            .entry(around(address))
+            .or_default()
+            .extend(local_nodes);
     }
     let mut addresses: Vec<IpAddr> = hit.hosts.keys().copied().collect();
     addresses.sort_by_key(|&address| {
@@ -251,12 +254,12 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
             let alike = found.entry(key).or_insert(Alike {
                 declared: meeting.range,
                 ranges: BTreeSet::new(),
-                homes: BTreeSet::new(),
+                local_nodes: BTreeSet::new(),
                 holes: BTreeSet::new(),
                 first: (home, own),
             });
             alike.ranges.insert(*range);
-            alike.homes.extend(&meeting.whose);
+            alike.local_nodes.extend(&meeting.whose);
             alike.holes.extend(cut_out);
         }
     }
@@ -273,7 +276,7 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
 fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
     let (home, own) = alike.first;
     let member = source.own;
-    let (node, place) = member.node_at(member.roster.homes.get(home)?.node);
+    let (node, place) = member.node_at(member.membership.local_nodes.get(home)?.node);
     let has = |key: &&str| node.annotations.contains_key(*key);
     let place = match own {
         Own::Lan(_) | Own::Address(_) => {
@@ -284,13 +287,13 @@ fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
         Own::Endpoint(address) => {
             let of_kilo = listening(node).filter(|(_, it)| it.address() == Some(address));
             let dialled = |it: &Endpoint| it.address() == Some(address);
-            let mut speakers = member.roster.speakers.iter();
-            let speaker = speakers.find(|it| {
+            let mut candidates = member.membership.candidates.iter();
+            let candidate = candidates.find(|it| {
                 it.leader.as_str() == node.name && it.endpoint.as_ref().is_some_and(dialled)
             });
-            match (of_kilo, speaker) {
+            match (of_kilo, candidate) {
                 (Some((key, _)), _) => annotated(&place, key),
-                (None, Some(speaker)) => member.endpoint_place(speaker),
+                (None, Some(candidate)) => member.endpoint_place(candidate),
                 (None, None) => place,
             }
         }
@@ -303,7 +306,7 @@ fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
         own,
         node: node.name.clone(),
         place,
-        nodes: alike.homes.len(),
+        nodes: alike.local_nodes.len(),
         fate,
     }))
 }

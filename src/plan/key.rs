@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::cut::CutOff;
 use super::seen::{Seen, Source, Verdict};
+use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
-use crate::roster::Speaker;
 
 /// Who keeps a key in a target.
-pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f Speaker)>;
+pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f PeerCandidate)>;
 
-/// Leaves out the speakers of a source whose keys the target must not have twice, and those that
+/// Leaves out the candidates of a source whose keys the target must not have twice, and those that
 /// neither side can dial. Sources come in order of rank.
 pub(super) fn settle<'f>(
     seen: &Seen<'_, 'f>,
@@ -21,16 +21,16 @@ pub(super) fn settle<'f>(
 ) {
     let within = seen.ground.within(source.index);
     let (mut peers, mut nodes) = (0, 0);
-    for (index, speaker) in source.member.roster.speakers.iter().enumerate() {
+    for (index, candidate) in source.member.membership.candidates.iter().enumerate() {
         if verdict.dropped.contains(&index) || within.dropped.contains(&index) {
             continue;
         }
-        if speaker.endpoint.is_none() && source.own.roams() {
+        if candidate.endpoint.is_none() && source.own.roams() {
             peers += 1;
-            nodes += speaker.nodes;
+            nodes += candidate.nodes;
             verdict.dropped.insert(index);
-        } else if gives(seen, source, (speaker, verdict))
-            && !keeps_key(seen, source, speaker, keepers, verdict)
+        } else if gives(seen, source, (candidate, verdict))
+            && !keeps_key(seen, source, candidate, keepers, verdict)
         {
             verdict.dropped.insert(index);
         }
@@ -41,36 +41,36 @@ pub(super) fn settle<'f>(
     }
 }
 
-/// Returns whether the target may get a speaker: for its own ranges, or as an anchor.
-fn gives(seen: &Seen, source: &Source, (speaker, verdict): (&Speaker, &Verdict)) -> bool {
+/// Returns whether the target may get a candidate: for its own ranges, or as an anchor.
+fn gives(seen: &Seen, source: &Source, (candidate, verdict): (&PeerCandidate, &Verdict)) -> bool {
     let within = seen.ground.within(source.index);
     let carried = source.member.cluster.shared.iter();
-    let carried = carried.filter(|_| speaker.endpoint.is_some());
-    speaker.claims.iter().chain(carried).any(|it| {
+    let carried = carried.filter(|_| candidate.endpoint.is_some());
+    candidate.claims.iter().chain(carried).any(|it| {
         let is_withheld = verdict.withheld.contains(it) || within.withheld.contains(it);
         seen.can_route(*it) && !is_withheld
     })
 }
 
-/// Settles whether the target may have a speaker's key: neither of its own nodes nor of a Peer that
+/// Settles whether the target may have a candidate's key: neither of its own nodes nor of a Peer that
 /// ranks first.
 fn keeps_key<'f>(
     seen: &Seen<'_, 'f>,
     source: &Source<'f>,
-    speaker: &'f Speaker,
+    candidate: &'f PeerCandidate,
     keepers: &mut Keepers<'f>,
     verdict: &mut Verdict,
 ) -> bool {
     let (member, own) = (source.member, source.own);
-    let claimants = seen.ground.fleet.claimants(&speaker.key);
+    let claimants = seen.ground.fleet.claimants(&candidate.key);
     if let Some(owner) = claimants.iter().find(|it| *it.cluster == own.entry.name) {
         let kept = member.rank < own.rank;
         verdict.cuts.push(Arc::new(CutOff::OwnKey {
-            node: speaker.leader.clone(),
-            place: speaker.place.clone(),
+            node: candidate.leader.clone(),
+            place: candidate.place.clone(),
             own: owner.node.to_owned(),
             own_place: owner.place.clone(),
-            nodes: speaker.nodes,
+            nodes: candidate.nodes,
             kept,
         }));
         if !kept {
@@ -80,17 +80,17 @@ fn keeps_key<'f>(
     if claimants.is_empty() {
         return true;
     }
-    if let Some((keeper, keeping)) = keepers.get(speaker.key.as_bytes()) {
+    if let Some((keeper, keeping)) = keepers.get(candidate.key.as_bytes()) {
         verdict.cuts.push(Arc::new(CutOff::SharedKey {
-            node: speaker.leader.clone(),
-            place: speaker.place.clone(),
-            nodes: speaker.nodes,
+            node: candidate.leader.clone(),
+            place: candidate.place.clone(),
+            nodes: candidate.nodes,
             keeper: (*keeper).clone(),
             keeper_node: keeping.leader.clone(),
             keeper_place: keeping.place.clone(),
         }));
         return false;
     }
-    keepers.insert(*speaker.key.as_bytes(), (&member.entry.name, speaker));
+    keepers.insert(*candidate.key.as_bytes(), (&member.entry.name, candidate));
     true
 }

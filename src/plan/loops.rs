@@ -19,10 +19,11 @@ pub(super) fn of_source(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
             continue;
         };
         for meeting in meetings {
-            if let (What::Endpoint(address), Some(&speaker)) = (meeting.what, meeting.whose.first())
+            if let (What::Endpoint(address), Some(&candidate)) =
+                (meeting.what, meeting.whose.first())
                 && seen.could_reach(owner, address)
             {
-                let found = (meeting.range.cidr, (speaker, address));
+                let found = (meeting.range.cidr, (candidate, address));
                 drop_speaker(source, owner, found, verdicts);
             }
         }
@@ -36,16 +37,16 @@ fn drop_speaker(
     verdicts: &mut Verdicts,
 ) {
     let verdict = verdicts.entry(source.index).or_default();
-    let Some(speaker) = source.member.roster.speakers.get(index) else {
+    let Some(candidate) = source.member.membership.candidates.get(index) else {
         return;
     };
     if verdict.dropped.insert(index) {
         verdict.cuts.push(Arc::new(CutOff::LoopingPeer(LoopingPeer {
-            node: speaker.leader.clone(),
-            nodes: speaker.nodes,
+            node: candidate.leader.clone(),
+            nodes: candidate.nodes,
             endpoint: Endpoint {
                 address,
-                place: source.member.endpoint_place(speaker),
+                place: source.member.endpoint_place(candidate),
             },
             range,
             owner: owner.member.entry.name.clone(),

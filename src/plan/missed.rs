@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::cut::CutOff;
 use super::ground::is_typed;
 use super::seen::{Seen, Source};
+use crate::membership::{ExcludedByMesh, ExcludedReason};
 use crate::net::Cidr;
-use crate::roster::{ByPeople, Reason};
 
 /// What a target might get of a source that gives it nothing, were it not for what nodes claim.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -31,15 +31,15 @@ impl Missed {
     /// left that can give anything to anyone: that is for the guards of its snapshot.
     pub(super) fn of(seen: &Seen, source: &Source, cuts: &[Arc<CutOff>]) -> Option<Self> {
         let member = source.member;
-        let roster = &member.roster;
-        if roster.speakers.is_empty() {
+        let membership = &member.membership;
+        if membership.candidates.is_empty() {
             return None;
         }
-        let by_people = ByPeople::of(&member.cluster, roster);
-        let left_out = roster.left_out.iter();
-        let left_out = left_out.filter(|it| it.reason != Reason::NotSelected);
-        let speaking: usize = roster.speakers.iter().map(|it| it.nodes).sum();
-        let all = speaking + roster.left_out.len();
+        let by_people = ExcludedByMesh::of(&member.cluster, membership);
+        let excluded = membership.excluded.iter();
+        let excluded = excluded.filter(|it| it.reason != ExcludedReason::NotSelected);
+        let speaking: usize = membership.candidates.iter().map(|it| it.nodes).sum();
+        let all = speaking + membership.excluded.len();
         let accepted = seen.accepted(source);
         let is_routable = |it: &Cidr| seen.families.contains(&it.family());
         let declared = member.entry.networks.all().into_iter().map(|it| it.cidr);
@@ -67,8 +67,8 @@ impl Missed {
             barred: by_people.claims,
             is_typed: is_typed(member),
             is_claimed: cuts.iter().any(|it| it.is_of_claims())
-                || 0 < left_out.count()
-                || !roster.lost.is_empty(),
+                || 0 < excluded.count()
+                || !membership.withheld.is_empty(),
         })
     }
 

@@ -32,19 +32,19 @@ pub(super) enum Seat {
 
 impl Seats {
     pub(super) fn new(source: &Member, left: &[Carrier]) -> Self {
-        let speakers = source.roster.speakers.iter();
-        let usable: BTreeSet<NodeId> = speakers.flat_map(|it| &it.members).copied().collect();
+        let candidates = source.membership.candidates.iter();
+        let usable: BTreeSet<NodeId> = candidates.flat_map(|it| &it.members).copied().collect();
         let mut carriers = BTreeMap::new();
         for (index, carrier) in left.iter().enumerate() {
-            let members = carrier.speaker.members.iter();
-            if carrier.speaker.endpoint.is_some() {
+            let members = carrier.candidate.members.iter();
+            if carrier.candidate.endpoint.is_some() {
                 carriers.extend(members.map(|node| (*node, index)));
             }
         }
-        let homes = source.roster.homes.iter();
-        let homes = homes.filter(|home| usable.contains(&home.node));
+        let local_nodes = source.membership.local_nodes.iter();
+        let local_nodes = local_nodes.filter(|home| usable.contains(&home.node));
         Self {
-            stands: homes.map(|home| (home.node, &home.stand)).collect(),
+            stands: local_nodes.map(|home| (home.node, &home.stand)).collect(),
             carriers,
         }
     }

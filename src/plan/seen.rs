@@ -10,9 +10,9 @@ use super::cut::CutOff;
 use super::ground::{Ground, Meeting};
 use super::{accepted, hijack, loops};
 use crate::fleet::Member;
+use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, family};
-use crate::roster::Speaker;
 
 /// A target before anything is settled.
 pub(super) struct Seen<'g, 'f> {
@@ -44,7 +44,7 @@ pub(super) struct Source<'f> {
 /// What a target does not get of a source.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// The speakers.
+    /// The candidates.
     pub(super) dropped: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
@@ -148,11 +148,12 @@ impl<'g, 'f> Seen<'g, 'f> {
     }
 
     /// Returns what the target's own nodes have that meets ranges of a source.
-    pub(super) fn homes(&self, source: &Source<'f>) -> &'g [Meeting<'f>] {
+    pub(super) fn local_nodes(&self, source: &Source<'f>) -> &'g [Meeting<'f>] {
         let Some(own) = source.own_index else {
             return &[];
         };
-        self.ground.homes(own, self.ground.cluster(source.member))
+        self.ground
+            .local_nodes(own, self.ground.cluster(source.member))
     }
 
     /// Tells how many Peers have nothing left to give for what nodes claim, be they those of the source
@@ -167,24 +168,24 @@ impl<'g, 'f> Seen<'g, 'f> {
             let of_target = verdict.is_some_and(|verdict| verdict.withheld.contains(it));
             of_target || within.withheld.contains(it)
         };
-        let is_bare = |speaker: &Speaker| {
+        let is_bare = |candidate: &PeerCandidate| {
             // What people call local is no node's claim.
             let is_local = |it: &&Cidr| {
                 let mut local = source.own.entry.local_networks.iter();
                 local.any(|network| network.cidr.contains(**it))
             };
-            let claims = speaker.claims.iter().filter(|it| !is_local(it));
+            let claims = candidate.claims.iter().filter(|it| !is_local(it));
             let claims = claims.filter(|it| self.families.contains(&it.family()));
             let mut claims = claims.peekable();
             claims.peek().is_some() && claims.all(|it| !self.can_route(*it) || is_withheld(it))
         };
-        let speakers = source.member.roster.speakers.iter().enumerate();
+        let candidates = source.member.membership.candidates.iter().enumerate();
         let (mut peers, mut nodes) = (0, 0);
-        for (index, speaker) in speakers {
+        for (index, candidate) in candidates {
             let is_dropped = verdict.is_some_and(|verdict| verdict.dropped.contains(&index));
-            if !is_dropped && !within.dropped.contains(&index) && is_bare(speaker) {
+            if !is_dropped && !within.dropped.contains(&index) && is_bare(candidate) {
                 peers += 1;
-                nodes += speaker.nodes;
+                nodes += candidate.nodes;
             }
         }
         if 0 < peers {

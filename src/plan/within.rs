@@ -7,15 +7,15 @@ use std::sync::Arc;
 use super::cut::{CutOff, Endpoint, LoopingPeer, LoopingRanges, Ranges};
 use super::ground::declaration;
 use crate::fleet::Member;
+use crate::membership::PeerCandidate;
 use crate::mesh::Networks;
 use crate::net::{Cidr, Nest};
 use crate::place::Place;
-use crate::roster::Speaker;
 
 /// What a member leaves out for its own sake, whoever the target is.
 #[derive(Debug, Default)]
 pub(super) struct Within {
-    /// The speakers.
+    /// The candidates.
     pub(super) dropped: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
@@ -23,10 +23,10 @@ pub(super) struct Within {
     pub(super) cuts: Vec<Arc<CutOff>>,
 }
 
-/// A speaker whose endpoint lies in a range of its own cluster.
+/// A candidate whose endpoint lies in a range of its own cluster.
 type Inside = (usize, IpAddr);
 
-/// Settles what becomes of the speakers whose endpoints lie in ranges of their own cluster.
+/// Settles what becomes of the candidates whose endpoints lie in ranges of their own cluster.
 ///
 /// A range that is there for nodes stays, and the node goes that is dialled in it. Of one that is
 /// there for the whole cluster, most of the endpoints decide. What is left are host routes to where
@@ -36,7 +36,7 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
     if inside.is_empty() {
         return within;
     }
-    let speakers = &member.roster.speakers;
+    let candidates = &member.membership.candidates;
     let of_nodes = of_nodes(member);
     inside.retain(|&(index, address)| {
         let found = of_nodes.holders(address).next();
@@ -46,7 +46,7 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
         within.drop_speaker(member, (index, address), (range, place.clone()));
         false
     });
-    let dialled = speakers.iter().filter(|it| it.endpoint.is_some()).count();
+    let dialled = candidates.iter().filter(|it| it.endpoint.is_some()).count();
     for &range in &member.cluster.shared {
         let is_in = |it: &Inside| range.holds(it.1);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
@@ -61,7 +61,7 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
         }
     }
     let addresses: BTreeMap<IpAddr, usize> = inside.iter().map(|it| (it.1, it.0)).collect();
-    let claims = speakers.iter().flat_map(|it| &it.claims);
+    let claims = candidates.iter().flat_map(|it| &it.claims);
     let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
     let mut by_range: BTreeMap<Option<Cidr>, Vec<Cidr>> = BTreeMap::new();
     for &route in routes {
@@ -89,11 +89,17 @@ fn of_nodes(member: &Member) -> Nest<Option<Place>> {
             ranges.map(|it| (it.cidr, Some(it.place.clone()))).collect()
         }
         Networks::Flat { .. } => {
-            let claims = |speaker: &'_ Speaker| -> Vec<(Cidr, Option<Place>)> {
-                let pods = speaker.claims.iter().filter(|it| !it.is_host());
-                pods.map(|it| (*it, Some(speaker.place.clone()))).collect()
+            let claims = |candidate: &'_ PeerCandidate| -> Vec<(Cidr, Option<Place>)> {
+                let pods = candidate.claims.iter().filter(|it| !it.is_host());
+                pods.map(|it| (*it, Some(candidate.place.clone())))
+                    .collect()
             };
-            member.roster.speakers.iter().flat_map(claims).collect()
+            member
+                .membership
+                .candidates
+                .iter()
+                .flat_map(claims)
+                .collect()
         }
     }
 }
@@ -105,16 +111,16 @@ impl Within {
         (index, address): Inside,
         (range, range_place): (Cidr, Option<Place>),
     ) {
-        let Some(speaker) = member.roster.speakers.get(index) else {
+        let Some(candidate) = member.membership.candidates.get(index) else {
             return;
         };
         if self.dropped.insert(index) {
             self.cuts.push(Arc::new(CutOff::LoopingPeer(LoopingPeer {
-                node: speaker.leader.clone(),
-                nodes: speaker.nodes,
+                node: candidate.leader.clone(),
+                nodes: candidate.nodes,
                 endpoint: Endpoint {
                     address,
-                    place: member.endpoint_place(speaker),
+                    place: member.endpoint_place(candidate),
                 },
                 range,
                 owner: member.entry.name.clone(),
@@ -124,10 +130,10 @@ impl Within {
     }
 
     fn withhold(&mut self, member: &Member, cidrs: Vec<Cidr>, lying: &[Inside]) {
-        let first = lying
-            .first()
-            .and_then(|(index, address)| Some((member.roster.speakers.get(*index)?, *address)));
-        let (Some((speaker, address)), Some(cidr)) = (first, cidrs.first()) else {
+        let first = lying.first().and_then(|(index, address)| {
+            Some((member.membership.candidates.get(*index)?, *address))
+        });
+        let (Some((candidate, address)), Some(cidr)) = (first, cidrs.first()) else {
             return;
         };
         self.withheld.extend(&cidrs);
@@ -138,10 +144,10 @@ impl Within {
                     cidrs,
                 },
                 cluster: member.entry.name.clone(),
-                node: speaker.leader.to_string(),
+                node: candidate.leader.to_string(),
                 endpoint: Endpoint {
                     address,
-                    place: member.endpoint_place(speaker),
+                    place: member.endpoint_place(candidate),
                 },
                 endpoints: lying.len(),
             })));

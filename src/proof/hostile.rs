@@ -190,7 +190,12 @@ fn open(site: &Site) -> Vec<Open> {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
         Some(Open::Owned(*owner, range))
     });
-    let lans = site.model.own.nodes.iter().filter_map(|it| it.kilo.lan);
+    let lans = site
+        .model
+        .topology
+        .nodes
+        .iter()
+        .filter_map(|it| it.kilo.lan);
     let open: BTreeSet<Open> = ranges.chain(lans.map(Open::Lan)).collect();
     open.into_iter().collect()
 }

@@ -68,7 +68,7 @@ fn bundle(block: &Block) -> Bundle {
 
 fn nodes(fleet: &Fleet, target: &Target) -> Nodes {
     let member = fleet.memberships(&target.cluster).next();
-    let own = member.map(|member| Nodes::of(&member.cluster.own));
+    let own = member.map(|member| Nodes::of(&member.cluster.topology));
     own.unwrap_or_default()
 }
 

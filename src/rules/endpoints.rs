@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use super::roster::on_node;
+use super::membership::on_node;
 use super::{Finding, Rule};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
+use crate::membership::{Origin, PeerCandidate};
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
-use crate::roster::{Origin, Speaker};
 use crate::snapshot::Node;
 use crate::wireguard::Endpoint;
 
@@ -40,7 +40,7 @@ rules! {
 #[derive(Clone, Copy, Debug)]
 struct Dialled<'f> {
     member: &'f Member<'f>,
-    speaker: &'f Speaker,
+    candidate: &'f PeerCandidate,
     node: &'f Node,
     endpoint: &'f Endpoint,
     origin: Origin,
@@ -63,13 +63,13 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 impl<'f> Dialled<'f> {
     /// Returns the nodes of a cluster that are dialled, in order of name.
     fn of(member: &'f Member<'f>) -> Vec<Self> {
-        let dialled = member.roster.speakers.iter().filter_map(|speaker| {
+        let dialled = member.membership.candidates.iter().filter_map(|candidate| {
             Some(Self {
                 member,
-                speaker,
-                node: member.node(speaker.leader.as_str())?,
-                endpoint: speaker.endpoint.as_ref()?,
-                origin: speaker.origin?,
+                candidate,
+                node: member.node(candidate.leader.as_str())?,
+                endpoint: candidate.endpoint.as_ref()?,
+                origin: candidate.origin?,
             })
         });
         dialled.collect()
@@ -82,7 +82,7 @@ impl<'f> Dialled<'f> {
 
     /// Returns where the snapshot has the endpoint.
     fn place(&self) -> Place {
-        self.member.endpoint_place(self.speaker)
+        self.member.endpoint_place(self.candidate)
     }
 
     /// Returns where Kilo itself dials the node, and the annotation that says so.
@@ -92,7 +92,7 @@ impl<'f> Dialled<'f> {
 
     /// Returns a finding about it, at its place.
     fn finding(&self, rule: &'static Rule, message: String) -> Finding {
-        let leader = self.speaker.leader.as_str();
+        let leader = self.candidate.leader.as_str();
         on_node(rule, self.member, leader, message, &self.place())
     }
 }

@@ -11,7 +11,7 @@ use crate::proof::verify::Excused;
 pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
     let mut excused = Excused::default();
     for member in fleet.members() {
-        roster(member, &mut excused);
+        membership(member, &mut excused);
     }
     for cut in &plan.cuts {
         let (target, source) = (&cut.target, &cut.source);
@@ -29,14 +29,14 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
                     let is_looping = matches!(&*it.what, CutOff::LoopingPeer(_));
                     is_looping && it.target == *target && it.source == *source
                 });
-                let all = member(source).map_or(0, |it| it.roster.speakers.len());
+                let all = member(source).map_or(0, |it| it.membership.candidates.len());
                 if is_minority(dropped.count(), all) {
                     let ranges = given(fleet, source, &peer.node);
                     ranges.for_each(|it| excused.range(target, source, it));
                 }
             }
             CutOff::Captured(captured) => {
-                let all = member(target).map_or(0, |it| it.roster.homes.len());
+                let all = member(target).map_or(0, |it| it.membership.local_nodes.len());
                 let ranges = lacking(captured, is_minority(captured.nodes, all));
                 ranges.for_each(|it| excused.range(target, source, it));
             }
@@ -47,18 +47,18 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
 }
 
 /// Excuses what a cluster gives to nobody, unless it is its entry that most of its nodes contradict.
-fn roster(member: &Member, excused: &mut Excused) {
-    let roster = &member.roster;
-    if !roster.contradictions.is_empty() {
+fn membership(member: &Member, excused: &mut Excused) {
+    let membership = &member.membership;
+    if !membership.contradictions.is_empty() {
         return;
     }
     let cluster = &member.entry.name;
-    for left_out in &roster.left_out {
-        excused.node(cluster, &left_out.node);
+    for excluded in &membership.excluded {
+        excused.node(cluster, &excluded.node);
     }
-    for lost in &roster.lost {
-        if let Ok(range) = lost.range.parse() {
-            excused.lost(cluster, &lost.node, range);
+    for withheld in &membership.withheld {
+        if let Ok(range) = withheld.range.parse() {
+            excused.withheld(cluster, &withheld.node, range);
         }
     }
 }
@@ -74,11 +74,11 @@ fn given<'f>(
     cluster: &'f ClusterName,
     leader: &'f NodeName,
 ) -> impl Iterator<Item = Cidr> + 'f {
-    let speakers = fleet
+    let candidates = fleet
         .memberships(cluster)
-        .flat_map(|it| &it.roster.speakers);
-    let speakers = speakers.filter(move |it| it.leader == *leader);
-    speakers.flat_map(|it| it.claims.iter().copied())
+        .flat_map(|it| &it.membership.candidates);
+    let candidates = candidates.filter(move |it| it.leader == *leader);
+    candidates.flat_map(|it| it.claims.iter().copied())
 }
 
 /// Returns what a target lacks for what its own nodes have: hosts always, networks only where few

@@ -6,9 +6,9 @@ use super::Finding;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::KiloNode;
+use crate::membership::ExcludedReason;
 use crate::name::is_dns_subdomain;
 use crate::place::Place;
-use crate::roster::Reason;
 use crate::snapshot::{Node, Snapshot};
 
 mod annotations;
@@ -55,7 +55,7 @@ struct Site<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
     member: &'f Member<'f>,
     /// Nodes of which other findings say enough.
-    left_out: BTreeSet<&'f str>,
+    excluded: BTreeSet<&'f str>,
 }
 
 /// Returns what there is to tell about how Kilo runs on the nodes.
@@ -82,16 +82,18 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 impl<'f> Site<'f> {
     fn new(member: &'f Member<'f>) -> Self {
         // What Kilo makes of these matters to their cluster, even where no other gets them.
-        let matters = |reason: &Reason| {
+        let matters = |reason: &ExcludedReason| {
             matches!(
                 reason,
-                Reason::NotSelected | Reason::NoEndpoint(_) | Reason::LeaderLeftOut(_)
+                ExcludedReason::NotSelected
+                    | ExcludedReason::NoEndpoint(_)
+                    | ExcludedReason::LeaderExcluded(_)
             )
         };
-        let left_out = member.roster.left_out.iter();
-        let left_out = left_out.filter(|it| !matters(&it.reason));
+        let excluded = member.membership.excluded.iter();
+        let excluded = excluded.filter(|it| !matters(&it.reason));
         Self {
-            left_out: left_out.map(|it| it.node.as_str()).collect(),
+            excluded: excluded.map(|it| it.node.as_str()).collect(),
             member,
         }
     }
@@ -109,7 +111,7 @@ impl<'f> Site<'f> {
     /// Returns the nodes that Kilo works with and of which nothing worse is told.
     fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
         let nodes = self.nodes();
-        nodes.filter(|(node, kilo)| !kilo.stale && !self.left_out.contains(node.name.as_str()))
+        nodes.filter(|(node, kilo)| !kilo.stale && !self.excluded.contains(node.name.as_str()))
     }
 
     /// Returns where the snapshot has a node.

@@ -137,7 +137,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
         Loss::SilentSource { source } => {
             let mut finding = match members(fleet, source).next() {
                 Some(member) => {
-                    super::roster::silent(member, false).at(member.entry.place.key("name"), "")
+                    super::membership::silent(member, false).at(member.entry.place.key("name"), "")
                 }
                 None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
             };
@@ -270,18 +270,18 @@ fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
     let finding = finding.at(case.place.clone(), "it would vanish").help(
         "if these nodes are not gone, see why they are left out, and whether the snapshot is right",
     );
-    match left_out(fleet, source, gone) {
+    match excluded(fleet, source, gone) {
         Some(place) => finding.at(place, "it is left out"),
         None => finding,
     }
 }
 
 /// Returns where the first node is that is left out and had one of these Peers.
-fn left_out(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
+fn excluded(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
     members(fleet, source).find_map(|member| {
         let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
-        let mut left_out = member.roster.left_out.iter();
-        let is_meant = left_out.find(|it| {
+        let mut excluded = member.membership.excluded.iter();
+        let is_meant = excluded.find(|it| {
             let name = peer_name(mesh.as_str(), cluster.as_str(), &it.node);
             gone.contains(&name)
         });
@@ -373,10 +373,10 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
     let finding = finding.at(case.place.clone(), "").help(
         "expected after a node or its Kilo was reinstalled; otherwise find out who changed the key",
     );
-    let mut speakers = members(fleet, source).flat_map(|it| &it.roster.speakers);
-    match speakers.find(|it| it.leader.as_str() == node) {
-        Some(speaker) => {
-            let place = speaker.place.key("annotations").key(annotation::KEY);
+    let mut candidates = members(fleet, source).flat_map(|it| &it.membership.candidates);
+    match candidates.find(|it| it.leader.as_str() == node) {
+        Some(candidate) => {
+            let place = candidate.place.key("annotations").key(annotation::KEY);
             finding.at(place, "the new key")
         }
         None => finding,

@@ -1,6 +1,6 @@
 //! May a new snapshot be believed, and what of it is not what the API says?
 
-use super::roster::words;
+use super::membership::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
@@ -197,7 +197,7 @@ fn duration(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roster::Reason;
+    use crate::membership::ExcludedReason;
 
     #[test]
     fn a_loss_names_nodes_and_reasons() {
@@ -206,7 +206,7 @@ mod tests {
             mesh: Some("prod".parse().unwrap()),
             before: 9,
             gone: names(1..6).collect(),
-            unusable: vec![("n7\u{1b}".to_owned(), Some(Reason::NoPublicKey))],
+            unusable: vec![("n7\u{1b}".to_owned(), Some(ExcludedReason::NoPublicKey))],
         };
         let found = refusals(
             &"east".parse().unwrap(),

@@ -340,7 +340,7 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .into_iter()
         .filter_map(|number| {
             let site = fabric.site(number);
-            let nodes = site.model.own.nodes.len();
+            let nodes = site.model.topology.nodes.len();
             (apart.get(&number) == Some(&nodes)).then(|| {
                 let message = "no path from or to this cluster was proved: every node is left out";
                 let finding = Finding::on_cluster(&UNPROVED_CLUSTER, site.cluster, message);

@@ -41,17 +41,17 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Who speaks, and what follows
     (
-        "roster",
+        "membership",
         "name net wireguard granularity selector place mesh snapshot kilo",
     ),
-    ("renewal", "name mesh snapshot config kilo roster"),
+    ("renewal", "name mesh snapshot config kilo membership"),
     (
         "fleet",
-        "name net wireguard place mesh snapshot kilo roster",
+        "name net wireguard place mesh snapshot kilo membership",
     ),
     (
         "plan",
-        "name net wireguard granularity place mesh kilo roster fleet",
+        "name net wireguard granularity place mesh kilo membership fleet",
     ),
     // Views
     ("yaml", "diagnostic"),
@@ -90,7 +90,7 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "rules",
-        "name net wireguard granularity place diagnostic document mesh snapshot config kilo roster \
+        "name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          renewal fleet plan yaml manifest change agent packet proof capacity",
     ),
 ];

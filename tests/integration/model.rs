@@ -9,7 +9,7 @@ use clustermesh::agent::applied::File;
 use clustermesh::agent::model::{Holder, Model, Tunnel};
 use clustermesh::agent::route::{Device, NatRule, Route, Table};
 use clustermesh::kilo::id::{NodeId, Nodes, SegmentId};
-use clustermesh::kilo::own::Own;
+use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl Input {
 
     fn model(&self, scenario: &Scenario) -> Model<'_> {
         let kilos = scenario.readings().into_iter().map(Arc::new).collect();
-        let own = Arc::new(Own::of(&Nodes::new(kilos), &scenario.formed()));
+        let own = Arc::new(KiloTopology::of(&Nodes::new(kilos), &scenario.formed()));
         Model::new(&own, &self.files)
     }
 }
@@ -57,7 +57,7 @@ fn encoded(key: Option<[u8; 32]>) -> String {
 
 /// What a segment lets through, an address that it does not have written as Go writes it.
 fn segment_ips(model: &Model, segment: SegmentId) -> Vec<String> {
-    let segment = &model.own.segments[segment];
+    let segment = &model.topology.segments[segment];
     let mut ips = printed(&segment.allowed_ips);
     let address = segment.wireguard_ip.computed();
     ips.push(address.map_or("<nil>".to_owned(), |it| Cidr::host(it).to_string()));
@@ -87,16 +87,16 @@ fn peers_are_those_of_the_topology() {
 #[test]
 fn segments_are_those_of_the_topology() {
     each(|scenario, model| {
-        assert!(!model.own.is_exhausted);
-        let name = |node: NodeId| model.own.nodes[node].kilo.name.as_str();
+        assert!(!model.topology.is_exhausted);
+        let name = |node: NodeId| model.topology.nodes[node].kilo.name.as_str();
         let theirs = scenario.value["expected"]["segments"].as_array().unwrap();
         assert_eq!(
-            model.own.segments.len(),
+            model.topology.segments.len(),
             theirs.len(),
             "{}",
             scenario.name()
         );
-        for ((segment, ours), theirs) in model.own.segments.numbered().zip(theirs) {
+        for ((segment, ours), theirs) in model.topology.segments.numbered().zip(theirs) {
             let context = format!("{} {theirs:#} {ours:?}", scenario.name());
             let members: Vec<&str> = ours.members.iter().map(|it| name(*it)).collect();
             assert_eq!(json!(ours.key), theirs["location"], "{context}");
@@ -118,14 +118,14 @@ fn segments_are_those_of_the_topology() {
 
 /// What `Conf` writes on a node.
 fn configuration(model: &Model, node: NodeId, segment: SegmentId) -> Value {
-    let keepalive = model.own.nodes[node].kilo.keepalive;
+    let keepalive = model.topology.nodes[node].kilo.keepalive;
     let tunnels = model.configured(segment).into_iter();
     tunnels
         .map(|tunnel| {
             let ips = match tunnel {
                 Tunnel::Segment(other) => {
                     let mut ips = segment_ips(model, other);
-                    ips.extend(printed(&model.own.segments[other].location_ranges));
+                    ips.extend(printed(&model.topology.segments[other].location_ranges));
                     ips
                 }
                 Tunnel::Peer(peer) => {
@@ -147,14 +147,18 @@ fn every_node_is_configured_as_by_kilo() {
     let mut roaming = 0;
     each(|scenario, model| {
         let theirs = scenario.value["expected"]["perNode"].as_object().unwrap();
-        let counted = model.own.nodes.iter().filter(|it| it.segment.is_some());
+        let counted = model
+            .topology
+            .nodes
+            .iter()
+            .filter(|it| it.segment.is_some());
         assert_eq!(counted.count(), theirs.len(), "{}", scenario.name());
-        for (number, node) in model.own.nodes.numbered() {
+        for (number, node) in model.topology.nodes.numbered() {
             let Some(segment) = node.segment else {
                 continue;
             };
             let theirs = &theirs[&node.kilo.name];
-            let leads = model.own.segments[segment].leader.node() == number;
+            let leads = model.topology.segments[segment].leader.node() == number;
             let context = format!("{} {}", scenario.name(), node.kilo.name);
             assert_eq!(json!(leads), theirs["leader"], "{context}");
             let port = node.endpoint().unwrap().port;
@@ -203,7 +207,7 @@ fn written(peers: &[Value], own: &str, range: Cidr) -> Vec<String> {
 fn tables_follow_from_what_is_configured() {
     let (mut certain, mut ambiguous) = (0, 0);
     each(|scenario, model| {
-        for segment in model.own.segments.ids() {
+        for segment in model.topology.segments.ids() {
             let leader = model.leader(segment);
             let own = encoded(leader.kilo.key);
             let expected = &scenario.value["expected"]["perNode"][&leader.kilo.name];
@@ -261,7 +265,7 @@ fn printed_route(route: &Route) -> String {
 fn routes_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
-        for (number, node) in model.own.nodes.numbered() {
+        for (number, node) in model.topology.nodes.numbered() {
             let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("routes") else {
                 continue;
@@ -297,7 +301,7 @@ fn printed_rule(rule: NatRule) -> String {
 fn nat_rules_are_kilo_s() {
     let mut seen = 0;
     each(|scenario, model| {
-        for (number, node) in model.own.nodes.numbered() {
+        for (number, node) in model.topology.nodes.numbered() {
             let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
             let Some(theirs) = expected.get("iptables") else {
                 continue;
@@ -334,7 +338,7 @@ fn nat_rules_are_kilo_s() {
 #[test]
 fn pieces_have_one_holder_each() {
     each(|scenario, model| {
-        for segment in model.own.segments.ids() {
+        for segment in model.topology.segments.ids() {
             for (range, _) in model.tunnels.iter() {
                 for piece in model.tunnels.pieces(Span::of(range)) {
                     let found = model.select(segment, piece.span.first_address());

@@ -11,11 +11,11 @@ use clustermesh::fleet::{Fleet, Member};
 use clustermesh::granularity::Granularity;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::manifest::{self, Kustomization, Tree};
+use clustermesh::membership::LocalNode;
 use clustermesh::mesh::Range;
 use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::plan::{self, Plan};
-use clustermesh::roster::Home;
 use clustermesh::rules;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -151,17 +151,17 @@ fn routed(tree: &Tree, world: &World, target: usize) -> Vec<(usize, Cidr)> {
 }
 
 /// Whether so many of the nodes of a cluster are enough to say which LAN is theirs.
-fn is_lan(member: &Member, standing: &[&Home]) -> bool {
-    let homes = &member.roster.homes;
-    let of = |location: &str, homes: &mut dyn Iterator<Item = &Home>| {
-        homes.filter(|it| it.location == location).count()
+fn is_lan(member: &Member, standing: &[&LocalNode]) -> bool {
+    let local_nodes = &member.membership.local_nodes;
+    let of = |location: &str, local_nodes: &mut dyn Iterator<Item = &LocalNode>| {
+        local_nodes.filter(|it| it.location == location).count()
     };
-    let is_most = |it: &&Home| {
+    let is_most = |it: &&LocalNode| {
         let here = of(&it.location, &mut standing.iter().copied());
-        2 <= here && of(&it.location, &mut homes.iter()) < 2 * here
+        2 <= here && of(&it.location, &mut local_nodes.iter()) < 2 * here
     };
     match member.cluster.granularity {
-        _ if homes.len() == 1 => !standing.is_empty(),
+        _ if local_nodes.len() == 1 => !standing.is_empty(),
         Granularity::Full => 2 <= standing.len(),
         Granularity::Location | Granularity::Cross => standing.iter().any(is_most),
     }
@@ -273,23 +273,23 @@ proptest! {
             let tree = manifest::tree(plan).unwrap();
             for target in 0..world.clusters.len() {
                 let member = member(fleet, target);
-                let homes = &member.roster.homes;
-                let addresses = |home: &Home| -> Vec<IpAddr> {
+                let local_nodes = &member.membership.local_nodes;
+                let addresses = |home: &LocalNode| -> Vec<IpAddr> {
                     home.addresses.iter().chain(&home.endpoints).copied().collect()
                 };
                 for (source, range) in routed(&tree, &world, target) {
                     let subject = format!("{range} of {} in {}", name(source), name(target));
-                    let standing = homes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range)));
-                    let standing: Vec<&Home> = standing.collect();
-                    let hit = homes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it)));
+                    let standing = local_nodes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range)));
+                    let standing: Vec<&LocalNode> = standing.collect();
+                    let hit = local_nodes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it)));
                     let hit = hit.count();
                     // Only where cutting hosts out would take too many prefixes may one stay.
                     let declared: Vec<Cidr> = declared(source).iter().map(|it| it.parse().unwrap()).collect();
                     let whole = declared.into_iter().find(|it| it.contains(range)).unwrap();
-                    let hosts: Vec<Cidr> = homes.iter().flat_map(addresses).map(Cidr::host).collect();
+                    let hosts: Vec<Cidr> = local_nodes.iter().flat_map(addresses).map(Cidr::host).collect();
                     let is_dear = 33 < whole.without(&hosts).len();
                     prop_assert!(is_dear || !is_lan(member, &standing), "LAN: {}", subject);
-                    prop_assert!(hit == 0 || is_dear && 2 * hit <= homes.len(), "address: {}", subject);
+                    prop_assert!(hit == 0 || is_dear && 2 * hit <= local_nodes.len(), "address: {}", subject);
                     let mut local = member.entry.local_networks.iter();
                     prop_assert!(local.all(|it| !it.cidr.overlaps(range)), "local: {}", subject);
                 }
@@ -337,7 +337,7 @@ proptest! {
         let before = render(&world);
         in_fleet(&attacked, &mesh(&attacked), |fleet, plan| {
             // The guards of its snapshot stand before a cluster of which nothing is left.
-            let is_gone = member(fleet, attacker).roster.speakers.is_empty();
+            let is_gone = member(fleet, attacker).membership.candidates.is_empty();
             for loss in losses(&before, plan) {
                 let is_its_own = match &loss {
                     Loss::Source { source, .. } => *source == name(attacker),

@@ -11,10 +11,10 @@ use clustermesh::kilo::id::{NodeId, Nodes};
 use clustermesh::kilo::node::{InternalIp, KiloNode, annotation};
 use clustermesh::kilo::peer::Peer;
 use clustermesh::kilo::segment::{self, Cut, Segment};
+use clustermesh::membership::{ExcludedReason, Origin};
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Family, Interface};
 use clustermesh::plan;
-use clustermesh::roster::{Origin, Reason};
 use clustermesh::snapshot::{Address, AddressKind, Node, Snapshot, dump};
 use clustermesh::wireguard::{Endpoint, Host};
 use serde_json::{Value, json};
@@ -365,7 +365,7 @@ struct Given {
     family: Family,
     declared: Vec<Cidr>,
     peers: BTreeMap<String, Peer>,
-    left_out: BTreeMap<String, Reason>,
+    excluded: BTreeMap<String, ExcludedReason>,
 }
 
 fn given(scenario: &Scenario) -> Given {
@@ -386,7 +386,7 @@ fn given(scenario: &Scenario) -> Given {
         .flat_map(|block| &plan.blocks[*block].peers);
     let peers: BTreeMap<String, &Peer> = peers.map(|it| (it.name.to_string(), it)).collect();
     let source: ClusterName = "source".parse().unwrap();
-    let roster = &fleet.memberships(&source).next().unwrap().roster;
+    let membership = &fleet.memberships(&source).next().unwrap().membership;
     let by_node = scenario.nodes.iter().filter_map(|node| {
         let peer = peers.get(&format!("mesh--source--{}", node.name))?;
         Some((node.name.clone(), (*peer).clone()))
@@ -395,8 +395,8 @@ fn given(scenario: &Scenario) -> Given {
         family,
         declared,
         peers: by_node.collect(),
-        left_out: roster
-            .left_out
+        excluded: membership
+            .excluded
             .iter()
             .map(|it| (it.node.clone(), it.reason.clone()))
             .collect(),
@@ -476,7 +476,7 @@ fn peer_reasons(scenario: &Scenario) -> BTreeSet<Why> {
                 reasons.insert(Why::HolderLeads);
             }
             (Some(_), None) => {
-                reasons.insert(left_out(scenario, &given, node));
+                reasons.insert(excluded(scenario, &given, node));
             }
             (Some(theirs), Some(ours)) => {
                 let spec = &theirs["spec"];
@@ -503,17 +503,21 @@ fn is_holder(scenario: &Scenario, node: &str) -> bool {
 }
 
 /// Why we have no Peer for a node for which kgctl has one.
-fn left_out(scenario: &Scenario, given: &Given, node: &str) -> Why {
-    let reason = given.left_out.get(node);
+fn excluded(scenario: &Scenario, given: &Given, node: &str) -> Why {
+    let reason = given.excluded.get(node);
     match reason {
-        Some(Reason::NoWireguardIp) if !is_holder(scenario, node) => Why::NoWireguardAddress,
-        Some(Reason::EndpointInvalid {
+        Some(ExcludedReason::NoWireguardIp) if !is_holder(scenario, node) => {
+            Why::NoWireguardAddress
+        }
+        Some(ExcludedReason::EndpointInvalid {
             origin: Origin::Annotation(annotation::FORCE_ENDPOINT),
             text,
             ..
         }) if falls_back(scenario, node, text) => Why::MalformedForceEndpoint,
-        Some(Reason::EndpointInvalid { .. }) => Why::Undialable,
-        Some(Reason::PublicKeyInvalid { .. } | Reason::DuplicateKey(_)) => Why::UnusableKey,
+        Some(ExcludedReason::EndpointInvalid { .. }) => Why::Undialable,
+        Some(ExcludedReason::PublicKeyInvalid { .. } | ExcludedReason::DuplicateKey(_)) => {
+            Why::UnusableKey
+        }
         None if !is_holder(scenario, node) => {
             let segment = scenario.segment_of(node).unwrap();
             let holders = texts(&segment["hostnames"]);

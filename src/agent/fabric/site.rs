@@ -9,8 +9,8 @@ use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
-use crate::kilo::own::{Leader, OwnNode, WireguardIp};
 use crate::kilo::stand::{Stand, Standing, Stands};
+use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::prefixes::{Prefixes, Span};
@@ -90,7 +90,7 @@ impl<'a> Site<'a> {
     fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
         let shown = reading.nodes.map(ClusterNode::families);
-        let model = Model::decided(&reading.own, files, &won);
+        let model = Model::decided(&reading.topology, files, &won);
         let own_keys = model.peers_with_own_keys().into_iter();
         let own_keys = own_keys.map(|it| it.0).collect();
         let owned = owned(&reading, &model);
@@ -117,8 +117,8 @@ impl<'a> Site<'a> {
     }
 
     /// Returns a node.
-    pub fn node(&self, node: NodeId) -> &OwnNode {
-        &self.model.own.nodes[node]
+    pub fn node(&self, node: NodeId) -> &TopologyNode {
+        &self.model.topology.nodes[node]
     }
 
     /// Returns a pod CIDR of a node: one of the kind that its Kilo routes, if it has one.
@@ -145,7 +145,10 @@ impl<'a> Site<'a> {
 
     /// Returns the number of a node.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
-        self.model.own.nodes.position(|it| it.kilo.name == name)
+        self.model
+            .topology
+            .nodes
+            .position(|it| it.kilo.name == name)
     }
 
     /// Returns the segment of a node; none while Kilo does not count it.
@@ -155,7 +158,7 @@ impl<'a> Site<'a> {
 
     /// Returns who leads a segment.
     pub fn leader(&self, segment: SegmentId) -> Leader {
-        self.model.own.segments[segment].leader
+        self.model.topology.segments[segment].leader
     }
 
     /// Returns the segment that a node leads, if it leads one.
@@ -261,7 +264,7 @@ impl<'a> Site<'a> {
 
     /// Returns the address of a segment in the Kilo subnet.
     fn tunnel_address(&self, segment: SegmentId) -> Option<IpAddr> {
-        match self.model.own.segments[segment].wireguard_ip {
+        match self.model.topology.segments[segment].wireguard_ip {
             WireguardIp::Certain(address) => Some(address),
             WireguardIp::Ambiguous { announced, .. } => Some(announced),
             WireguardIp::None => None,
@@ -271,7 +274,7 @@ impl<'a> Site<'a> {
 
 fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
     let mut owned = Vec::new();
-    for (number, node) in model.own.nodes.numbered() {
+    for (number, node) in model.topology.nodes.numbered() {
         let internal = node.kilo.internal_address().map(Cidr::host);
         owned.extend(internal.map(|it| (it, Owner::Node(number))));
         let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
@@ -310,7 +313,7 @@ fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
 
 fn connected(model: &Model) -> Prefixes<NodeId> {
     let mut connected = Vec::new();
-    for (number, node) in model.own.nodes.numbered() {
+    for (number, node) in model.topology.nodes.numbered() {
         let lan = node.kilo.lan;
         let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
         connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
@@ -321,7 +324,7 @@ fn connected(model: &Model) -> Prefixes<NodeId> {
 /// Returns the ranges of a cluster as a whole that lie on the LAN of one of the nodes that take part.
 fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
     let usable = cluster.nodes.numbered().filter(|(id, it)| {
-        cluster.own.nodes[*id].segment.is_some()
+        cluster.topology.nodes[*id].segment.is_some()
             && it.checked.is_sound()
             && it.checked.pods.is_ok()
             && cluster.entry.selector.matches(&it.node.labels)
@@ -363,6 +366,6 @@ fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
     let peers = model.peers.ids();
     let peers = peers.filter_map(|it| model.endpoint(Tunnel::Peer(it)));
     let dialled: Families = peers.filter_map(Endpoint::address).collect();
-    let mut segments = model.own.segments.iter();
+    let mut segments = model.topology.segments.iter();
     segments.any(|it| !shown[it.leader.node()].contain(dialled))
 }

@@ -9,8 +9,8 @@ use crate::testing::numbered;
 
 /// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
 /// segments as they are then, and against all Peers.
-fn filtered(own: &Own, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
-    let mut ranges: Vec<Vec<AllowedIp>> = own
+fn filtered(topology: &KiloTopology, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
+    let mut ranges: Vec<Vec<AllowedIp>> = topology
         .segments
         .iter()
         .map(|it| it.location_ranges.clone())
@@ -23,7 +23,7 @@ fn filtered(own: &Own, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
                 .enumerate()
                 .filter(|(other, _)| *other != here);
             let mut elsewhere = elsewhere.flat_map(|it| it.1);
-            let mut allowed = own
+            let mut allowed = topology
                 .segments
                 .iter()
                 .enumerate()
@@ -58,29 +58,29 @@ proptest! {
             let ranges = ranges.join(",");
             writeln!(lines, "{basics} allowed-location-ips={ranges}").unwrap();
         }
-        let mut own = numbered(&lines, Granularity::Full);
+        let mut topology = numbered(&lines, Granularity::Full);
         let peers: Vec<Cidr> = peers.iter().map(|it| it.parse().unwrap()).collect();
-        let expected = filtered(&own, &peers);
-        let outranked = own.outranked_location_ranges();
-        let without_peers = filtered(&own, &[]);
+        let expected = filtered(&topology, &peers);
+        let outranked = topology.outranked_location_ranges();
+        let without_peers = filtered(&topology, &[]);
         for it in &outranked {
             prop_assert!(it.segment < it.by && it.range.overlaps(it.stronger));
             let kept = &without_peers[it.segment.index()];
             prop_assert!(kept.iter().all(|kept| kept.interface.network != it.range));
-            let of_stronger = &own.segments[it.by].location_ranges;
+            let of_stronger = &topology.segments[it.by].location_ranges;
             prop_assert!(of_stronger.iter().any(|other| other.interface.network == it.stronger));
         }
-        for (id, segment) in own.segments.numbered() {
+        for (id, segment) in topology.segments.numbered() {
             for range in segment.location_ranges.iter().map(|it| it.interface.network) {
-                let later = own.segments.iter().skip(id.index() + 1);
+                let later = topology.segments.iter().skip(id.index() + 1);
                 let mut later = later.flat_map(|it| &it.location_ranges);
                 let is_met = later.any(|it| it.interface.network.overlaps(range));
                 let found = outranked.iter().any(|it| it.segment == id && it.range == range);
                 prop_assert_eq!(found, is_met);
             }
         }
-        own.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
-        let found: Vec<Vec<AllowedIp>> = own.segments.iter().map(|it| it.location_ranges.clone()).collect();
+        topology.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
+        let found: Vec<Vec<AllowedIp>> = topology.segments.iter().map(|it| it.location_ranges.clone()).collect();
         prop_assert_eq!(found, expected);
     }
 }

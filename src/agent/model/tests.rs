@@ -60,12 +60,12 @@ fn with<T>(nodes: &str, lines: &str, look: impl FnOnce(&Model) -> T) -> T {
 }
 
 fn first(model: &Model) -> SegmentId {
-    model.own.segments.ids().next().unwrap()
+    model.topology.segments.ids().next().unwrap()
 }
 
 fn called(model: &Model, claim: Claim) -> String {
     match claim.tunnel {
-        Tunnel::Segment(segment) => model.own.segments[segment].key.clone(),
+        Tunnel::Segment(segment) => model.topology.segments[segment].key.clone(),
         Tunnel::Peer(peer) => model.peers[peer].applied.name.clone(),
     }
 }
@@ -73,7 +73,7 @@ fn called(model: &Model, claim: Claim) -> String {
 /// Tells who has each range on the leader of each segment.
 fn table(model: &Model) -> String {
     let mut text = String::new();
-    for (id, segment) in model.own.segments.numbered() {
+    for (id, segment) in model.topology.segments.numbered() {
         writeln!(text, "on {}", segment.key).unwrap();
         for (slot, (range, _)) in model.tunnels.iter().enumerate() {
             match model.holder(id, slot) {
@@ -209,7 +209,7 @@ fn a_peer_with_a_nodes_key_is_nobody_there_and_a_riddle_elsewhere() {
           10.42.0.0/24 node:a
           192.168.0.1/32 node:a
         ");
-        let node = model.own.nodes.ids().nth(1).unwrap();
+        let node = model.topology.nodes.ids().nth(1).unwrap();
         let peer = model.peers.ids().next().unwrap();
         assert_eq!(model.peers_with_own_keys(), [(peer, node)]);
     });
@@ -309,7 +309,7 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
         assert_eq!(dials[0], "loops 203.0.113.0/24");
         assert!(dials[1].starts_with("Address"), "{}", dials[1]);
         assert_eq!(dials[2..], ["Unknown", "Unknown", "Unknown"]);
-        let second = model.own.segments.ids().nth(1).unwrap();
+        let second = model.topology.segments.ids().nth(1).unwrap();
         assert!(matches!(
             model.dial(first(model), Tunnel::Segment(second)),
             Dial::Address(_)
@@ -410,7 +410,7 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
     there.sort_by_key(|it| &model.peers[*it].applied.name);
     let mut taken = BTreeSet::new();
     let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
-    for (segment, own) in model.own.segments.numbered().skip(1) {
+    for (segment, own) in model.topology.segments.numbered().skip(1) {
         let mut ranges: Vec<Cidr> = own
             .allowed_ips
             .iter()

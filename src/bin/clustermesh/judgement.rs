@@ -2,7 +2,7 @@
 
 use clustermesh::change::Loss;
 use clustermesh::config::ceilings::Counted;
-use clustermesh::fleet::{Candidate, Fleet, Member, MissingSnapshot};
+use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
@@ -54,8 +54,8 @@ pub(crate) fn judge(
     fate: Option<Fate>,
     outputs: Outputs,
 ) -> anyhow::Result<Judgement<'_>> {
-    let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
-    let members: Vec<Member> = candidates.into_par_iter().map(Candidate::member).collect();
+    let (unread, missing) = UnreadMember::all(&evidence.meshes, &evidence.snapshots);
+    let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
     let settings = &evidence.settings;
     let config = &settings.config.content;
     let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);

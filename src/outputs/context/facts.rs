@@ -120,7 +120,7 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
     let nodes = first.cluster.nodes.iter().map(|it| Node {
         name: it.node.name.clone(),
         location: it.kilo.location.clone(),
-        usable: first.roster.usable.contains(&it.node.name),
+        usable: first.membership.usable.contains(&it.node.name),
         pod_cidrs: it.node.pod_cidrs.clone(),
         internal_ip: it.kilo.internal_address().map(|it| it.to_string()),
         wireguard_ip: it.kilo.wireguard_ip().map(|it| it.address.to_string()),
@@ -135,8 +135,8 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
         service_cidr: services,
         additional_cidrs: additional,
         granularity: first.cluster.granularity.to_string(),
-        usable_nodes: first.roster.usable.len(),
-        segments: first.roster.speakers.len(),
+        usable_nodes: first.membership.usable.len(),
+        segments: first.membership.candidates.len(),
         nodes: nodes.collect(),
     })
 }

@@ -483,7 +483,11 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
     let peer = &site.model.peers[*twin];
     let key = site.model.key(Tunnel::Peer(*twin));
-    let node = site.model.own.nodes.position(|it| it.kilo.key == key)?;
+    let node = site
+        .model
+        .topology
+        .nodes
+        .position(|it| it.kilo.key == key)?;
     let message = format!(
         "the Peer {} has the key of {}, a node of the same cluster",
         peer.applied.name,

@@ -6,7 +6,7 @@ use std::iter;
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::{Claim, Holder, Tunnel};
 use crate::kilo::id::SegmentId;
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::{Doubt, Ending, keeps, stays};
@@ -30,11 +30,11 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     /// Finds those that have a key of `other`'s nodes. Somebody may claim a key that is not its own:
     /// then it is one of theirs all the same, for nobody can tell.
     pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: SiteId) -> Self {
-        let nodes = fabric.site(other).model.own.nodes.iter();
+        let nodes = fabric.site(other).model.topology.nodes.iter();
         let keys: BTreeSet<[u8; 32]> = nodes.filter_map(|it| it.kilo.key).collect();
         let model = &site.model;
         let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
-        let segments = model.own.segments.ids().map(Tunnel::Segment);
+        let segments = model.topology.segments.ids().map(Tunnel::Segment);
         let has_key = |it: &Tunnel| model.key(*it).is_some_and(|key| keys.contains(&key));
         let segments = segments.filter(has_key);
         let ends = peers.copied().map(Tunnel::Peer).chain(segments).collect();
@@ -68,7 +68,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let pieces = claimed.flat_map(|range| tunnels.pieces(Span::of(range)));
         let held = pieces.filter_map(|piece| {
             let slot = piece.slot?;
-            let segments = self.site.model.own.segments.ids();
+            let segments = self.site.model.topology.segments.ids();
             let looked_at = if self.is_alike(slot) {
                 1
             } else {
@@ -129,7 +129,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     /// itself, it keeps.
     pub(super) fn attracted(&self, number: SiteId, holds: &[Held]) -> Vec<Held> {
         let mut attracted = Vec::new();
-        let own = &self.site.model.own.nodes;
+        let own = &self.site.model.topology.nodes;
         for hold in holds {
             for span in pieces(self.site, self.site, hold.span) {
                 let slot = self.site.model.tunnels.around(span).next();

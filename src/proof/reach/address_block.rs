@@ -36,7 +36,7 @@ pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
 /// Returns what each node of a cluster has, of those that Kilo counts or of those that it does not.
 pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
     let mut blocks = Vec::new();
-    for (number, node) in site.model.own.nodes.numbered() {
+    for (number, node) in site.model.topology.nodes.numbered() {
         if node.segment.is_some() != is_counted {
             continue;
         }

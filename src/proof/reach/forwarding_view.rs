@@ -15,7 +15,7 @@ use super::uncovered::{Connected, Lookup, Split, Uncovered};
 use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
 use crate::agent::model::{Holder, Tunnel};
 use crate::agent::peers::{PeerId, Peers};
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
 use crate::packet::stays;
 
@@ -337,7 +337,7 @@ impl Observer<'_, '_> {
             Tunnel::Segment(_) => false,
         });
         // Without a segment, no node sends or takes anything.
-        let any = self.site.model.own.segments.ids().next();
+        let any = self.site.model.topology.segments.ids().next();
         let held = match any.and_then(|it| self.site.model.holder(it, slot)) {
             Some(Holder::Certain(claim)) => match claim.tunnel {
                 Tunnel::Peer(peer) => Ok(peer),

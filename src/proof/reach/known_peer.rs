@@ -87,7 +87,7 @@ impl PeerLink {
             Self::Doubt(contest)
         } else if leads {
             // Without a segment, no node dials.
-            let any = site.model.own.segments.ids().next();
+            let any = site.model.topology.segments.ids().next();
             let dial = match endpoint {
                 Some(endpoint) if !is_in_range => Dial::Address(endpoint),
                 _ => any.map_or(Dial::Unknown, |it| site.model.dial(it, tunnel)),

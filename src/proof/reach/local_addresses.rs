@@ -5,7 +5,7 @@ use super::address_block::{AddressBlock, address_blocks};
 use crate::agent::fabric::Site;
 use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
 use crate::packet::trace::Class;
 

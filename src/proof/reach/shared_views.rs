@@ -8,7 +8,7 @@ use super::local_addresses::LocalAddresses;
 use super::uncovered::grounds;
 use crate::agent::applied::Content;
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
-use crate::kilo::own::WireguardIp;
+use crate::kilo::topology::WireguardIp;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
@@ -223,7 +223,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
         let ranges = site.owned.iter();
         let ranges = ranges.filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));
-        let nodes = site.model.own.nodes.ids();
+        let nodes = site.model.topology.nodes.ids();
         let hosts = nodes.filter_map(|node| site.address(node));
         owned.extend(hosts.map(|it| (Cidr::host(it), number)));
     }
@@ -234,7 +234,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
 fn own(site: &Site) -> Vec<Cidr> {
     let mut own: Vec<Cidr> = site.owned.iter().map(|it| it.0).collect();
     own.extend(site.connections().iter().map(|it| it.0));
-    for segment in site.model.own.segments.iter() {
+    for segment in site.model.topology.segments.iter() {
         let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
         own.extend(ranges.map(|it| it.interface.network));
         match segment.wireguard_ip {

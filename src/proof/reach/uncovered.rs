@@ -74,7 +74,7 @@ impl Lookup {
             return Connected::Nobody;
         };
         match nodes.first() {
-            Some(first) if nodes.len() == site.model.own.nodes.len() => Connected::All(*first),
+            Some(first) if nodes.len() == site.model.topology.nodes.len() => Connected::All(*first),
             _ => Connected::Some,
         }
     }
@@ -118,7 +118,7 @@ impl Uncovered {
         if let Some(known) = self.known.get(&slots) {
             return *known;
         }
-        let split: Split = site.model.own.nodes.map_ids(|node| {
+        let split: Split = site.model.topology.nodes.map_ids(|node| {
             let at = At { site: viewer, node };
             ending(site, at, span)
         });
@@ -177,7 +177,7 @@ fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
 /// is believed on any.
 pub(super) fn grounds(site: &Site) -> Vec<Cidr> {
     let tunnels = &site.model.tunnels;
-    let nodes = site.model.own.nodes.len();
+    let nodes = site.model.topology.nodes.len();
     if site.model.has_shared_keys() {
         return Vec::new();
     }

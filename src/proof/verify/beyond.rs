@@ -29,7 +29,7 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<Leak> {
     let site = fabric.site(number);
     let sender = |family: Family| {
-        let nodes = site.model.own.nodes.numbered();
+        let nodes = site.model.topology.nodes.numbered();
         let mut pods = nodes
             .filter(|(_, it)| it.segment.is_some())
             .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));

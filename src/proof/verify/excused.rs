@@ -15,7 +15,7 @@ pub struct Excused {
     /// Nodes that promise nothing, by cluster and name.
     nodes: BTreeSet<(ClusterName, String)>,
     /// Ranges of nodes that promise nothing.
-    lost: BTreeSet<(ClusterName, String, Cidr)>,
+    withheld: BTreeSet<(ClusterName, String, Cidr)>,
 }
 
 impl Excused {
@@ -31,9 +31,9 @@ impl Excused {
     }
 
     /// Excuses that a range of a node is not given to anyone.
-    pub fn lost(&mut self, cluster: &ClusterName, node: &str, range: Cidr) {
+    pub fn withheld(&mut self, cluster: &ClusterName, node: &str, range: Cidr) {
         let node = node.to_owned();
-        self.lost.insert((cluster.clone(), node, range));
+        self.withheld.insert((cluster.clone(), node, range));
     }
 
     /// Returns what a target does not get of a source.
@@ -48,9 +48,9 @@ impl Excused {
     }
 
     /// Returns whether a range of a node promises nothing.
-    pub(super) fn has_lost(&self, cluster: &ClusterName, node: &str, range: Cidr) -> bool {
+    pub(super) fn has_withheld(&self, cluster: &ClusterName, node: &str, range: Cidr) -> bool {
         let key = || (cluster.clone(), node.to_owned(), range);
-        !self.lost.is_empty() && self.lost.contains(&key())
+        !self.withheld.is_empty() && self.withheld.contains(&key())
     }
 }
 

@@ -221,7 +221,7 @@ impl Judge<'_, '_, '_> {
         } else {
             failing.packet.destination
         };
-        let nodes = site.model.own.nodes.ids();
+        let nodes = site.model.topology.nodes.ids();
         let all = nodes.len();
         let having = nodes.filter(|node| {
             site.connection(*node, asked).is_some() || site.has_address(*node, asked)

@@ -6,7 +6,7 @@ use super::Excused;
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::annotation;
-use crate::kilo::own::Leader;
+use crate::kilo::topology::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::{Cidr, Family};
 use crate::proof::reach::AddressBlock;
@@ -41,12 +41,12 @@ impl Promises {
         };
         let (mut peered, mut pods, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         let mut uncarried = Vec::new();
-        for (node, own) in site.model.own.nodes.numbered() {
+        for (node, own) in site.model.topology.nodes.numbered() {
             let name = own.kilo.name.as_str();
             let is_excused = excused.is_some_and(|it| it.has_node(site.cluster, name));
             let is_peered = is_peered(fabric, At { site: number, node }) && !is_excused;
             let is_lost =
-                |range: Cidr| excused.is_some_and(|it| it.has_lost(site.cluster, name, range));
+                |range: Cidr| excused.is_some_and(|it| it.has_withheld(site.cluster, name, range));
             // No tunnel can lead to where anybody is dialled (`kilo.md` §2.6).
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
             let address = site.address(node).filter(|it| !is_dialled(it));

@@ -105,7 +105,7 @@ fn a_plan_weighs_as_much_as_its_manifests() {
             assert_eq!(sizes.entries, texts.len() + 1);
             let largest = texts.iter().map(|(_, text)| text.len()).max().unwrap();
             assert_eq!(sizes.largest, largest);
-            let expected = Load::of(&Model::new(&member.cluster.own, &files), load.files);
+            let expected = Load::of(&Model::new(&member.cluster.topology, &files), load.files);
             assert!(0 < expected.peers() && expected.peers() < expected.ranges());
             assert_eq!(*load, expected, "{}", target.cluster);
         }

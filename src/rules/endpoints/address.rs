@@ -10,7 +10,7 @@ use crate::wireguard::Host;
 pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
     let endpoint = dialled.endpoint;
     match &endpoint.host {
-        // The roster takes no name that could steer a terminal.
+        // The membership takes no name that could steer a terminal.
         Host::Dns(_) => {
             let message = format!(
                 "endpoint {endpoint} is a name: where it does not resolve, Kilo stops on every node"

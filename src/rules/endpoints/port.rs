@@ -3,7 +3,7 @@
 use super::{Dialled, UNANSWERED_PORT, UNDECLARED_PORT};
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
-use crate::roster::Origin;
+use crate::membership::Origin;
 use crate::rules::Finding;
 use crate::wireguard::Endpoint;
 
@@ -33,7 +33,7 @@ fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
     let message = format!("others dial {endpoint}, but its Kilo listens on port {port}");
     let mut finding = dialled.finding(&UNANSWERED_PORT, message);
     finding.labels.push(Label {
-        place: dialled.speaker.place.key("annotations").key(key),
+        place: dialled.candidate.place.key("annotations").key(key),
         text: "Kilo listens on the port of this".to_owned(),
     });
     let forward = format!("forward UDP {} to {port}", endpoint.port);

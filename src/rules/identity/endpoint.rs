@@ -6,8 +6,8 @@ use super::object::Twins;
 use super::{SHARED_ENDPOINT, label};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
+use crate::membership::PeerCandidate;
 use crate::place::Place;
-use crate::roster::Speaker;
 use crate::rules::{Finding, bare};
 
 /// Annotations from which an endpoint may come.
@@ -17,28 +17,28 @@ const ANNOTATIONS: [&str; 3] = [
     annotation::ENDPOINT,
 ];
 
-/// A speaker that others dial.
+/// A candidate that others dial.
 #[derive(Clone, Copy)]
 struct Dialled<'a> {
     member: &'a Member<'a>,
-    speaker: &'a Speaker,
+    candidate: &'a PeerCandidate,
 }
 
-/// Returns the speakers with the endpoint of one before them: of all meshes, as an endpoint is one
+/// Returns the candidates with the endpoint of one before them: of all meshes, as an endpoint is one
 /// place in the world, or on the network that all of them share.
 pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
     let members = fleet.members().iter();
     let mut dialled: Vec<Dialled> = members
         .flat_map(|member| {
-            let speakers = member.roster.speakers.iter();
-            let with_endpoint = speakers.filter(|it| it.endpoint.is_some());
-            with_endpoint.map(move |speaker| Dialled { member, speaker })
+            let candidates = member.membership.candidates.iter();
+            let with_endpoint = candidates.filter(|it| it.endpoint.is_some());
+            with_endpoint.map(move |candidate| Dialled { member, candidate })
         })
         .collect();
-    // Stable, so that of one endpoint the speakers stay in order of rank and name.
-    dialled.sort_by_key(|it| &it.speaker.endpoint);
+    // Stable, so that of one endpoint the candidates stay in order of rank and name.
+    dialled.sort_by_key(|it| &it.candidate.endpoint);
     let mut findings = Vec::new();
-    for alike in dialled.chunk_by(|a, b| a.speaker.endpoint == b.speaker.endpoint) {
+    for alike in dialled.chunk_by(|a, b| a.candidate.endpoint == b.candidate.endpoint) {
         let Some((first, rest)) = alike.split_first() else {
             continue;
         };
@@ -48,7 +48,7 @@ pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
             let is_twin = twins
                 .iter()
                 .any(|twins| twins.has(&it.member.entry.name, it.who().1));
-            known.insert(it.who()) && it.speaker.key != first.speaker.key && !is_twin
+            known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_twin
         });
         findings.extend(others.filter_map(|it| finding(*it, *first)));
     }
@@ -58,13 +58,13 @@ pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
 impl<'a> Dialled<'a> {
     fn who(self) -> (&'a str, &'a str) {
         let cluster = self.member.entry.name.as_str();
-        (cluster, self.speaker.leader.as_str())
+        (cluster, self.candidate.leader.as_str())
     }
 
     /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
     fn place(self) -> Place {
-        let place = &self.speaker.place;
-        let endpoint = self.speaker.endpoint.as_ref();
+        let place = &self.candidate.place;
+        let endpoint = self.candidate.endpoint.as_ref();
         let Some(node) = self.member.file.snapshot.node(self.who().1) else {
             return place.clone();
         };
@@ -82,7 +82,7 @@ impl<'a> Dialled<'a> {
 fn finding(again: Dialled, first: Dialled) -> Option<Finding> {
     let (cluster, node) = first.who();
     let whose = format!("{cluster}/{}", bare(node));
-    let endpoint = again.speaker.endpoint.as_ref()?;
+    let endpoint = again.candidate.endpoint.as_ref()?;
     let message = format!("endpoint {endpoint} is that of {whose} too");
     let (cluster, node) = (&again.member.entry.name, again.who().1);
     let mut finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message);

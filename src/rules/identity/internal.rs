@@ -8,9 +8,9 @@ use crate::diagnostic::Quoted;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
+use crate::membership::WithheldReason;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::roster::RangeReason;
 use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
 
@@ -26,7 +26,7 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut findings = Vec::new();
     for ClusterNode { node, kilo, .. } in member.cluster.nodes.iter() {
-        if !member.roster.usable.contains(&node.name) {
+        if !member.membership.usable.contains(&node.name) {
             continue;
         }
         let Some(address) = kilo.internal_address() else {
@@ -44,8 +44,8 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
 /// Returns the nodes and host routes of which it is told already that another node has them: those
 /// that are declared.
 fn told<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
-    let lost = member.roster.lost.iter();
-    let taken = lost.filter(|it| matches!(it.reason, RangeReason::Taken { .. }));
+    let withheld = member.membership.withheld.iter();
+    let taken = withheld.filter(|it| matches!(it.reason, WithheldReason::Taken { .. }));
     taken.map(|it| (&it.node, it.range.clone())).collect()
 }
 

@@ -6,8 +6,8 @@ use super::object::Twins;
 use super::{CLONED_KEY, label};
 use crate::fleet::{Claimant, Fleet};
 use crate::kilo::node::annotation;
+use crate::membership::ExcludedReason;
 use crate::plan::{CutOff, Plan};
-use crate::roster::Reason;
 use crate::rules::{Finding, bare};
 
 /// Clusters and nodes.
@@ -40,9 +40,9 @@ fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
     let mut named = Nodes::new();
     for member in fleet.members() {
         let cluster = member.entry.name.as_str();
-        for left_out in &member.roster.left_out {
-            if let Reason::DuplicateKey(owner) = &left_out.reason {
-                named.extend([(cluster, left_out.node.as_str()), (cluster, owner)]);
+        for excluded in &member.membership.excluded {
+            if let ExcludedReason::DuplicateKey(owner) = &excluded.reason {
+                named.extend([(cluster, excluded.node.as_str()), (cluster, owner)]);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
 use crate::net::Interface;
 use crate::rules::Finding;
-use crate::rules::roster::on_node;
+use crate::rules::membership::on_node;
 use crate::snapshot::Node;
 
 /// Returns what there is to tell about what people, or an unknown agent, wrote for Kilo.

@@ -8,7 +8,8 @@ use crate::rules::Finding;
 /// Returns what there is to tell where no node says how its Kilo cuts the cluster.
 pub(super) fn finding(site: &Site) -> Option<Finding> {
     let entry = &site.member.entry;
-    if site.member.roster.usable.is_empty() || site.nodes().any(|it| it.1.granularity.is_some()) {
+    if site.member.membership.usable.is_empty() || site.nodes().any(|it| it.1.granularity.is_some())
+    {
         return None;
     }
     let (rule, message, help, place) = match entry.granularity {

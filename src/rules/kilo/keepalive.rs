@@ -4,10 +4,10 @@ use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated};
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
+use crate::membership::PeerCandidate;
 use crate::place::Place;
-use crate::roster::Speaker;
 use crate::rules::endpoints::{ROAMING_NODE, site};
-use crate::rules::roster::on_node;
+use crate::rules::membership::on_node;
 use crate::rules::{Finding, NAMED, listed};
 use crate::snapshot::Node;
 use crate::wireguard::Host;
@@ -21,10 +21,10 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     if member.entry.keepalive.is_none() {
         return undeclared(member).into_iter().collect();
     }
-    let speakers = member.roster.speakers.iter();
-    let found = speakers.filter_map(|speaker| {
-        let node = member.node(speaker.leader.as_str())?;
-        (!sends(node)).then(|| silent(member, speaker, node))?
+    let candidates = member.membership.candidates.iter();
+    let found = candidates.filter_map(|candidate| {
+        let node = member.node(candidate.leader.as_str())?;
+        (!sends(node)).then(|| silent(member, candidate, node))?
     });
     found.collect()
 }
@@ -42,8 +42,8 @@ fn undeclared(member: &Member) -> Option<Finding> {
     if all.len() < 2 * all.iter().filter(|it| sends(it)).count() {
         return None;
     }
-    let speakers = member.roster.speakers.iter();
-    let sending: Vec<&Speaker> = speakers
+    let candidates = member.membership.candidates.iter();
+    let sending: Vec<&PeerCandidate> = candidates
         .filter(|it| member.node(it.leader.as_str()).is_some_and(sends))
         .collect();
     let names = listed(
@@ -81,10 +81,10 @@ fn undeclared(member: &Member) -> Option<Finding> {
 }
 
 /// Returns the finding about a node behind NAT that sends no keepalives.
-fn silent(member: &Member, speaker: &Speaker, node: &Node) -> Option<Finding> {
+fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Finding> {
     let key = annotation::PERSISTENT_KEEPALIVE;
     let missing = missing(node);
-    let (rule, message) = match speaker.endpoint.as_ref().map(|endpoint| &endpoint.host) {
+    let (rule, message) = match candidate.endpoint.as_ref().map(|endpoint| &endpoint.host) {
         None => (
             &ROAMING_NODE,
             format!(
@@ -101,8 +101,8 @@ fn silent(member: &Member, speaker: &Speaker, node: &Node) -> Option<Finding> {
         ),
         Some(_) => return None,
     };
-    let name = speaker.leader.as_str();
-    let mut finding = on_node(rule, member, name, message, &written(speaker, node));
+    let name = candidate.leader.as_str();
+    let mut finding = on_node(rule, member, name, message, &written(candidate, node));
     finding.labels.push(Label {
         place: member.entry.place.key("persistentKeepalive"),
         text: String::new(),
@@ -112,11 +112,11 @@ fn silent(member: &Member, speaker: &Speaker, node: &Node) -> Option<Finding> {
 }
 
 /// Returns where the node has the annotation, or its name if it has none.
-fn written(speaker: &Speaker, node: &Node) -> Place {
+fn written(candidate: &PeerCandidate, node: &Node) -> Place {
     let key = annotation::PERSISTENT_KEEPALIVE;
     match annotated(node, key) {
-        Some(_) => speaker.place.key("annotations").key(key),
-        None => speaker.place.key("name"),
+        Some(_) => candidate.place.key("annotations").key(key),
+        None => candidate.place.key("name"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
-use crate::rules::roster::on_node;
+use crate::rules::membership::on_node;
 use crate::rules::{Finding, listed};
 use crate::snapshot::Node;
 

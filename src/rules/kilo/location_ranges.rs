@@ -14,7 +14,7 @@ use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover, Nest};
-use crate::rules::roster::on_node;
+use crate::rules::membership::on_node;
 use crate::rules::{Finding, Rule, listed};
 use crate::snapshot::Node;
 
@@ -70,7 +70,11 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
         .flat_map(|it| it.entry.networks.all());
     let declared: Vec<Cidr> = declared.map(|range| range.cidr).collect();
     let mut findings = Vec::new();
-    let outranked = site.cluster().own.outranked_location_ranges().into_iter();
+    let outranked = site
+        .cluster()
+        .topology
+        .outranked_location_ranges()
+        .into_iter();
     let outranked = outranked.map(|it| ((it.segment, it.range), it)).collect();
     let offered = offered(&offers);
     for offer in &offers {
@@ -94,7 +98,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
         .nodes()
         .enumerate()
         .filter_map(|(index, (node, kilo))| {
-            let is_lively = !kilo.stale && !site.left_out.contains(node.name.as_str());
+            let is_lively = !kilo.stale && !site.excluded.contains(node.name.as_str());
             let text = annotated(node, annotation::ALLOWED_LOCATION_IPS).filter(|_| is_lively)?;
             let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
             for entry in text.split(',').filter(|entry| !entry.is_empty()) {
@@ -106,7 +110,7 @@ fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
             Some(Offer {
                 node,
                 segment: *segments.get(&index)?,
-                own: site.cluster().own.nodes.get(index)?.segment,
+                own: site.cluster().topology.nodes.get(index)?.segment,
                 ranges,
                 ignored,
             })
@@ -241,7 +245,7 @@ fn outranked(
     offer: &Offer,
     (outranked, offered): (&BTreeMap<(SegmentId, Cidr), Outranked>, &Offered),
 ) -> Option<Finding> {
-    let own = &site.cluster().own;
+    let own = &site.cluster().topology;
     let segment = offer.own?;
     let ranges = offer.ranges.iter();
     let mut mine = ranges.filter_map(|range| outranked.get(&(segment, *range)));

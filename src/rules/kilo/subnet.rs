@@ -12,7 +12,7 @@ pub(super) fn finding(site: &Site) -> Option<Finding> {
         .nodes()
         .find_map(|(node, kilo)| Some((node, kilo.wireguard_ip()?.network)))?;
     let room = room(subnet)?;
-    let segments = site.cluster().own.segments.len();
+    let segments = site.cluster().topology.segments.len();
     if segments <= room {
         return None;
     }

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
+use crate::membership::PeerCandidate;
 use crate::mesh::{Networks, Range};
 use crate::net::Cidr;
-use crate::roster::Speaker;
 use crate::rules::Finding;
 
-/// The WireGuard address of a speaker, and which range of the list holds it.
+/// The WireGuard address of a candidate, and which range of the list holds it.
 struct Held<'a> {
-    speaker: &'a Speaker,
+    candidate: &'a PeerCandidate,
     address: IpAddr,
     range: usize,
 }
@@ -25,7 +25,9 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let held = held(member, allowed);
     let home = home(&held, allowed);
     let mut findings = Vec::new();
-    if let Some((_, home)) = home.filter(|(_, range)| holds_pods(range, &member.roster.speakers)) {
+    if let Some((_, home)) =
+        home.filter(|(_, range)| holds_pods(range, &member.membership.candidates))
+    {
         findings.push(umbrella(member, home));
     }
     let strays = held
@@ -39,15 +41,15 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     findings
 }
 
-/// Returns where the speakers' WireGuard addresses lie, but for those that are not given to anyone.
+/// Returns where the candidates' WireGuard addresses lie, but for those that are not given to anyone.
 fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
-    let held = member.roster.speakers.iter().filter_map(|speaker| {
-        let node = member.cluster.node(speaker.leader.as_str())?;
+    let held = member.membership.candidates.iter().filter_map(|candidate| {
+        let node = member.cluster.node(candidate.leader.as_str())?;
         let address = node.kilo.wireguard_ip()?.address;
         let range = allowed.iter().position(|it| it.cidr.holds(address))?;
-        let is_given = !speaker.lost.contains(&Cidr::host(address));
+        let is_given = !candidate.withheld.contains(&Cidr::host(address));
         is_given.then_some(Held {
-            speaker,
+            candidate,
             address,
             range,
         })
@@ -67,13 +69,13 @@ fn home<'a>(held: &[Held], allowed: &'a [Range]) -> Option<(usize, &'a Range)> {
     Some((home, allowed.get(home)?))
 }
 
-/// Returns whether more than half of the speakers have pods in a range.
-fn holds_pods(range: &Range, speakers: &[Speaker]) -> bool {
+/// Returns whether more than half of the candidates have pods in a range.
+fn holds_pods(range: &Range, candidates: &[PeerCandidate]) -> bool {
     let is_pod_cidr = |claim: &Cidr| !claim.is_host() && range.cidr.contains(*claim);
-    let inside = speakers
+    let inside = candidates
         .iter()
         .filter(|it| it.claims.iter().any(is_pod_cidr));
-    speakers.len() < 2 * inside.count()
+    candidates.len() < 2 * inside.count()
 }
 
 fn umbrella(member: &Member, range: &Range) -> Finding {
@@ -97,10 +99,10 @@ fn misplaced(member: &Member, stray: &Held, range: &Range, home: Option<&Range>)
         None => "those of other nodes elsewhere".to_owned(),
     };
     let message = format!("WireGuard address {address} lies in {own}, but {elsewhere}");
-    let node = stray.speaker.leader.as_str();
+    let node = stray.candidate.leader.as_str();
     let cluster = &member.entry.name;
     let mut finding = Finding::on_node(&MISPLACED_WIREGUARD_IP, cluster, node, message);
-    let place = stray.speaker.place.key("annotations");
+    let place = stray.candidate.place.key("annotations");
     finding.labels = vec![
         label(place.key(annotation::WIREGUARD_IP), ""),
         label(range.place.clone(), "holds it"),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::UNDONE_SELECTOR;
 use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
+use crate::membership::ExcludedReason;
 use crate::mesh::{Networks, Range};
 use crate::net::{Cidr, Nest};
-use crate::roster::Reason;
 use crate::rules::{Finding, listed};
 
 /// How many ranges a help text names.
@@ -51,10 +51,10 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 
 /// Returns the pod CIDRs and addresses of the nodes that only the selector leaves out.
 fn unselected<'a>(member: &'a Member) -> Vec<Held<'a>> {
-    let left_out = member.roster.left_out.iter();
-    let left_out = left_out.filter(|it| matches!(it.reason, Reason::NotSelected));
+    let excluded = member.membership.excluded.iter();
+    let excluded = excluded.filter(|it| matches!(it.reason, ExcludedReason::NotSelected));
     let mut all = Vec::new();
-    for node in left_out.filter_map(|it| member.cluster.node(&it.node)) {
+    for node in excluded.filter_map(|it| member.cluster.node(&it.node)) {
         let held = |cidr: Cidr, is_pods: bool| Held {
             node: &node.node.name,
             cidr,

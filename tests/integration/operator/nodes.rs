@@ -29,14 +29,14 @@ pub(super) fn endpoint_chain(vector: &Vector) -> Verdict {
         let behind_nat = json!({"wireguardPort": port, "persistentKeepalive": 25});
         let roaming = run_node(node, &behind_nat);
         assert!(
-            roaming.left_out.is_empty() && roaming.endpoint() == Some(Endpoint::PLACEHOLDER),
+            roaming.excluded.is_empty() && roaming.endpoint() == Some(Endpoint::PLACEHOLDER),
             "{}",
             vector.id()
         );
     }
-    if let (Some(source), Some(Reason::EndpointInvalid { origin, .. })) = (
+    if let (Some(source), Some(ExcludedReason::EndpointInvalid { origin, .. })) = (
         theirs["source"].as_str(),
-        run.left_out.values().map(|it| &it.1).next(),
+        run.excluded.values().map(|it| &it.1).next(),
     ) && theirs["result"] == "invalid"
     {
         assert!(
@@ -55,7 +55,7 @@ pub(super) fn endpoint_verdict(theirs: &Value, run: &Run) -> Verdict {
     match theirs["result"].as_str().unwrap() {
         "none" => unless(code == "NodeNoEndpoint", &code),
         "invalid" => unless(code == "NodeEndpointInvalid", &code),
-        _ => match run.left_out.get(name) {
+        _ => match run.excluded.get(name) {
             Some((_, reason)) => explained(reason),
             None => same_endpoint(&theirs["endpoint"], run.peer(name)),
         },
@@ -153,7 +153,7 @@ pub(super) fn node_validation(vector: &Vector) -> Verdict {
 
 /// Compares what becomes of a node: `valid`, or the code of why it is left out.
 pub(super) fn same_outcome(theirs: &str, run: &Run, node: &str) -> Verdict {
-    match run.left_out.get(node) {
+    match run.excluded.get(node) {
         None => unless(theirs == "valid", &"valid"),
         Some((code, _)) if code == theirs => Ok(BTreeSet::new()),
         Some((_, reason)) if theirs == "valid" => explained(reason),
@@ -162,21 +162,21 @@ pub(super) fn same_outcome(theirs: &str, run: &Run, node: &str) -> Verdict {
 }
 
 /// Why we leave out a node that the operator does not.
-pub(super) fn explained(reason: &Reason) -> Verdict {
+pub(super) fn explained(reason: &ExcludedReason) -> Verdict {
     let why = match reason {
-        Reason::PublicKeyInvalid { .. } => Why::UnusableKey,
-        Reason::DuplicateKey(_) => Why::SharedKey,
-        Reason::PodCidrTaken { .. } => Why::SharedPodCidr,
-        Reason::NameInvalid(_) => Why::UnusableName,
-        Reason::PodCidrInvalid {
+        ExcludedReason::PublicKeyInvalid { .. } => Why::UnusableKey,
+        ExcludedReason::DuplicateKey(_) => Why::SharedKey,
+        ExcludedReason::PodCidrTaken { .. } => Why::SharedPodCidr,
+        ExcludedReason::NameInvalid(_) => Why::UnusableName,
+        ExcludedReason::PodCidrInvalid {
             error: CidrError::Mapped(_),
             ..
         }
-        | Reason::WireguardIpInvalid {
+        | ExcludedReason::WireguardIpInvalid {
             error: CidrError::Mapped(_),
             ..
         } => Why::Mapped,
-        Reason::EndpointInvalid {
+        ExcludedReason::EndpointInvalid {
             error: EndpointProblem::Endpoint(error),
             ..
         } => match error {

@@ -84,7 +84,7 @@ pub(super) fn same_ranges(
     entry: &Value,
     nodes: &[Value],
     (theirs, ours): (&Value, &PeerObject),
-    lost: &BTreeMap<Cidr, RangeReason>,
+    lost: &BTreeMap<Cidr, WithheldReason>,
 ) -> Verdict {
     let mut reasons = BTreeSet::new();
     let ours: Vec<Cidr> = ours.ranges.clone();
@@ -128,8 +128,8 @@ pub(super) fn same_ranges(
                 }
                 it if declared.contains(it) && !sorted => Why::OrderOfNames,
                 it => match lost.get(it) {
-                    Some(RangeReason::Taken { .. }) => Why::RouteNotNode,
-                    Some(RangeReason::InPodCidr { .. }) => Why::SharedPodCidr,
+                    Some(WithheldReason::Taken { .. }) => Why::RouteNotNode,
+                    Some(WithheldReason::InPodCidr { .. }) => Why::SharedPodCidr,
                     None if is_second_address(nodes, *it) => Why::OneInternalAddress,
                     _ => return Err(format!("{range} is theirs only")),
                 },

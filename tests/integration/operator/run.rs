@@ -7,11 +7,11 @@ pub(super) struct Run {
     pub(super) nodes: Vec<String>,
     /// What both get together, by name.
     pub(super) peers: BTreeMap<String, PeerObject>,
-    pub(super) left_out: BTreeMap<String, (String, Reason)>,
+    pub(super) excluded: BTreeMap<String, (String, ExcludedReason)>,
     /// Nodes whose WireGuard address another node keeps.
     pub(super) robbed: BTreeSet<String>,
     /// Ranges that nodes claim in vain, and why.
-    pub(super) lost: BTreeMap<Cidr, RangeReason>,
+    pub(super) lost: BTreeMap<Cidr, WithheldReason>,
     /// Ranges of the cluster as a whole that no node claims as they are.
     pub(super) shared: Vec<Cidr>,
 }
@@ -24,7 +24,7 @@ pub(super) struct PeerObject {
 
 impl Run {
     pub(super) fn code(&self, node: &str) -> &str {
-        self.left_out.get(node).map_or("valid", |(code, _)| code)
+        self.excluded.get(node).map_or("valid", |(code, _)| code)
     }
 
     pub(super) fn peer(&self, node: &str) -> &PeerObject {
@@ -154,7 +154,7 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
             peer.ranges.extend(ranges);
         }
     }
-    let left_out = member.roster.left_out.iter().map(|it| {
+    let excluded = member.membership.excluded.iter().map(|it| {
         let subject = format!("{source}/{}", it.node);
         let found = findings.iter().find(|finding| {
             finding.subject().as_deref() == Some(&*subject)
@@ -166,16 +166,16 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
         )
     });
     let robbed = member
-        .roster
-        .lost
+        .membership
+        .withheld
         .iter()
-        .filter(|it| matches!(it.reason, RangeReason::Taken { .. }));
-    let lost = member.roster.lost.iter();
+        .filter(|it| matches!(it.reason, WithheldReason::Taken { .. }));
+    let lost = member.membership.withheld.iter();
     let lost = lost.filter_map(|it| Some((it.range.parse().ok()?, it.reason.clone())));
     let claimed = |range: &&Cidr| {
         member
-            .roster
-            .speakers
+            .membership
+            .candidates
             .iter()
             .any(|it| it.claims.contains(range))
     };
@@ -185,7 +185,7 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
             .map(|it| it["name"].as_str().unwrap().to_owned())
             .collect(),
         peers,
-        left_out: left_out.collect(),
+        excluded: excluded.collect(),
         robbed: robbed.map(|it| it.node.clone()).collect(),
         lost: lost.collect(),
         shared: member

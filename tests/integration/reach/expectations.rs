@@ -118,7 +118,7 @@ fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
         .into_iter()
         .map(|it| (it, true))
         .collect();
-    for (number, node) in site.model.own.nodes.numbered() {
+    for (number, node) in site.model.topology.nodes.numbered() {
         if node.segment.is_none() {
             let pods = node.kilo.pods().map(Span::of);
             let pods = pods.map(|span| (Owner::Pods(number), span));

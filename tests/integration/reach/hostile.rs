@@ -3,14 +3,14 @@
 use super::*;
 use clustermesh::agent::model::{Claim, Holder};
 use clustermesh::kilo::id::SegmentId;
-use clustermesh::kilo::own::Leader;
+use clustermesh::kilo::topology::Leader;
 use clustermesh::packet::{Doubt, Ending, Step};
 use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Whose, assume_hostile};
 
 type Keys = BTreeSet<[u8; 32]>;
 
 fn keys(site: &Site) -> Keys {
-    let nodes = site.model.own.nodes.iter();
+    let nodes = site.model.topology.nodes.iter();
     nodes.filter_map(|it| it.kilo.key).collect()
 }
 
@@ -45,7 +45,7 @@ fn either(found: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 }
 
 fn believed(site: &Site, keys: &Keys, address: IpAddr) -> Option<bool> {
-    let segments = site.model.own.segments.ids();
+    let segments = site.model.topology.segments.ids();
     either(segments.map(|segment| held(site, segment, keys, address)))
 }
 
@@ -159,7 +159,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
             prop_assert!(attracted.is_none_or(|it| !it.is_certain));
             continue;
         }
-        let nodes = site.model.own.nodes.ids();
+        let nodes = site.model.topology.nodes.ids();
         let ready = nodes.filter(|it| site.segment(*it).is_some());
         let ways: Vec<Option<Option<bool>>> = ready
             .map(|node| {
@@ -213,14 +213,14 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
                 let led = segment.filter(|it| second.leader(*it).node() == at.node);
                 let key = fabric.node(at).kilo.key;
                 let own = Keys::from_iter(key);
-                let segments = third.model.own.segments.ids();
+                let segments = third.model.topology.segments.ids();
                 led.is_some_and(|it| held(second, it, &root, address).is_some())
                     && segments
                         .clone()
                         .all(|it| is_enough(held(third, it, &own, address)))
                     && 0 < segments.len()
             };
-            let nodes = second.model.own.nodes.ids().map(|node| At {
+            let nodes = second.model.topology.nodes.ids().map(|node| At {
                 site: exposure.site,
                 node,
             });
@@ -301,7 +301,7 @@ proptest! {
         for (target, site) in fabric.sites.numbered() {
             let mut tunnels = site.model.tunnels.iter();
             if let Some((_, claims)) = tunnels.find(|(range, _)| Span::of(*range) == stolen)
-                && !site.model.own.segments.is_empty()
+                && !site.model.topology.segments.is_empty()
             {
                 let key = site.model.key(claims[0].tunnel).unwrap();
                 thieves.push((fabric.holders(&key)[0].site, target));

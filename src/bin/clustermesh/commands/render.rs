@@ -122,9 +122,9 @@ pub(crate) fn run(
         &rendered.outputs.beside,
     )
     .with_context(|| format!("cannot write `{}`; it was left as it was", root.display()))?;
-    let rosters = fleet.members().iter().map(|member| &member.roster);
-    let left_out = rosters.map(|roster| roster.left_out.len()).sum();
-    talk.summary(plan, left_out, &rendered.survey);
+    let membership = fleet.members().iter().map(|member| &member.membership);
+    let excluded = membership.map(|membership| membership.excluded.len()).sum();
+    talk.summary(plan, excluded, &rendered.survey);
     if let Some(line) = rendered.outputs.summary() {
         talk.line(&line);
     }

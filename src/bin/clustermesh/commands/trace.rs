@@ -192,7 +192,13 @@ fn of_clusters(fabric: &Fabric, name: &str) -> String {
 }
 
 fn of_nodes(site: &Site, name: &str) -> String {
-    let names = || site.model.own.nodes.iter().map(|it| it.kilo.name.as_str());
+    let names = || {
+        site.model
+            .topology
+            .nodes
+            .iter()
+            .map(|it| it.kilo.name.as_str())
+    };
     match nearest(name, names()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None => format!(

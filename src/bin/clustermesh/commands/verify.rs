@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use clustermesh::fleet::{Candidate, Fleet};
+use clustermesh::fleet::{Fleet, UnreadMember};
 use clustermesh::plan;
 use clustermesh::proof::expectation::check;
 use clustermesh::proof::messages;
@@ -142,11 +142,11 @@ pub(crate) fn run(
 /// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
 /// planned.
 fn excused(evidence: &Evidence) -> anyhow::Result<Excused> {
-    let (candidates, missing) = Candidate::all(&evidence.meshes, &evidence.snapshots);
+    let (unread, missing) = UnreadMember::all(&evidence.meshes, &evidence.snapshots);
     if !evidence.is_whole || !missing.is_empty() {
         return Ok(Excused::default());
     }
-    let members = candidates.into_par_iter().map(Candidate::member).collect();
+    let members = unread.into_par_iter().map(UnreadMember::member).collect();
     let config = &evidence.settings.config.content;
     let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
     Ok(rules::excused(&fleet, &plan::plan(&fleet)?))

@@ -10,7 +10,7 @@ use clustermesh::capacity::{Estimate, Files, Lever, Load, Wave, estimates, lever
 use clustermesh::config::Capacity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::kilo::own::Own;
+use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
@@ -155,8 +155,8 @@ impl<'a> Ledger<'a> {
     }
 }
 
-fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<&'f Arc<Own>> {
-    Some(&fleet.memberships(cluster).next()?.cluster.own)
+fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<&'f Arc<KiloTopology>> {
+    Some(&fleet.memberships(cluster).next()?.cluster.topology)
 }
 
 /// Returns the files of Peers, named without their folder and extension.

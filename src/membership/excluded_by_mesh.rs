@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::{Reason, Roster};
+use super::{ExcludedReason, Membership};
 use crate::kilo::check::ENDPOINT_ANNOTATIONS;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node::endpoint;
@@ -13,7 +13,7 @@ use crate::wireguard::Host;
 
 /// What people leave out of a cluster.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ByPeople {
+pub struct ExcludedByMesh {
     /// How many nodes.
     pub nodes: usize,
     /// What these say that they have.
@@ -22,18 +22,18 @@ pub struct ByPeople {
     pub is_unasked: bool,
 }
 
-impl ByPeople {
-    /// Finds it in a roster, given what that was made of.
-    pub fn of(cluster: &Cluster, roster: &Roster) -> Self {
+impl ExcludedByMesh {
+    /// Finds it in a membership, given what that was made of.
+    pub fn of(cluster: &Cluster, membership: &Membership) -> Self {
         let node = |name: &str| cluster.nodes.iter().find(|it| it.node.name == name);
         let mut by_people = Self::default();
-        for left_out in &roster.left_out {
-            let Some(node) = node(&left_out.node) else {
+        for excluded in &membership.excluded {
+            let Some(node) = node(&excluded.node) else {
                 continue;
             };
-            let is_by_people = match left_out.reason {
-                Reason::NotSelected => true,
-                Reason::NoEndpoint(_) => is_dialable(node.node),
+            let is_by_people = match excluded.reason {
+                ExcludedReason::NotSelected => true,
+                ExcludedReason::NoEndpoint(_) => is_dialable(node.node),
                 _ => false,
             };
             if is_by_people {
@@ -41,7 +41,10 @@ impl ByPeople {
                 by_people.claims.extend(claims(node));
             }
         }
-        let silent = roster.speakers.iter().filter(|it| it.endpoint.is_none());
+        let silent = membership
+            .candidates
+            .iter()
+            .filter(|it| it.endpoint.is_none());
         let mut silent = silent.filter_map(|it| node(it.leader.as_str()));
         by_people.is_unasked = silent.any(|it| is_dialable(it.node));
         by_people

@@ -22,7 +22,7 @@ fn told(fields: &str, nodes: &str) -> String {
     let snapshot = Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap();
     let entry = &reading.meshes[0].entries[0];
     let cluster = Cluster::new(entry, &snapshot);
-    let roster = roster(&reading.meshes[0].name, &cluster, &Arc::from("east.json"));
+    let membership = membership(&reading.meshes[0].name, &cluster, &Arc::from("east.json"));
     let mut text = String::new();
     let join = |cidrs: &[Cidr]| {
         cidrs
@@ -31,33 +31,33 @@ fn told(fields: &str, nodes: &str) -> String {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    for speaker in &roster.speakers {
-        let endpoint = speaker
+    for candidate in &membership.candidates {
+        let endpoint = candidate
             .endpoint
             .as_ref()
             .map_or("-".to_owned(), ToString::to_string);
         let _ = writeln!(
             text,
             "{} {endpoint} {}",
-            speaker.leader,
-            join(&speaker.claims)
+            candidate.leader,
+            join(&candidate.claims)
         );
     }
-    for LeftOut { node, reason, .. } in &roster.left_out {
+    for ExcludedNode { node, reason, .. } in &membership.excluded {
         let _ = writeln!(text, "{node} out: {reason:?}");
     }
-    for LostRange {
+    for WithheldRange {
         node,
         range,
         reason,
         ..
-    } in &roster.lost
+    } in &membership.withheld
     {
-        let _ = writeln!(text, "{node} lost {range}: {reason:?}");
+        let _ = writeln!(text, "{node} withheld {range}: {reason:?}");
     }
     for Contradiction {
         what, against, of, ..
-    } in &roster.contradictions
+    } in &membership.contradictions
     {
         let _ = writeln!(text, "{what:?} contradicted by {against} of {of}");
     }
@@ -75,7 +75,7 @@ c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
     a 203.0.113.1:51820 10.42.1.0/24 fd00:42:0:1::/64 10.4.0.1/32 192.168.0.5/32
     b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32 192.168.0.6/32
     c 203.0.113.3:51820 10.42.3.0/24 10.4.0.3/32
-    a lost 192.168.0.9/32: SecondAddress
+    a withheld 192.168.0.9/32: SecondAddress
     Full 10.43.0.0/16 192.168.0.0/24
     ");
 }
@@ -127,8 +127,8 @@ d pod=10.42.4.0/24 wg=10.4.0.4/16 key=C external=203.0.113.4
     c 203.0.113.3:51820 10.42.3.0/24
     a out: PodCidrTaken { cidr: Cidr(10.42.0.0/16), other: Cidr(10.42.2.0/24), node: "b" }
     d out: DuplicateKey("c")
-    c lost 10.4.0.2/32: Taken { node: "b" }
-    c lost 192.168.0.7/32: Taken { node: "b" }
+    c withheld 10.4.0.2/32: Taken { node: "b" }
+    c withheld 192.168.0.7/32: Taken { node: "b" }
     Location 10.43.0.0/16 192.168.0.0/24
     "#);
 }
@@ -148,8 +148,8 @@ f pod=10.42.6.0/24 wg= key=C location=x {shared}
     c out: PodCidrOutOfRange { cidr: Cidr(10.9.0.0/24) }
     d out: NotReady(Stale)
     e out: NoWireguardIp
-    f out: LeaderLeftOut("e")
-    b lost 192.168.0.1/32: Taken { node: "a" }
+    f out: LeaderExcluded("e")
+    b withheld 192.168.0.1/32: Taken { node: "a" }
     Location 10.43.0.0/16 192.168.0.0/24
     "#);
 }
@@ -177,7 +177,7 @@ b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
     "), @r#"
     a 203.0.113.1:51820 10.42.1.0/24 10.42.1.4/32
     b 203.0.113.2:51820 10.42.2.0/24 10.4.0.2/32
-    a lost 10.42.2.9/32: InPodCidr { cidr: Cidr(10.42.2.0/24), node: "b" }
+    a withheld 10.42.2.9/32: InPodCidr { cidr: Cidr(10.42.2.0/24), node: "b" }
     Location 
     "#);
 }

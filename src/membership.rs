@@ -1,4 +1,5 @@
-//! Rosters: who of one cluster speaks in one mesh, with which ranges, and who is left out.
+//! Memberships: the Peer candidates of one cluster in one mesh with their ranges, the nodes that are
+//! excluded, and the ranges that are withheld.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,32 +12,30 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::{Endpoint, PublicKey};
 
-use self::survey::{Draft, Survey};
+use self::survey::{CandidateDraft, NodeSurvey};
 
 mod claims;
 mod contradiction;
-mod home;
-mod people;
 mod survey;
 
-pub use crate::kilo::reason::{EndpointProblem, Origin, RangeReason, Reason, Unready};
-pub use home::Home;
-pub use people::ByPeople;
+pub use crate::kilo::reason::{EndpointProblem, ExcludedReason, Origin, Unready, WithheldReason};
+pub use excluded_by_mesh::ExcludedByMesh;
+pub use local_node::LocalNode;
 
 /// One cluster in one mesh, as its snapshot bears out what the mesh says.
 #[derive(Clone, Debug)]
-pub struct Roster {
+pub struct Membership {
     /// One for each segment that can be given to others, in order of their leaders' names.
-    pub speakers: Vec<Speaker>,
+    pub candidates: Vec<PeerCandidate>,
     /// Nodes whose ranges are given: they pass every check that applies to them.
     pub usable: BTreeSet<String>,
     /// What nodes have of their own: of those that are usable, and of those that only the mesh does
     /// not select.
-    pub homes: Vec<Home>,
+    pub local_nodes: Vec<LocalNode>,
     /// Nodes that are not given to anyone, in order of name.
-    pub left_out: Vec<LeftOut>,
+    pub excluded: Vec<ExcludedNode>,
     /// Ranges of nodes that are, or of a segment that is.
-    pub lost: Vec<LostRange>,
+    pub withheld: Vec<WithheldRange>,
     /// Nodes that contradict the granularity.
     pub dissenters: Vec<Dissenter>,
     /// What more than half of the nodes contradict.
@@ -45,8 +44,8 @@ pub struct Roster {
 
 /// A tunnel end, and what lies behind it.
 #[derive(Clone, Debug)]
-pub struct Speaker {
-    /// The node that speaks.
+pub struct PeerCandidate {
+    /// The node at the tunnel end: the leader of the segment.
     pub leader: NodeName,
     /// Where the snapshot has it.
     pub place: Place,
@@ -56,32 +55,32 @@ pub struct Speaker {
     pub endpoint: Option<Endpoint>,
     /// Where that was found.
     pub origin: Option<Origin>,
-    /// How many nodes it speaks for.
+    /// How many nodes are behind it.
     pub nodes: usize,
     /// Which nodes of the snapshot these are, in order of name.
     pub members: Vec<NodeId>,
     /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.
-    pub lost: Vec<Cidr>,
+    pub withheld: Vec<Cidr>,
 }
 
 /// A node that is not given to anyone.
 #[derive(Clone, Debug)]
-pub struct LeftOut {
+pub struct ExcludedNode {
     /// Its name, as it claims.
     pub node: String,
     /// Where the snapshot has it.
     pub place: Place,
     /// The reason.
-    pub reason: Reason,
+    pub reason: ExcludedReason,
     /// Whether Kilo itself has an endpoint for it, which the mesh does not ask for.
     pub kilo_has_endpoint: bool,
 }
 
 /// A range that is not given to anyone although its node is.
 #[derive(Clone, Debug)]
-pub struct LostRange {
+pub struct WithheldRange {
     /// The node that claims it.
     pub node: String,
     /// Where the snapshot has the node.
@@ -89,7 +88,7 @@ pub struct LostRange {
     /// The claim as text.
     pub range: String,
     /// The reason.
-    pub reason: RangeReason,
+    pub reason: WithheldReason,
 }
 
 /// A node that says another granularity than the one used.
@@ -107,7 +106,7 @@ pub struct Dissenter {
 #[derive(Clone, Debug)]
 pub struct Contradiction {
     /// What the line says.
-    pub what: Declared,
+    pub what: Contradicted,
     /// The line.
     pub place: Place,
     /// How many nodes contradict it.
@@ -118,7 +117,7 @@ pub struct Contradiction {
 
 /// What a line of the mesh says about nodes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Declared {
+pub enum Contradicted {
     /// Where pod CIDRs lie.
     PodRanges,
     /// Where WireGuard addresses lie.
@@ -130,11 +129,11 @@ pub enum Declared {
 }
 
 /// Finds who of a cluster, whose snapshot is the file `source`, speaks in `mesh`.
-pub fn roster(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Roster {
+pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Membership {
     let segments = &cluster.segments;
-    let mut survey = Survey::new(cluster, source);
-    survey.leave_out_unready(&segments.unready);
-    let drafts: Vec<Draft> = segments
+    let mut survey = NodeSurvey::new(cluster, source);
+    survey.exclude_unready(&segments.unready);
+    let drafts: Vec<CandidateDraft> = segments
         .formed
         .iter()
         .filter_map(|segment| survey.draft(segment))
@@ -142,9 +141,11 @@ pub fn roster(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Roster {
     let drafts = claims::settle_names(drafts, mesh, &mut survey);
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);
-    let speakers = claims::speakers(drafts, &mut survey);
-    survey.finish(speakers)
+    let candidates = claims::candidates(drafts, &mut survey);
+    survey.finish(candidates)
 }
 
 #[cfg(test)]
 mod tests;
+mod local_node;
+mod excluded_by_mesh;

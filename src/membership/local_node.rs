@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::Reason;
-use super::survey::Survey;
+use super::ExcludedReason;
+use super::survey::NodeSurvey;
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
@@ -13,7 +13,7 @@ use crate::wireguard::Endpoint;
 /// A node that passes the checks, selected or not: Kilo joins it to the others of its cluster either
 /// way.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub struct LocalNode {
     /// Which node of the snapshot it is.
     pub node: NodeId,
     /// Where it is dialled, by its own cluster or by others.
@@ -26,12 +26,12 @@ pub struct Home {
     pub location: String,
 }
 
-impl Survey<'_> {
-    /// Returns the homes of all nodes that stand, once it is known who is left out.
-    pub(super) fn homes(&self) -> Vec<Home> {
-        let stands = |index: NodeId, candidate: &ClusterNode| match self.left_out.get(&index) {
+impl NodeSurvey<'_> {
+    /// Returns the local_nodes of all nodes that stand, once it is known who is left out.
+    pub(super) fn local_nodes(&self) -> Vec<LocalNode> {
+        let stands = |index: NodeId, candidate: &ClusterNode| match self.excluded.get(&index) {
             None => true,
-            Some(Reason::NotSelected) => {
+            Some(ExcludedReason::NotSelected) => {
                 candidate.checked.is_sound() && candidate.checked.pods.is_ok()
             }
             Some(_) => false,
@@ -44,7 +44,7 @@ impl Survey<'_> {
     }
 }
 
-fn home(node: NodeId, candidate: &ClusterNode) -> Home {
+fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
     let ClusterNode {
         node: read,
         kilo,
@@ -55,7 +55,7 @@ fn home(node: NodeId, candidate: &ClusterNode) -> Home {
     let mut endpoints: Vec<IpAddr> = of_kilo.collect();
     let dialled = checked.endpoint().and_then(Endpoint::address);
     endpoints.extend(dialled.filter(|it| !endpoints.contains(it)));
-    Home {
+    LocalNode {
         node,
         endpoints,
         addresses: check::internal_addresses(read, kilo),

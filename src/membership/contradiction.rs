@@ -1,6 +1,6 @@
 //! Contradictions: what a person wrote and more than half of the nodes deny.
 
-use super::{Contradiction, Declared, Reason};
+use super::{Contradicted, Contradiction, ExcludedReason};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::mesh::Networks;
@@ -30,10 +30,14 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
 }
 
 fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
-    let is_outside =
-        |it: &&&ClusterNode| matches!(it.checked.pods, Err(Reason::PodCidrOutOfRange { .. }));
+    let is_outside = |it: &&&ClusterNode| {
+        matches!(
+            it.checked.pods,
+            Err(ExcludedReason::PodCidrOutOfRange { .. })
+        )
+    };
     let outside = nodes.iter().filter(is_outside).count();
-    contradiction(Declared::PodRanges, place, outside, nodes.len())
+    contradiction(Contradicted::PodRanges, place, outside, nodes.len())
 }
 
 /// Only leaders have a `WireGuard` address, so only those are counted that have.
@@ -42,11 +46,11 @@ fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction
     let is_outside = |it: &&&ClusterNode| {
         matches!(
             it.checked.wireguard,
-            Err(Reason::WireguardIpOutOfRange { .. })
+            Err(ExcludedReason::WireguardIpOutOfRange { .. })
         )
     };
     let outside = nodes.iter().filter(is_outside).count();
-    contradiction(Declared::WireguardRange, place, outside, having)
+    contradiction(Contradicted::WireguardRange, place, outside, having)
 }
 
 fn granularity(cluster: &Cluster) -> Option<Contradiction> {
@@ -56,7 +60,12 @@ fn granularity(cluster: &Cluster) -> Option<Contradiction> {
     let says: Vec<Granularity> = nodes.filter_map(|it| it.kilo.granularity).collect();
     let against = says.iter().filter(|it| **it != declared).count();
     let place = cluster.entry.place.key("granularity");
-    contradiction(Declared::Granularity(declared), place, against, says.len())
+    contradiction(
+        Contradicted::Granularity(declared),
+        place,
+        against,
+        says.len(),
+    )
 }
 
 fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contradiction> {
@@ -65,10 +74,15 @@ fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contrad
     }
     let place = cluster.entry.place.key("nodeSelector");
     let all = cluster.nodes.len();
-    contradiction(Declared::NodeSelector, place, all, all)
+    contradiction(Contradicted::NodeSelector, place, all, all)
 }
 
-fn contradiction(what: Declared, place: Place, against: usize, of: usize) -> Option<Contradiction> {
+fn contradiction(
+    what: Contradicted,
+    place: Place,
+    against: usize,
+    of: usize,
+) -> Option<Contradiction> {
     (of < 2 * against).then_some(Contradiction {
         what,
         place,

@@ -1,4 +1,4 @@
-//! Words for what a roster holds: which nodes and which of their ranges are left out, and why.
+//! Words for what a membership holds: which nodes and which of their ranges are left out, and why.
 
 use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use super::identity::{
@@ -19,12 +19,13 @@ use crate::diagnostic::{Cause, Label, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
+use crate::membership::{
+    Contradicted, Contradiction, ExcludedNode, ExcludedReason, Origin, Unready, WithheldRange,
+    WithheldReason,
+};
 use crate::mesh::{EndpointSource, Networks};
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::roster::{
-    Contradiction, Declared, LeftOut, LostRange, Origin, RangeReason, Reason, Unready,
-};
 use crate::snapshot::{Node, Snapshot};
 
 mod reasons;
@@ -34,39 +35,39 @@ use reasons::{foreign, in_common};
 
 /// Returns what there is to tell about one cluster in one mesh, given whether it has Peers in any.
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
-    let roster = &member.roster;
+    let membership = &member.membership;
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(
-        roster
+        membership
             .contradictions
             .iter()
             .map(|it| contradiction(member, it)),
     );
-    if roster.speakers.is_empty() {
+    if membership.candidates.is_empty() {
         findings.push(silent(member, has_peers));
     }
     findings.extend(not_selected(member));
-    let is_selected = |it: &&LeftOut| it.reason != Reason::NotSelected;
-    let left_out_nodes = roster.left_out.iter().filter(is_selected);
+    let is_selected = |it: &&ExcludedNode| it.reason != ExcludedReason::NotSelected;
+    let excluded_nodes = membership.excluded.iter().filter(is_selected);
     let is_running = runs_on_most(member);
-    findings.extend(left_out_nodes.map(|it| {
-        let mut finding = left_out(member, it);
+    findings.extend(excluded_nodes.map(|it| {
+        let mut finding = excluded(member, it);
         if is_running && is_new(member, it) {
             finding.severity = Severity::Notice;
         }
         finding
     }));
-    let is_undeclared = |it: &&LostRange| !is_of_undeclared_family(member, it);
-    let lost_ranges = roster.lost.iter().filter(is_undeclared);
-    findings.extend(lost_ranges.map(|it| lost(member, it)));
-    findings.extend(roster.dissenters.iter().map(|it| {
+    let is_undeclared = |it: &&WithheldRange| !is_of_undeclared_family(member, it);
+    let withheld_ranges = membership.withheld.iter().filter(is_undeclared);
+    findings.extend(withheld_ranges.map(|it| withheld(member, it)));
+    findings.extend(membership.dissenters.iter().map(|it| {
         let message = format!(
             "says granularity {}, the cluster is rendered as {}",
             it.says, member.cluster.granularity
         );
         let finding = on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place);
         finding.with_cause(contradicted(member, |it| {
-            matches!(it, Declared::Granularity(_))
+            matches!(it, Contradicted::Granularity(_))
         }))
     }));
     findings
@@ -74,9 +75,9 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
 
 /// Returns one finding about all nodes that the entry does not select.
 fn not_selected(member: &Member) -> Option<Finding> {
-    let left_out = member.roster.left_out.iter();
-    let nodes: Vec<&LeftOut> = left_out
-        .filter(|it| it.reason == Reason::NotSelected)
+    let excluded = member.membership.excluded.iter();
+    let nodes: Vec<&ExcludedNode> = excluded
+        .filter(|it| it.reason == ExcludedReason::NotSelected)
         .collect();
     let first = nodes.first()?;
     let names = listed(nodes.iter().map(|it| Quoted(&it.node).to_string()));
@@ -92,15 +93,15 @@ fn not_selected(member: &Member) -> Option<Finding> {
 /// Returns whether a further pod CIDR is of a family in which the entry declares no range: people
 /// then want only the other family, and a declaration would only lead to ranges that Kilo does not
 /// route.
-fn is_of_undeclared_family(member: &Member, lost: &LostRange) -> bool {
-    let Ok(cidr) = lost.range.parse::<Cidr>() else {
+fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
+    let Ok(cidr) = withheld.range.parse::<Cidr>() else {
         return false;
     };
     let pods = match &member.entry.networks {
         Networks::Typed { pods, .. } => pods,
         Networks::Flat { allowed } => allowed,
     };
-    lost.reason == RangeReason::OutOfRange
+    withheld.reason == WithheldReason::OutOfRange
         && pods
             .iter()
             .all(|range| range.cidr.family() != cidr.family())
@@ -109,9 +110,9 @@ fn is_of_undeclared_family(member: &Member, lost: &LostRange) -> bool {
 /// Returns the finding about a cluster that no other cluster can reach, or none of this mesh if it has
 /// Peers in another.
 pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
-    let roster = &member.roster;
-    let why = match roster.left_out.len() {
-        _ if !roster.speakers.is_empty() => "no cluster takes what its nodes have".to_owned(),
+    let membership = &member.membership;
+    let why = match membership.excluded.len() {
+        _ if !membership.candidates.is_empty() => "no cluster takes what its nodes have".to_owned(),
         0 => "its snapshot has no node".to_owned(),
         1 => "its only node is left out".to_owned(),
         nodes => format!("all its {nodes} nodes are left out"),
@@ -126,9 +127,13 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
         format!("no other cluster can reach it: {why}")
     };
     let mut finding = Finding::on_cluster(&SILENT_CLUSTER, cluster, message);
-    let has_key =
-        |node: &LeftOut| !matches!(node.reason, Reason::NoWireguardIp | Reason::NoPublicKey);
-    if !roster.left_out.iter().any(has_key) {
+    let has_key = |node: &ExcludedNode| {
+        !matches!(
+            node.reason,
+            ExcludedReason::NoWireguardIp | ExcludedReason::NoPublicKey
+        )
+    };
+    if !membership.excluded.iter().any(has_key) {
         finding.help = Some(format!(
             "check that Kilo runs there, then run `clustermesh snapshot {cluster}`"
         ));
@@ -137,8 +142,8 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
 }
 
 /// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
-fn contradicted(member: &Member, is_meant: impl Fn(&Declared) -> bool) -> Option<Cause> {
-    let mut found = member.roster.contradictions.iter();
+fn contradicted(member: &Member, is_meant: impl Fn(&Contradicted) -> bool) -> Option<Cause> {
+    let mut found = member.membership.contradictions.iter();
     let is_found = found.any(|it| is_meant(&it.what));
     is_found.then(|| Cause {
         rule: &CONTRADICTED,
@@ -148,24 +153,26 @@ fn contradicted(member: &Member, is_meant: impl Fn(&Declared) -> bool) -> Option
 }
 
 /// Returns what a node is left out for, where that is a finding of its own.
-fn cause(member: &Member, reason: &Reason) -> Option<Cause> {
+fn cause(member: &Member, reason: &ExcludedReason) -> Option<Cause> {
     match reason {
-        Reason::LeaderLeftOut(leader) => {
-            let mut left_out = member.roster.left_out.iter();
-            let leader = left_out.find(|it| it.node == *leader)?;
+        ExcludedReason::LeaderExcluded(leader) => {
+            let mut excluded = member.membership.excluded.iter();
+            let leader = excluded.find(|it| it.node == *leader)?;
             Some(Cause {
                 rule: rule_of(&leader.reason),
                 cluster: Some(member.entry.name.to_string()),
                 node: Some(leader.node.clone()),
             })
         }
-        Reason::PodCidrOutOfRange { .. } => {
-            contradicted(member, |it| matches!(it, Declared::PodRanges))
+        ExcludedReason::PodCidrOutOfRange { .. } => {
+            contradicted(member, |it| matches!(it, Contradicted::PodRanges))
         }
-        Reason::WireguardIpOutOfRange { .. } => {
-            contradicted(member, |it| matches!(it, Declared::WireguardRange))
+        ExcludedReason::WireguardIpOutOfRange { .. } => {
+            contradicted(member, |it| matches!(it, Contradicted::WireguardRange))
         }
-        Reason::NotSelected => contradicted(member, |it| matches!(it, Declared::NodeSelector)),
+        ExcludedReason::NotSelected => {
+            contradicted(member, |it| matches!(it, Contradicted::NodeSelector))
+        }
         _ => None,
     }
 }
@@ -186,7 +193,7 @@ pub(super) fn on_node(
     finding
 }
 
-fn left_out(member: &Member, node: &LeftOut) -> Finding {
+fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
@@ -194,11 +201,11 @@ fn left_out(member: &Member, node: &LeftOut) -> Finding {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
     finding.help = match node.reason {
-        Reason::NoEndpoint(_) => endpoint_help(member, node),
-        Reason::NoWireguardIp => wireguard_ip_help(member, node),
+        ExcludedReason::NoEndpoint(_) => endpoint_help(member, node),
+        ExcludedReason::NoWireguardIp => wireguard_ip_help(member, node),
         _ => None,
     };
-    if let Reason::PodCidrTaken { node: other, .. } = &node.reason {
+    if let ExcludedReason::PodCidrTaken { node: other, .. } = &node.reason {
         name_both(&mut finding, member, other);
     }
     finding.with_cause(cause(member, &node.reason))
@@ -233,13 +240,13 @@ fn runs_on_most(member: &Member) -> bool {
 
 /// Returns whether Kilo has not run on a node yet. If it runs on most nodes of the cluster, that is
 /// no reason to worry: autoscalers add nodes all the time.
-fn is_new(member: &Member, left_out: &LeftOut) -> bool {
-    left_out.reason == Reason::NoWireguardIp
-        && member.node(&left_out.node).is_some_and(|it| !has_run(it))
+fn is_new(member: &Member, excluded: &ExcludedNode) -> bool {
+    excluded.reason == ExcludedReason::NoWireguardIp
+        && member.node(&excluded.node).is_some_and(|it| !has_run(it))
 }
 
 /// On bare metal no node has an external address, and nobody has annotated anything yet.
-fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
+fn endpoint_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let asks_kilo = member.entry.endpoint_from.contains(&EndpointSource::Kilo);
     let cluster = &member.entry.name;
     (node.kilo_has_endpoint && !asks_kilo).then(|| {
@@ -252,7 +259,7 @@ fn endpoint_help(member: &Member, node: &LeftOut) -> Option<String> {
 }
 
 /// An annotation that is empty was written: the agent runs, and takes itself for no leader.
-fn wireguard_ip_help(member: &Member, node: &LeftOut) -> Option<String> {
+fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let key = annotation::WIREGUARD_IP;
     let text = member.node(&node.node)?.annotations.get(key)?;
     let granularity = member.cluster.granularity;
@@ -270,78 +277,79 @@ fn wireguard_ip_help(member: &Member, node: &LeftOut) -> Option<String> {
 }
 
 /// Returns which part of a node is meant; for want of it, its name.
-fn part(reason: &Reason, node: &Place) -> Place {
+fn part(reason: &ExcludedReason, node: &Place) -> Place {
     let annotated = |key: &str| node.key("annotations").key(key);
     match reason {
-        Reason::PodCidrInvalid { .. } | Reason::PodCidrOutOfRange { .. } => {
+        ExcludedReason::PodCidrInvalid { .. } | ExcludedReason::PodCidrOutOfRange { .. } => {
             node.key("podCIDRs").index(0)
         }
-        Reason::NoPodCidr | Reason::PodCidrTaken { .. } => node.key("podCIDRs"),
-        Reason::WireguardIpInvalid { .. } | Reason::WireguardIpOutOfRange { .. } => {
-            annotated(annotation::WIREGUARD_IP)
+        ExcludedReason::NoPodCidr | ExcludedReason::PodCidrTaken { .. } => node.key("podCIDRs"),
+        ExcludedReason::WireguardIpInvalid { .. }
+        | ExcludedReason::WireguardIpOutOfRange { .. } => annotated(annotation::WIREGUARD_IP),
+        ExcludedReason::PublicKeyInvalid { .. } | ExcludedReason::DuplicateKey(_) => {
+            annotated(annotation::KEY)
         }
-        Reason::PublicKeyInvalid { .. } | Reason::DuplicateKey(_) => annotated(annotation::KEY),
-        Reason::EndpointInvalid {
+        ExcludedReason::EndpointInvalid {
             origin: Origin::Annotation(key),
             ..
         } => annotated(key),
-        Reason::EndpointInvalid { .. } => node.key("addresses"),
-        Reason::NotReady(Unready::Stale) => node.key("stale"),
+        ExcludedReason::EndpointInvalid { .. } => node.key("addresses"),
+        ExcludedReason::NotReady(Unready::Stale) => node.key("stale"),
         _ => node.key("name"),
     }
 }
 
-fn rule_of(reason: &Reason) -> &'static Rule {
+fn rule_of(reason: &ExcludedReason) -> &'static Rule {
     match reason {
-        Reason::NoPodCidr => &NO_POD_CIDR,
-        Reason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,
-        Reason::PodCidrOutOfRange { .. } => &POD_CIDR_OUT_OF_RANGE,
-        Reason::NoWireguardIp => &NO_WIREGUARD_IP,
-        Reason::WireguardIpInvalid { .. } => &INVALID_WIREGUARD_IP,
-        Reason::WireguardIpOutOfRange { .. } => &WIREGUARD_IP_OUT_OF_RANGE,
-        Reason::NoPublicKey => &NO_PUBLIC_KEY,
-        Reason::PublicKeyInvalid { .. } => &INVALID_PUBLIC_KEY,
-        Reason::EndpointInvalid { .. } => &INVALID_ENDPOINT,
-        Reason::NoEndpoint(_) => &NO_ENDPOINT,
-        Reason::NameInvalid(_) => &INVALID_NODE_NAME,
-        Reason::DuplicateName(_) => &DUPLICATE_PEER_NAME,
-        Reason::DuplicateKey(_) => &DUPLICATE_KEY,
-        Reason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
-        Reason::NotReady(_) => &NODE_NOT_READY,
-        Reason::LeaderLeftOut(_) => &LEADER_LEFT_OUT,
-        Reason::NotSelected => &NODE_NOT_SELECTED,
+        ExcludedReason::NoPodCidr => &NO_POD_CIDR,
+        ExcludedReason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,
+        ExcludedReason::PodCidrOutOfRange { .. } => &POD_CIDR_OUT_OF_RANGE,
+        ExcludedReason::NoWireguardIp => &NO_WIREGUARD_IP,
+        ExcludedReason::WireguardIpInvalid { .. } => &INVALID_WIREGUARD_IP,
+        ExcludedReason::WireguardIpOutOfRange { .. } => &WIREGUARD_IP_OUT_OF_RANGE,
+        ExcludedReason::NoPublicKey => &NO_PUBLIC_KEY,
+        ExcludedReason::PublicKeyInvalid { .. } => &INVALID_PUBLIC_KEY,
+        ExcludedReason::EndpointInvalid { .. } => &INVALID_ENDPOINT,
+        ExcludedReason::NoEndpoint(_) => &NO_ENDPOINT,
+        ExcludedReason::NameInvalid(_) => &INVALID_NODE_NAME,
+        ExcludedReason::DuplicateName(_) => &DUPLICATE_PEER_NAME,
+        ExcludedReason::DuplicateKey(_) => &DUPLICATE_KEY,
+        ExcludedReason::PodCidrTaken { .. } => &OVERLAPPING_NODE_POD_CIDR,
+        ExcludedReason::NotReady(_) => &NODE_NOT_READY,
+        ExcludedReason::LeaderExcluded(_) => &LEADER_LEFT_OUT,
+        ExcludedReason::NotSelected => &NODE_NOT_SELECTED,
     }
 }
 
-fn lost(member: &Member, lost: &LostRange) -> Finding {
-    let range = Quoted(&lost.range).to_string();
+fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
+    let range = Quoted(&withheld.range).to_string();
     let range = range.trim_matches('`');
-    let (rule, why) = match &lost.reason {
-        RangeReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
-        RangeReason::OutOfRange => (&UNUSED_POD_CIDR, "in no declared range".to_owned()),
-        RangeReason::SecondOfFamily => (
+    let (rule, why) = match &withheld.reason {
+        WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
+        WithheldReason::OutOfRange => (&UNUSED_POD_CIDR, "in no declared range".to_owned()),
+        WithheldReason::SecondOfFamily => (
             &UNUSED_POD_CIDR,
             "the node has one of this family already".to_owned(),
         ),
-        RangeReason::SecondAddress => (
+        WithheldReason::SecondAddress => (
             &UNUSED_ADDRESS,
             "the node has another internal address of this family".to_owned(),
         ),
-        RangeReason::PodCidrTaken { other, node } => (
+        WithheldReason::PodCidrTaken { other, node } => (
             &OVERLAPPING_NODE_POD_CIDR,
             format!("overlaps {other} of {}", Quoted(node)),
         ),
-        RangeReason::Taken { node } => (
+        WithheldReason::Taken { node } => (
             &DUPLICATE_ADDRESS,
             format!("{} claims the same address", Quoted(node)),
         ),
-        RangeReason::InPodCidr { cidr, node } => (
+        WithheldReason::InPodCidr { cidr, node } => (
             &ADDRESS_IN_POD_CIDR,
             format!("lies in pod CIDR {cidr} of {}", Quoted(node)),
         ),
     };
     let message = format!("{range} left out: {why}");
-    let finding = on_node(rule, member, &lost.node, message, &lost.place);
+    let finding = on_node(rule, member, &withheld.node, message, &withheld.place);
     finding.with_alike(
         format!("a range is left out: {why}"),
         Some(range.to_owned()),
@@ -356,16 +364,16 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         of,
     } = found;
     let what = match what {
-        Declared::PodRanges => "have their pod CIDR outside the declared ranges".to_owned(),
-        Declared::WireguardRange => {
+        Contradicted::PodRanges => "have their pod CIDR outside the declared ranges".to_owned(),
+        Contradicted::WireguardRange => {
             "have their WireGuard address outside the declared ranges".to_owned()
         }
-        Declared::Granularity(declared) => format!("say another granularity than {declared}"),
-        Declared::NodeSelector => "are not selected".to_owned(),
+        Contradicted::Granularity(declared) => format!("say another granularity than {declared}"),
+        Contradicted::NodeSelector => "are not selected".to_owned(),
     };
     let message = format!("{against} of {of} nodes {what}");
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
-    if member.roster.speakers.is_empty() {
+    if member.membership.candidates.is_empty() {
         // A person's line, and nothing of the cluster is left.
         finding.severity = Severity::Error;
         finding.is_final = true;

@@ -1,4 +1,4 @@
-//! The cluster itself: its nodes and segments as its own Kilo forms them (`kilo.md` §3 and §4).
+//! Topologies: the nodes and segments of a cluster as its own Kilo forms them (`kilo.md` §3 and §4).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,13 +14,13 @@ use crate::wireguard::Endpoint;
 
 /// A cluster as its own Kilo sees it.
 #[derive(Clone, Debug)]
-pub struct Own {
+pub struct KiloTopology {
     /// How it is cut.
     pub granularity: Granularity,
     /// Its nodes, by name.
-    pub nodes: Nodes<OwnNode>,
+    pub nodes: Nodes<TopologyNode>,
     /// Its segments, by key, bytewise.
-    pub segments: Segments<OwnSegment>,
+    pub segments: Segments<TopologySegment>,
     /// Whether the Kilo subnet has too few addresses for the segments; no agent can do anything then
     /// (`kilo.md` §4.4).
     pub is_exhausted: bool,
@@ -28,7 +28,7 @@ pub struct Own {
 
 /// A node of the cluster.
 #[derive(Clone, Debug)]
-pub struct OwnNode {
+pub struct TopologyNode {
     /// What Kilo knows of it.
     pub kilo: Arc<KiloNode>,
     /// Its segment; none while Kilo does not count it.
@@ -37,7 +37,7 @@ pub struct OwnNode {
 
 /// A segment of the cluster.
 #[derive(Clone, Debug)]
-pub struct OwnSegment {
+pub struct TopologySegment {
     /// Kilo's key for it.
     pub key: String,
     /// Its members, in the order of names.
@@ -101,20 +101,20 @@ impl WireguardIp {
     }
 }
 
-impl Own {
+impl KiloTopology {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
     pub fn of(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
-        let mut nodes = kilos.map(|kilo| OwnNode {
+        let mut nodes = kilos.map(|kilo| TopologyNode {
             kilo: Arc::clone(kilo),
             segment: None,
         });
         // Whoever is a segment alone is formed even if Kilo does not count it now.
-        let mut segments: Vec<OwnSegment> = cut
+        let mut segments: Vec<TopologySegment> = cut
             .formed
             .iter()
             .filter(|it| nodes[it.leader].kilo.is_ready())
-            .map(|it| OwnSegment::of(it, &nodes))
+            .map(|it| TopologySegment::of(it, &nodes))
             .collect();
         let is_exhausted = number(&mut segments, &nodes);
         let segments = Segments::new(segments);
@@ -132,7 +132,7 @@ impl Own {
     }
 
     /// Returns the node that leads a segment.
-    pub fn leader(&self, segment: SegmentId) -> &OwnNode {
+    pub fn leader(&self, segment: SegmentId) -> &TopologyNode {
         &self.nodes[self.segments[segment].leader.node()]
     }
 
@@ -150,15 +150,15 @@ impl Own {
     }
 }
 
-impl OwnNode {
+impl TopologyNode {
     /// Returns where its own cluster dials it.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         self.kilo.endpoint.as_ref()
     }
 }
 
-impl OwnSegment {
-    fn of(segment: &Segment, nodes: &Nodes<OwnNode>) -> Self {
+impl TopologySegment {
+    fn of(segment: &Segment, nodes: &Nodes<TopologyNode>) -> Self {
         let members = segment.members.iter();
         let members: Vec<&KiloNode> = members.map(|it| &*nodes[*it].kilo).collect();
         Self {
@@ -205,7 +205,7 @@ fn location_ranges(members: &[&KiloNode]) -> Vec<AllowedIp> {
 
 /// Gives each segment its address: the first of the subnet and one for each segment before it.
 /// Returns whether they are too many.
-fn number(segments: &mut [OwnSegment], nodes: &Nodes<OwnNode>) -> bool {
+fn number(segments: &mut [TopologySegment], nodes: &Nodes<TopologyNode>) -> bool {
     let subnet = subnet(nodes);
     let mut is_exhausted = false;
     for (segment, offset) in segments.iter_mut().zip(1u128..) {
@@ -228,7 +228,7 @@ fn number(segments: &mut [OwnSegment], nodes: &Nodes<OwnNode>) -> bool {
 
 /// Returns the Kilo subnet: addresses are announced with its length. Where nodes disagree, what most
 /// of them say; the others' addresses are then not those that follow.
-fn subnet(nodes: &[OwnNode]) -> Cidr {
+fn subnet(nodes: &[TopologyNode]) -> Cidr {
     let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
     for announced in nodes.iter().filter_map(|it| it.kilo.wireguard_ip()) {
         *counts.entry(announced.network).or_default() += 1;

@@ -1,69 +1,73 @@
 //! Reasons: why a node is left out, in words, and what many nodes may have in common of it.
 
 use crate::diagnostic::{Quoted, escaped};
+use crate::membership::{EndpointProblem, ExcludedReason, Origin, Unready};
 use crate::mesh::EndpointSource;
-use crate::roster::{EndpointProblem, Origin, Reason, Unready};
 use crate::wireguard::EndpointError;
 
 /// Says why a node is left out.
-pub(in crate::rules) fn words(reason: &Reason) -> String {
+pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
     match reason {
-        Reason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
-        Reason::PodCidrInvalid { text, error } => {
+        ExcludedReason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
+        ExcludedReason::PodCidrInvalid { text, error } => {
             format!("pod CIDR {} is not valid: {}", Quoted(text), foreign(error))
         }
-        Reason::PodCidrOutOfRange { cidr } => format!("pod CIDR {cidr} is in no declared range"),
-        Reason::NoWireguardIp => {
+        ExcludedReason::PodCidrOutOfRange { cidr } => {
+            format!("pod CIDR {cidr} is in no declared range")
+        }
+        ExcludedReason::NoWireguardIp => {
             "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned()
         }
-        Reason::WireguardIpInvalid { text, error } => {
+        ExcludedReason::WireguardIpInvalid { text, error } => {
             let text = Quoted(text);
             format!("WireGuard address {text} is not valid: {}", foreign(error))
         }
-        Reason::WireguardIpOutOfRange { address } => {
+        ExcludedReason::WireguardIpOutOfRange { address } => {
             format!("WireGuard address {address} is in no declared range")
         }
-        Reason::NoPublicKey => "annotation kilo.squat.ai/key is missing or empty".to_owned(),
-        Reason::PublicKeyInvalid { text, error } => {
+        ExcludedReason::NoPublicKey => {
+            "annotation kilo.squat.ai/key is missing or empty".to_owned()
+        }
+        ExcludedReason::PublicKeyInvalid { text, error } => {
             format!("public key {} is unusable: {error}", Quoted(text))
         }
-        Reason::EndpointInvalid {
+        ExcludedReason::EndpointInvalid {
             origin,
             text,
             error,
         } => format!("{}: {}", endpoint(*origin, text), problem(error)),
-        Reason::NoEndpoint(sources) => no_endpoint(sources),
-        Reason::NameInvalid(error) => format!("bad name: {error}"),
-        Reason::DuplicateName(node) => {
+        ExcludedReason::NoEndpoint(sources) => no_endpoint(sources),
+        ExcludedReason::NameInvalid(error) => format!("bad name: {error}"),
+        ExcludedReason::DuplicateName(node) => {
             format!("its Peer would be called as that of {}", Quoted(node))
         }
-        Reason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
-        Reason::PodCidrTaken { cidr, other, node } => {
+        ExcludedReason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
+        ExcludedReason::PodCidrTaken { cidr, other, node } => {
             format!("pod CIDR {cidr} overlaps {other} of {}", Quoted(node))
         }
-        Reason::NotReady(why) => format!("not ready: {}", unready(*why)),
-        Reason::LeaderLeftOut(leader) => {
+        ExcludedReason::NotReady(why) => format!("not ready: {}", unready(*why)),
+        ExcludedReason::LeaderExcluded(leader) => {
             format!("{}, which leads its location, is left out", Quoted(leader))
         }
-        Reason::NotSelected => "not selected by nodeSelector".to_owned(),
+        ExcludedReason::NotSelected => "not selected by nodeSelector".to_owned(),
     }
 }
 
 /// Splits a reason that names a value of the node into what many nodes may have in common, and that value.
-pub(super) fn in_common(reason: &Reason) -> Option<(String, String)> {
+pub(super) fn in_common(reason: &ExcludedReason) -> Option<(String, String)> {
     let (what, value) = match reason {
-        Reason::PodCidrInvalid { text, .. } => ("pod CIDR is invalid", text),
-        Reason::PodCidrOutOfRange { cidr } => {
+        ExcludedReason::PodCidrInvalid { text, .. } => ("pod CIDR is invalid", text),
+        ExcludedReason::PodCidrOutOfRange { cidr } => {
             let what = "pod CIDR is in no declared range".to_owned();
             return Some((what, cidr.to_string()));
         }
-        Reason::WireguardIpInvalid { text, .. } => ("WireGuard address is invalid", text),
-        Reason::WireguardIpOutOfRange { address } => {
+        ExcludedReason::WireguardIpInvalid { text, .. } => ("WireGuard address is invalid", text),
+        ExcludedReason::WireguardIpOutOfRange { address } => {
             let what = "WireGuard address is in no declared range".to_owned();
             return Some((what, address.to_string()));
         }
-        Reason::PublicKeyInvalid { text, .. } => ("public key is unusable", text),
-        Reason::EndpointInvalid {
+        ExcludedReason::PublicKeyInvalid { text, .. } => ("public key is unusable", text),
+        ExcludedReason::EndpointInvalid {
             origin,
             text,
             error,

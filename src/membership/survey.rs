@@ -5,7 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::contradiction;
-use super::{Dissenter, LeftOut, LostRange, Origin, RangeReason, Reason, Roster, Speaker};
+use super::{
+    Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, WithheldRange,
+    WithheldReason,
+};
 use crate::kilo::check;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes};
@@ -17,8 +20,8 @@ use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::{Endpoint, PublicKey};
 
-/// A segment on its way to becoming a speaker.
-pub(super) struct Draft<'a> {
+/// A segment on its way to becoming a candidate.
+pub(super) struct CandidateDraft<'a> {
     pub(super) leader: NodeId,
     /// Members whose ranges are given, in order of name, with their pod CIDRs.
     pub(super) members: Vec<(NodeId, Vec<Cidr>)>,
@@ -31,27 +34,27 @@ pub(super) struct Draft<'a> {
 }
 
 /// What has been found out about a cluster so far.
-pub(super) struct Survey<'a> {
+pub(super) struct NodeSurvey<'a> {
     pub(super) cluster: &'a Cluster<'a>,
     pub(super) entry: &'a Entry,
     pub(super) nodes: &'a Nodes<ClusterNode<'a>>,
     /// The file of the snapshot.
     source: &'a Arc<str>,
-    pub(super) left_out: BTreeMap<NodeId, Reason>,
-    pub(super) lost: Vec<LostRange>,
+    pub(super) excluded: BTreeMap<NodeId, ExcludedReason>,
+    pub(super) withheld: Vec<WithheldRange>,
     /// Nodes that pass every check that applies to them.
     pub(super) usable: Vec<NodeId>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> NodeSurvey<'a> {
     pub(super) fn new(cluster: &'a Cluster<'a>, source: &'a Arc<str>) -> Self {
         Self {
             cluster,
             entry: cluster.entry,
             nodes: &cluster.nodes,
             source,
-            left_out: BTreeMap::new(),
-            lost: Vec::new(),
+            excluded: BTreeMap::new(),
+            withheld: Vec::new(),
             usable: Vec::new(),
         }
     }
@@ -70,13 +73,13 @@ impl<'a> Survey<'a> {
     }
 
     /// Leaves a node out, unless it was already for a better reason.
-    pub(super) fn leave_out(&mut self, id: NodeId, reason: Reason) {
-        self.left_out.entry(id).or_insert(reason);
+    pub(super) fn exclude(&mut self, id: NodeId, reason: ExcludedReason) {
+        self.excluded.entry(id).or_insert(reason);
     }
 
-    pub(super) fn lose(&mut self, id: NodeId, range: String, reason: RangeReason) {
+    pub(super) fn withhold(&mut self, id: NodeId, range: String, reason: WithheldReason) {
         let node = self.nodes[id].node;
-        self.lost.push(LostRange {
+        self.withheld.push(WithheldRange {
             node: node.name.clone(),
             place: self.place(node),
             range,
@@ -84,20 +87,20 @@ impl<'a> Survey<'a> {
         });
     }
 
-    pub(super) fn leave_out_unready(&mut self, unready: &[NodeId]) {
+    pub(super) fn exclude_unready(&mut self, unready: &[NodeId]) {
         for &id in unready {
             let ClusterNode { kilo, checked, .. } = &self.nodes[id];
             let reason = if self.is_selected(id) {
                 check::unready(checked, kilo)
             } else {
-                Reason::NotSelected
+                ExcludedReason::NotSelected
             };
-            self.leave_out(id, reason);
+            self.exclude(id, reason);
         }
     }
 
     /// Applies the node checks to a segment; `None` if nobody of it can be given to others.
-    pub(super) fn draft<'s>(&mut self, segment: &'s Segment) -> Option<Draft<'s>> {
+    pub(super) fn draft<'s>(&mut self, segment: &'s Segment) -> Option<CandidateDraft<'s>> {
         let selected: Vec<NodeId> = segment
             .members
             .iter()
@@ -105,7 +108,7 @@ impl<'a> Survey<'a> {
             .filter(|&index| {
                 let selected = self.is_selected(index);
                 if !selected {
-                    self.leave_out(index, Reason::NotSelected);
+                    self.exclude(index, ExcludedReason::NotSelected);
                 }
                 selected
             })
@@ -113,11 +116,11 @@ impl<'a> Survey<'a> {
         if selected.is_empty() {
             return None;
         }
-        let candidate = &self.nodes[segment.leader];
-        let checked = match check::speaker(self.entry, candidate.node, &candidate.checked) {
+        let leader = &self.nodes[segment.leader];
+        let checked = match check::candidate(self.entry, leader.node, &leader.checked) {
             Ok(checked) => checked,
             Err(reason) => {
-                self.fall(segment, reason);
+                self.exclude_segment(segment, reason);
                 return None;
             }
         };
@@ -125,7 +128,7 @@ impl<'a> Survey<'a> {
             .into_iter()
             .filter_map(|index| Some((index, self.member(index)?)))
             .collect();
-        Some(Draft {
+        Some(CandidateDraft {
             leader: segment.leader,
             members,
             name: checked.name,
@@ -143,60 +146,60 @@ impl<'a> Survey<'a> {
         match &nodes[index].checked.pods {
             Ok(pods) => {
                 self.usable.push(index);
-                for (range, reason) in &pods.lost {
-                    self.lose(index, range.clone(), reason.clone());
+                for (range, reason) in &pods.withheld {
+                    self.withhold(index, range.clone(), reason.clone());
                 }
                 Some(pods.used.clone())
             }
             Err(reason) => {
-                self.leave_out(index, reason.clone());
+                self.exclude(index, reason.clone());
                 None
             }
         }
     }
 
     /// Leaves out a segment whose leader is left out for `reason`.
-    pub(super) fn fall(&mut self, segment: &Segment, reason: Reason) {
+    pub(super) fn exclude_segment(&mut self, segment: &Segment, reason: ExcludedReason) {
         let leader = self.name(segment.leader).to_owned();
         // A leader that was not selected is still needed, so its own reason is worth more.
-        self.left_out.insert(segment.leader, reason);
+        self.excluded.insert(segment.leader, reason);
         for &index in &segment.members {
-            self.leave_out(index, Reason::LeaderLeftOut(leader.clone()));
+            self.exclude(index, ExcludedReason::LeaderExcluded(leader.clone()));
         }
     }
 
-    pub(super) fn finish(mut self, speakers: Vec<Speaker>) -> Roster {
+    pub(super) fn finish(mut self, candidates: Vec<PeerCandidate>) -> Membership {
         let cluster = self.cluster;
         // A leader that was not selected speaks all the same.
-        let leaders: BTreeSet<&str> = speakers.iter().map(|it| it.leader.as_str()).collect();
+        let leaders: BTreeSet<&str> = candidates.iter().map(|it| it.leader.as_str()).collect();
         let nodes = self.nodes;
         let speaks = |id: NodeId| leaders.contains(nodes[id].node.name.as_str());
-        self.left_out.retain(|&id, _| !speaks(id));
-        let left_out = &self.left_out;
-        self.usable.retain(|index| !left_out.contains_key(index));
+        self.excluded.retain(|&id, _| !speaks(id));
+        let excluded = &self.excluded;
+        self.usable.retain(|index| !excluded.contains_key(index));
         let contradictions = contradiction::contradictions(cluster);
         let dissenters = self.dissenters();
-        let homes = self.homes();
+        let local_nodes = self.local_nodes();
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
         let usable = usable.collect();
-        let reasons = std::mem::take(&mut self.left_out);
-        let left_out = reasons.into_iter().map(|(id, reason)| {
+        let reasons = std::mem::take(&mut self.excluded);
+        let excluded = reasons.into_iter().map(|(id, reason)| {
             let ClusterNode { node, kilo, .. } = &nodes[id];
-            LeftOut {
+            ExcludedNode {
                 node: node.name.clone(),
                 place: self.place(node),
                 reason,
                 kilo_has_endpoint: kilo.endpoint.is_some(),
             }
         });
-        Roster {
+        Membership {
             usable,
-            homes,
-            left_out: left_out.collect(),
-            lost: self.lost,
+            local_nodes,
+            excluded: excluded.collect(),
+            withheld: self.withheld,
             dissenters,
             contradictions,
-            speakers,
+            candidates,
         }
     }
 
@@ -204,11 +207,11 @@ impl<'a> Survey<'a> {
         let granularity = self.cluster.granularity;
         self.cluster
             .voters()
-            .filter_map(|candidate| {
-                let says = candidate.kilo.granularity.filter(|&it| it != granularity)?;
+            .filter_map(|voter| {
+                let says = voter.kilo.granularity.filter(|&it| it != granularity)?;
                 Some(Dissenter {
-                    node: candidate.node.name.clone(),
-                    place: self.place(candidate.node),
+                    node: voter.node.name.clone(),
+                    place: self.place(voter.node),
                     says,
                 })
             })

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::Speaker;
-use super::survey::{Draft, Survey};
-use super::{RangeReason, Reason};
+use super::PeerCandidate;
+use super::survey::{CandidateDraft, NodeSurvey};
+use super::{ExcludedReason, WithheldReason};
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
@@ -24,30 +24,38 @@ struct PodClaim {
     first: bool,
 }
 
-/// Leaves out all but the first speaker whose Peer has a name: a long one is cut and hashed, and
+/// Leaves out all but the first candidate whose Peer has a name: a long one is cut and hashed, and
 /// another node may be called what comes of that.
 pub(super) fn settle_names<'s>(
-    drafts: Vec<Draft<'s>>,
+    drafts: Vec<CandidateDraft<'s>>,
     mesh: &MeshName,
-    survey: &mut Survey,
-) -> Vec<Draft<'s>> {
+    survey: &mut NodeSurvey,
+) -> Vec<CandidateDraft<'s>> {
     let cluster = &survey.entry.name;
-    let name = |draft: &Draft| PeerName::new(mesh, cluster, &draft.name);
-    settle(drafts, survey, name, Reason::DuplicateName)
+    let name = |draft: &CandidateDraft| PeerName::new(mesh, cluster, &draft.name);
+    settle(drafts, survey, name, ExcludedReason::DuplicateName)
 }
 
-/// Leaves out all but the first speaker with a key.
-pub(super) fn settle_keys<'s>(drafts: Vec<Draft<'s>>, survey: &mut Survey) -> Vec<Draft<'s>> {
-    settle(drafts, survey, |draft| draft.key, Reason::DuplicateKey)
+/// Leaves out all but the first candidate with a key.
+pub(super) fn settle_keys<'s>(
+    drafts: Vec<CandidateDraft<'s>>,
+    survey: &mut NodeSurvey,
+) -> Vec<CandidateDraft<'s>> {
+    settle(
+        drafts,
+        survey,
+        |draft| draft.key,
+        ExcludedReason::DuplicateKey,
+    )
 }
 
-/// Leaves out all but the first speaker, by name, of those that share an identity.
+/// Leaves out all but the first candidate, by name, of those that share an identity.
 fn settle<'s, Identity: Ord>(
-    mut drafts: Vec<Draft<'s>>,
-    survey: &mut Survey,
-    identity: impl Fn(&Draft) -> Identity,
-    reason: fn(String) -> Reason,
-) -> Vec<Draft<'s>> {
+    mut drafts: Vec<CandidateDraft<'s>>,
+    survey: &mut NodeSurvey,
+    identity: impl Fn(&CandidateDraft) -> Identity,
+    reason: fn(String) -> ExcludedReason,
+) -> Vec<CandidateDraft<'s>> {
     let mut owners: BTreeMap<Identity, NodeId> = BTreeMap::new();
     drafts.sort_by_key(|draft| draft.leader);
     drafts
@@ -56,7 +64,7 @@ fn settle<'s, Identity: Ord>(
             let owner = *owners.entry(identity(draft)).or_insert(draft.leader);
             if owner != draft.leader {
                 let owner = survey.name(owner).to_owned();
-                survey.fall(draft.segment, reason(owner));
+                survey.exclude_segment(draft.segment, reason(owner));
             }
             survey.speaks(draft)
         })
@@ -67,9 +75,9 @@ fn settle<'s, Identity: Ord>(
 ///
 /// One that loses its first pod CIDR is left out; a leader takes its segment along.
 pub(super) fn settle_pod_cidrs<'s>(
-    mut drafts: Vec<Draft<'s>>,
-    survey: &mut Survey,
-) -> Vec<Draft<'s>> {
+    mut drafts: Vec<CandidateDraft<'s>>,
+    survey: &mut NodeSurvey,
+) -> Vec<CandidateDraft<'s>> {
     let claims: Vec<PodClaim> = drafts.iter().flat_map(pod_claims).collect();
     let losses = losses(claims);
     for draft in &mut drafts {
@@ -84,21 +92,24 @@ pub(super) fn settle_pod_cidrs<'s>(
             });
         }
         if draft.leads_itself()
-            && let Some(reason) = survey.left_out.get(&draft.leader).cloned()
+            && let Some(reason) = survey.excluded.get(&draft.leader).cloned()
         {
-            survey.fall(draft.segment, reason);
+            survey.exclude_segment(draft.segment, reason);
         }
-        let left_out = &survey.left_out;
+        let excluded = &survey.excluded;
         draft
             .members
-            .retain(|(node, _)| !left_out.contains_key(node));
+            .retain(|(node, _)| !excluded.contains_key(node));
     }
     drafts.retain(|draft| survey.speaks(draft));
     drafts
 }
 
-/// Makes the speakers: settles who keeps which host route, and lists what is left of each.
-pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> {
+/// Makes the candidates: settles who keeps which host route, and lists what is left of each.
+pub(super) fn candidates(
+    drafts: Vec<CandidateDraft>,
+    survey: &mut NodeSurvey,
+) -> Vec<PeerCandidate> {
     let pods = PodOwners::new(&drafts);
     let owners = host_owners(&drafts, survey);
     drafts
@@ -109,19 +120,19 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
             let mut known = BTreeSet::new();
             let pod_cidrs = draft.members.iter().flat_map(|it| &it.1);
             claims.extend(pod_cidrs.filter(|cidr| known.insert(**cidr)));
-            let mut lost = Vec::new();
+            let mut withheld = Vec::new();
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
                 let owner = owners.get(&address).copied().unwrap_or(node);
                 if let Some(reason) = survey.objection(&pods, (node, owner), (address, position)) {
-                    survey.lose(node, route.to_string(), reason);
-                    lost.push(route);
+                    survey.withhold(node, route.to_string(), reason);
+                    withheld.push(route);
                 } else if known.insert(route) {
                     claims.push(route);
                 }
             }
             draft.lose_second_addresses(survey);
-            Speaker {
+            PeerCandidate {
                 place: survey.place(survey.nodes[draft.leader].node),
                 nodes: draft.members.len().max(1),
                 members: draft.members.iter().map(|it| it.0).collect(),
@@ -130,13 +141,13 @@ pub(super) fn speakers(drafts: Vec<Draft>, survey: &mut Survey) -> Vec<Speaker> 
                 endpoint: draft.endpoint,
                 origin: draft.origin,
                 claims,
-                lost,
+                withheld,
             }
         })
         .collect()
 }
 
-fn pod_claims<'a>(draft: &'a Draft) -> impl Iterator<Item = PodClaim> + 'a {
+fn pod_claims<'a>(draft: &'a CandidateDraft) -> impl Iterator<Item = PodClaim> + 'a {
     draft.members.iter().flat_map(|(node, pods)| {
         pods.iter().enumerate().map(|(position, &cidr)| PodClaim {
             cidr,
@@ -178,7 +189,7 @@ fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(NodeId, Cidr), (PodClaim, PodC
 }
 
 /// Returns which node keeps each host route: the first that claims it.
-fn host_owners(drafts: &[Draft], survey: &Survey) -> BTreeMap<IpAddr, NodeId> {
+fn host_owners(drafts: &[CandidateDraft], survey: &NodeSurvey) -> BTreeMap<IpAddr, NodeId> {
     let mut owners: BTreeMap<IpAddr, NodeId> = BTreeMap::new();
     for draft in drafts {
         for (node, address) in draft.host_routes(survey) {
@@ -195,7 +206,7 @@ struct PodOwners {
 }
 
 impl PodOwners {
-    fn new(drafts: &[Draft]) -> Self {
+    fn new(drafts: &[CandidateDraft]) -> Self {
         let claims = drafts.iter().enumerate().flat_map(|(position, draft)| {
             pod_claims(draft).map(move |claim| (claim.cidr, position, claim.node))
         });
@@ -215,10 +226,10 @@ impl PodOwners {
     }
 }
 
-impl Draft<'_> {
+impl CandidateDraft<'_> {
     /// Returns the host routes it claims: its WireGuard address, then those internal addresses of
     /// its members that a declared range holds.
-    fn host_routes(&self, survey: &Survey) -> Vec<(NodeId, IpAddr)> {
+    fn host_routes(&self, survey: &NodeSurvey) -> Vec<(NodeId, IpAddr)> {
         let mut routes = vec![(self.leader, self.wireguard)];
         for &(node, _) in &self.members {
             let ClusterNode {
@@ -234,7 +245,7 @@ impl Draft<'_> {
     }
 
     /// Tells of internal addresses that are declared, but the second of their family.
-    fn lose_second_addresses(&self, survey: &mut Survey) {
+    fn lose_second_addresses(&self, survey: &mut NodeSurvey) {
         for &(node, _) in &self.members {
             let ClusterNode {
                 node: read, kilo, ..
@@ -242,7 +253,7 @@ impl Draft<'_> {
             for address in check::second_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     let route = Cidr::host(address).to_string();
-                    survey.lose(node, route, RangeReason::SecondAddress);
+                    survey.withhold(node, route, WithheldReason::SecondAddress);
                 }
             }
         }
@@ -263,37 +274,37 @@ fn is_declared(entry: &Entry, address: IpAddr) -> bool {
     declared.iter().any(|range| range.cidr.holds(address))
 }
 
-impl Survey<'_> {
+impl NodeSurvey<'_> {
     /// Returns why a host route of a node is not its segment's to give, if so.
     fn objection(
         &self,
         pods: &PodOwners,
         (node, owner): (NodeId, NodeId),
         (address, position): (IpAddr, usize),
-    ) -> Option<RangeReason> {
+    ) -> Option<WithheldReason> {
         if owner != node {
             let node = self.name(owner).to_owned();
-            return Some(RangeReason::Taken { node });
+            return Some(WithheldReason::Taken { node });
         }
         let (cidr, other) = pods.stranger(address, position)?;
         let node = self.name(other).to_owned();
-        Some(RangeReason::InPodCidr { cidr, node })
+        Some(WithheldReason::InPodCidr { cidr, node })
     }
 
     /// Returns whether a segment still has a leader that speaks.
-    fn speaks(&self, draft: &Draft) -> bool {
+    fn speaks(&self, draft: &CandidateDraft) -> bool {
         !matches!(
-            self.left_out.get(&draft.leader),
-            Some(reason) if *reason != Reason::NotSelected
+            self.excluded.get(&draft.leader),
+            Some(reason) if *reason != ExcludedReason::NotSelected
         )
     }
 
     fn lose_pod_cidr(&mut self, claim: PodClaim, winner: PodClaim) {
         let node = self.name(winner.node).to_owned();
         if claim.first {
-            self.leave_out(
+            self.exclude(
                 claim.node,
-                Reason::PodCidrTaken {
+                ExcludedReason::PodCidrTaken {
                     cidr: claim.cidr,
                     other: winner.cidr,
                     node,
@@ -301,8 +312,8 @@ impl Survey<'_> {
             );
         } else {
             let other = winner.cidr;
-            let reason = RangeReason::PodCidrTaken { other, node };
-            self.lose(claim.node, claim.cidr.to_string(), reason);
+            let reason = WithheldReason::PodCidrTaken { other, node };
+            self.withhold(claim.node, claim.cidr.to_string(), reason);
         }
     }
 }
