@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::support::project;
 
 mod console;
+mod generated;
 mod links;
 mod passage;
 mod paths;
 mod prose;
+mod reference;
 
 /// Lists the files of the repository in order of path, without what is built and what git keeps.
 fn files() -> Vec<PathBuf> {

@@ -1,7 +1,7 @@
 //! What is in `schemas/`: that it is what the program prints, that it says what the gates do, and that
 //! those who look for it find it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

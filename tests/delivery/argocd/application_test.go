@@ -136,7 +136,7 @@ func TestPrunesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// The rows of the table in docs/delivery.md: what Argo CD does with a folder that has lost something.
+// The rows of the table in docs/how-to/delivery.md: what Argo CD does with a folder that has lost something.
 func TestLostFolders(t *testing.T) {
 	all := len(cluster.Rendered(t, cluster.Project(t, "examples", example), target))
 	some := len(partly(t))

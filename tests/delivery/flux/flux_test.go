@@ -161,7 +161,7 @@ func TestRestores(t *testing.T) {
 	cluster.Same(t, server.Peers(t), cluster.Rendered(t, repository, target))
 }
 
-// The rows of the table in docs/delivery.md: what Flux does with a folder that has lost something.
+// The rows of the table in docs/how-to/delivery.md: what Flux does with a folder that has lost something.
 func TestLostFolders(t *testing.T) {
 	all := cluster.Rendered(t, cluster.Project(t, "examples", example), target)
 	lost := cluster.Names(cluster.Objects(t, cluster.Project(t, "examples", example, "rendered", target, "platform--tenant-ada.yaml")))

@@ -51,7 +51,7 @@ fn count(object: &Value, target: usize, name: &str) -> usize {
 }
 
 #[test]
-fn an_example_costs_what_the_readme_says() {
+fn an_example_costs_what_the_book_says() {
     let run = clustermesh(&project().join("examples/hub-and-spokes"), &["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
@@ -64,8 +64,8 @@ fn an_example_costs_what_the_readme_says() {
 
     5 clusters, 22 Peer objects; 87 tunnel ends on all nodes together, which are no objects
     ");
-    let readme = fs::read_to_string(project().join("README.md")).unwrap();
-    assert!(readme.contains(&run.stdout));
+    let page = fs::read_to_string(project().join("docs/how-to/capacity.md")).unwrap();
+    assert!(page.contains(&run.stdout));
 }
 
 #[test]

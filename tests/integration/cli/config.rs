@@ -530,9 +530,9 @@ fn writes_nothing() {
 }
 
 #[test]
-fn understands_the_config_of_the_readme() {
-    let readme = fs::read_to_string(project().join("README.md")).unwrap();
-    let mut blocks = readme.split("```yaml\n").skip(1);
+fn understands_the_config_of_the_book() {
+    let page = fs::read_to_string(project().join("docs/reference/config.md")).unwrap();
+    let mut blocks = page.split("```yaml\n").skip(1);
     let config = blocks
         .find(|block| block.contains("kind: Config\n"))
         .unwrap();

@@ -416,9 +416,9 @@ fn nothing_foreign_steers_terminals_or_diagrams() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    let readme = fs::read_to_string(project().join("README.md")).unwrap();
-    let (_, shown) = readme.split_once("$ clustermesh trace ").unwrap();
+fn the_book_shows_what_is_printed() {
+    let page = fs::read_to_string(project().join("docs/how-to/trace.md")).unwrap();
+    let (_, shown) = page.split_once("$ clustermesh trace ").unwrap();
     let (arguments, shown) = shown.split_once('\n').unwrap();
     let (shown, _) = shown.split_once("```").unwrap();
     let arguments: Vec<&str> = arguments.split(' ').collect();

@@ -94,7 +94,7 @@ impl Desk {
 
     /// Goes to the example that is named last before a block, unless a comment names a folder after it.
     fn enter_last_named(&mut self, before: &str) {
-        let named = Regex::new(r"examples/[\w-]+|<!-- in ").unwrap();
+        let named = Regex::new(r"<!-- in [^>]*|examples/[\w-]+").unwrap();
         let last = named.find_iter(before).last().map_or("", |it| it.as_str());
         if last.starts_with("examples/") && project().join(last).is_dir() {
             self.enter(last);

@@ -154,7 +154,7 @@ fn help_is_in_plain_english() {
 }
 
 /// Reads the commands from a `--help`: under headings that end in a colon, `  name  description`.
-fn subcommands(help: &str) -> impl Iterator<Item = String> {
+pub(super) fn subcommands(help: &str) -> impl Iterator<Item = String> {
     static COMMAND: std::sync::LazyLock<Regex> =
         std::sync::LazyLock::new(|| Regex::new(r"^  ([a-z]+)  +[A-Z]").unwrap());
     help.lines()
