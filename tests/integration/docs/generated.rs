@@ -39,7 +39,11 @@ fn sections(help: &str) -> Vec<String> {
 }
 
 fn help(command: &[String]) -> String {
-    let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+    let arguments: Vec<&str> = command
+        .iter()
+        .map(String::as_str)
+        .chain(["--help"])
+        .collect();
     let run = clustermesh(project(), &arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
     run.stdout
@@ -48,7 +52,10 @@ fn help(command: &[String]) -> String {
 /// Writes a command and those below it. What every command repeats is left to the page's beginning.
 fn chapter(page: &mut String, command: &[String], common: &[String]) {
     let help = help(command);
-    let own: Vec<String> = sections(&help).into_iter().filter(|it| !common.contains(it)).collect();
+    let own: Vec<String> = sections(&help)
+        .into_iter()
+        .filter(|it| !common.contains(it))
+        .collect();
     let (prose, blocks) = own.split_at(own.iter().position(|it| it.starts_with("Usage:")).unwrap());
     let _ = write!(page, "\n## clustermesh {}\n", command.join(" "));
     for paragraph in prose {

@@ -12,7 +12,9 @@ const COMMON: [&str; 2] = ["ApiVersion", "Metadata"];
 /// Lists the fields of every type of a schema.
 fn fields(schema: &Value) -> Vec<String> {
     let types = schema["$defs"].as_object().unwrap();
-    let types = types.iter().filter(|(name, _)| !COMMON.contains(&name.as_str()));
+    let types = types
+        .iter()
+        .filter(|(name, _)| !COMMON.contains(&name.as_str()));
     let types = types.map(|(_, it)| it).chain([schema]);
     types
         .filter_map(|it| it["properties"].as_object())
@@ -28,9 +30,7 @@ fn the_reference_has_every_field() {
         let schema: Value = serde_json::from_str(&run.stdout).unwrap();
         let file = format!("docs/reference/{kind}.md");
         let page = fs::read_to_string(project().join(&file)).unwrap();
-        let words: Vec<&str> = page
-            .split(|it: char| !it.is_ascii_alphanumeric())
-            .collect();
+        let words: Vec<&str> = page.split(|it: char| !it.is_ascii_alphanumeric()).collect();
         let fields = fields(&schema);
         assert!(3 < fields.len());
         missing.extend(

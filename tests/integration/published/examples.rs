@@ -93,13 +93,21 @@ fn what_the_book_shows_fits_its_schema() {
         for block in text.split("```yaml\n").skip(1) {
             let block = block.split("```").next().unwrap();
             // Kilo's Peers as they are rendered, and whole documents of ours; no templates of other kinds.
-            let kind = block.lines().find_map(|it| it.trim().strip_prefix("kind: "));
-            let Some(kind) = kind.filter(|it| ["ClusterMesh", "Config", "Expectations", "Peer"].contains(it)) else {
+            let kind = block
+                .lines()
+                .find_map(|it| it.trim().strip_prefix("kind: "));
+            let Some(kind) =
+                kind.filter(|it| ["ClusterMesh", "Config", "Expectations", "Peer"].contains(it))
+            else {
                 continue;
             };
             for document in documents(block) {
                 let (file, schema) = schema_of(&document).unwrap();
-                assert!(kind == "Peer" || is_taken(kind, &document), "{}: {block}", page.display());
+                assert!(
+                    kind == "Peer" || is_taken(kind, &document),
+                    "{}: {block}",
+                    page.display()
+                );
                 assert_eq!(violations(&schema, &document), [""; 0], "{file}\n{block}");
                 let is_plain = |it: &str| block.contains(&format!(": {it},"));
                 assert!(!is_plain("off"), "a boolean to readers of YAML 1.1");
