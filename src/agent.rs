@@ -1,5 +1,5 @@
-//! The agent: what Kilo on the nodes of a cluster makes of the Peers that the cluster gets, computed
-//! from the manifests alone (`kilo.md` §2). Nothing here knows the plan, so that the proof can find the
+//! The agent: how Kilo on the nodes of a cluster handles the cluster's Peers, computed from the
+//! manifests alone (`kilo.md` §2). Nothing here uses the plan, so that the proof can find the
 //! plan's mistakes.
 
 pub mod applied;

@@ -1,9 +1,10 @@
 //! Capacity: what the Peers of a cluster cost its Kilo, and those who apply them; how much of it is
 //! too much, and what would make it less.
 //!
-//! The counts are those of Kilo's own code, the seconds a model of it: Kilo holds each of its
-//! iptables rules against all others, so that a pass takes a time that grows with their square. 2.5 µs
-//! were measured with a few thousand rules; with a few hundred it was a fifth to two fifths less.
+//! The counts are those of Kilo's own code; the seconds come from a model. Kilo compares each of
+//! its iptables rules with all others, so the time of a pass grows with the square of their number.
+//! 2.5 µs were measured with a few thousand rules; with a few hundred, it was 20 to 40 percent
+//! less.
 
 pub mod estimate;
 pub mod lever;

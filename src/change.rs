@@ -22,7 +22,7 @@ pub use standing::{Clash, Foreign, Mismatch, Standing, Twins};
 
 use index::{Given, Index};
 
-/// A file of ours that differs from what it shall be, as it stands.
+/// A generated file on disk that is out of date.
 #[derive(Clone, Debug)]
 pub struct OldFile {
     /// Its path in the tree.
@@ -35,14 +35,14 @@ pub struct OldFile {
     pub content: Content,
 }
 
-/// What is in a file of ours.
+/// The content of a generated file.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Peers. Files of several targets may share what was read.
     Peers(Arc<Reading>),
     /// What a target applies.
     Kustomization(Kustomization),
-    /// Nobody knows, for this reason, which is harmless to print.
+    /// Unknown, for this reason, which is safe to print.
     Unread(String),
 }
 
@@ -71,7 +71,7 @@ pub enum Loss {
         /// The source.
         source: String,
     },
-    /// A target would have no Peer, and its folder does not say so already.
+    /// A target would have no Peer, but its folder has some.
     EmptyTarget {
         /// The target.
         target: String,
@@ -154,7 +154,7 @@ impl OldFile {
         }
     }
 
-    /// Returns how many documents are in it of which nobody knows what they are.
+    /// Returns the number of its unreadable documents.
     fn unread(&self) -> usize {
         match &self.content {
             Content::Peers(reading) => {
@@ -287,7 +287,7 @@ impl Found {
         let name = target.cluster.as_str();
         let mut shares: BTreeMap<String, Share> = BTreeMap::new();
         for file in files {
-            // What does not say its source is told by its file.
+            // A Peer without a source is assigned to that of its file.
             let (_, file_name) = file.parts();
             let stem = file_name.strip_suffix(".yaml").unwrap_or(file_name);
             for peer in file.peers() {
@@ -323,7 +323,7 @@ impl Found {
         }
     }
 
-    /// Tells what becomes of a Peer, and returns whether it vanishes.
+    /// Reports how a Peer changes, and returns whether it is removed.
     fn peer(&mut self, given: &Given, target: &str, (file, old): (&OldFile, &OldPeer)) -> bool {
         let place = || file.place(&old.bytes);
         let named = given.named(&old.name);
@@ -392,8 +392,9 @@ impl Found {
         } = share;
         let Some(first) = first else { return };
         let block = given.block(&source);
-        // Nodes must not be able to stop everybody's render by what they claim. But if people do not
-        // let the target have all that is lost any more, or so many nodes, they have a part in it.
+        // Claims of nodes must not be able to stop the render for all clusters. But if the mesh or
+        // the config no longer gives the target what is lost, or as many nodes, the loss is not
+        // only due to nodes.
         let nodes = given.missed(&source).map_or(0, |it| it.nodes);
         if block.is_none() && nodes.min(claimed) < stale {
             self.losses.insert(Loss::Source {

@@ -33,8 +33,8 @@ use exception::{WrittenIgnore, WrittenLevel};
 use limits::WrittenLimits;
 use output::WrittenOutput;
 
-/// What a config file says, each path relative to its folder. Whatever it does not say, the shell
-/// decides.
+/// The content of a config file, each path relative to its folder. The shell decides on missing
+/// fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Config {
     /// The files and folders of the meshes.
@@ -47,9 +47,9 @@ pub struct Config {
     pub expectations: Option<String>,
     /// The files that are filled in from templates.
     pub outputs: Vec<Output>,
-    /// How clusters are reached, where it says.
+    /// How clusters are reached, if set.
     pub clusters: BTreeMap<ClusterName, Access>,
-    /// What clusters take from others, where it says: only what lies in one of these.
+    /// The ranges that clusters accept from others, if set: only those inside one of these.
     pub accepted: BTreeMap<ClusterName, Vec<Range>>,
     /// What is too much to be believed.
     pub limits: Limits,
@@ -57,9 +57,9 @@ pub struct Config {
     pub ceilings: Ceilings,
     /// How much findings are to matter, by rule.
     pub rules: Vec<RuleLevel>,
-    /// Which findings are not to be told.
+    /// The findings to hide.
     pub ignore: Vec<Ignore>,
-    /// What there is to tell although the file can be used.
+    /// Findings about a file that can still be used.
     pub warnings: Vec<Finding>,
 }
 
@@ -250,7 +250,7 @@ impl Written {
 }
 
 impl WrittenCluster {
-    /// Returns what the cluster takes, if that is said, and tells what is wrong with it.
+    /// Returns the ranges that the cluster accepts, if set, and reports mistakes in them.
     fn accepted(&self, place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
         let place = place.key("acceptedNetworks");
         mesh::accepted(self.accepted_networks.as_ref()?, &place, told)
@@ -292,7 +292,7 @@ impl WrittenCluster {
     }
 }
 
-/// A config that says something of everything.
+/// A config with every kind of field.
 fn example() -> Value {
     json!({
         "apiVersion": "kilo-clustermesh.io/v1",

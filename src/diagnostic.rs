@@ -24,15 +24,15 @@ const SHOWN: usize = 4000;
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// How much this case matters: what the rule says, unless a person says otherwise.
+    /// The severity of this case: that of the rule, unless the config changes it.
     pub severity: Severity,
-    /// Whether nobody can say otherwise, for without it there is nothing to go on with.
+    /// Whether the severity is final, because the run cannot continue.
     pub is_final: bool,
     /// The cluster that it concerns.
     pub cluster: Option<String>,
     /// The node that it concerns, as it calls itself.
     pub node: Option<String>,
-    /// Findings of one rule and group are told together.
+    /// Findings of one rule and group are reported together.
     pub group: String,
     /// What is the matter, with the offending values, harmless to print.
     pub message: String,
@@ -40,7 +40,7 @@ pub struct Finding {
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Option<String>,
-    /// The finding that it follows from. Where both are shown, the cause stands for both.
+    /// The finding that causes this one. If both are reported, only the cause is listed.
     pub cause: Option<Cause>,
     /// What it has in common with findings about other nodes, unless that is the whole message.
     pub alike: Option<Box<Alike>>,
@@ -159,7 +159,7 @@ impl Finding {
         self
     }
 
-    /// Says what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -208,8 +208,8 @@ impl Finding {
         }
     }
 
-    /// Returns it with all its texts escaped, as everything that is printed has to be: what a file or
-    /// a node says in them cannot steer a terminal, hide or reorder text, or start a line of its own.
+    /// Returns it with all its texts escaped, as everything that is printed must be. Texts from
+    /// files and nodes then cannot control a terminal, hide or reorder text, or start a new line.
     #[must_use]
     pub fn harmless(mut self) -> Self {
         let labels = self.labels.iter_mut().map(|label| &mut label.text);

@@ -1,7 +1,7 @@
 //! Documents: the text of a file as trees, in which every value knows where it is written.
 //!
-//! YAML is read event by event, JSON with it, since it is YAML too. What a tree must look like is
-//! said by a [`Form`].
+//! YAML is read event by event, and JSON in the same way, because it is YAML too. A [`Form`]
+//! describes a valid tree.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -31,11 +31,11 @@ pub use tree::{Entry, Key, Node, Scalar, Value};
 pub struct Source {
     /// The file, as the shell calls it.
     pub name: Arc<str>,
-    /// Everything that stands in it.
+    /// Its whole content.
     pub text: Arc<str>,
     /// Its documents in order, empty ones included.
     pub documents: Vec<Node>,
-    /// Where things stand in it, if it has no documents but is JSON.
+    /// The positions in it, if it has no documents but is JSON.
     index: OnceLock<Box<json::Index>>,
     /// Where its lines are, for those who ask for positions.
     marks: OnceLock<position::Marks>,
@@ -53,9 +53,8 @@ pub struct Broken {
 impl Source {
     /// Reads a text of any number of documents.
     ///
-    /// # Errors
-    /// The first break of the syntax, and before it everything else that keeps a document from
-    /// being one tree: repeated keys, merge keys, tags, keys that are no text, bounds.
+    /// # Errors The first syntax error, and before it all other reasons why a document is not one
+    /// tree: repeated keys, merge keys, tags, keys that are not text, exceeded limits.
     pub fn parse(
         name: impl Into<Arc<str>>,
         text: impl Into<Arc<str>>,
@@ -82,8 +81,8 @@ impl Source {
         }
     }
 
-    /// Returns the bytes that a place means: of a value or its key, or for want of it of the
-    /// nearest one around it that is there.
+    /// Returns the bytes of a place: those of a value or its key, or else of the nearest existing
+    /// one around it.
     ///
     /// Of lists and mappings it is the first line, and of what is reached through an alias it is
     /// the alias.
@@ -147,7 +146,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Returns diagnostics as text, each label with its position and what stands there.
+    /// Returns diagnostics as text, each label with its position and the text there.
     pub(crate) fn told(source: &Source, diagnostics: &[Finding]) -> String {
         let mut text = String::new();
         for diagnostic in diagnostics {

@@ -1,4 +1,4 @@
-//! Expectations: what somebody wants to get through between clusters, and what not.
+//! Expectations: packets between clusters that must arrive, and packets that must not.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ mod written;
 
 use written::Written;
 
-/// Packets of which somebody knows what is to become of them.
+/// Packets with an expected result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Expectation {
     /// Its name, if it has one.
@@ -27,7 +27,7 @@ pub struct Expectation {
     pub to: Selection,
     /// What is to become of what is sent.
     pub expected: Expected,
-    /// Where it says so.
+    /// Its place.
     pub place: Place,
 }
 
@@ -36,11 +36,11 @@ pub struct Expectation {
 pub enum Expected {
     /// All packets and their answers arrive.
     Reach,
-    /// None of them arrives, whatever becomes of answers.
+    /// No packet arrives; answers are not considered.
     Deny,
 }
 
-/// Some addresses of some clusters: those of which everything holds that is said.
+/// Some addresses of some clusters: those that meet all conditions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
     /// The cluster; none for any.
@@ -51,7 +51,7 @@ pub struct Selection {
     pub addresses: Vec<Cidr>,
     /// What they are addresses of; none for anything.
     pub class: Option<Class>,
-    /// Where it says so.
+    /// Its place.
     pub place: Place,
 }
 
@@ -64,7 +64,7 @@ pub enum Class {
     Node,
     /// A service.
     Service,
-    /// Whatever else a cluster declares.
+    /// Other networks that a cluster declares.
     Network,
 }
 
@@ -109,7 +109,7 @@ pub fn schema() -> Schema {
     schema::of_input::<Written>()
 }
 
-/// Tells of names that more than one has: nobody could say which of them failed.
+/// Reports names that occur more than once: a failure could not be assigned to one of them.
 fn repeated(expectations: &[Expectation]) -> Vec<Finding> {
     let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
     let mut problems = Vec::new();

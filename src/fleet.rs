@@ -23,7 +23,7 @@ pub struct Fleet<'a> {
     clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
     /// Usable keys that more than one node of the fleet claims, and who does.
     contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
-    /// What clusters take from others, whatever their meshes say.
+    /// The ranges that clusters accept from others, in addition to the limits of their meshes.
     accepted: Option<&'a BTreeMap<ClusterName, Vec<Range>>>,
 }
 
@@ -32,13 +32,13 @@ pub struct Fleet<'a> {
 pub struct Member<'a> {
     /// The mesh.
     pub mesh: &'a Mesh,
-    /// What it says about the cluster.
+    /// The entry of the cluster.
     pub entry: &'a Entry,
     /// The cluster's snapshot.
     pub file: &'a SnapshotFile,
-    /// What that says, read as the mesh wants it.
+    /// Its content, interpreted as the mesh requires.
     pub cluster: Cluster<'a>,
-    /// Who of it speaks.
+    /// Its candidates for Peers.
     pub membership: Membership,
     /// Who keeps what two claim.
     pub rank: Rank,
@@ -52,8 +52,8 @@ pub struct Rank {
     entry: usize,
 }
 
-/// One cluster in one mesh before its nodes are looked at. None needs another for that, so that a
-/// caller may look at several at once.
+/// One cluster in one mesh before its nodes are checked. They are independent of each other, so a
+/// caller can check several in parallel.
 #[derive(Debug)]
 pub struct UnreadMember<'a> {
     mesh: &'a Mesh,
@@ -130,7 +130,8 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Returns the fleet with what its clusters take from others, beside what their meshes say.
+    /// Returns the fleet with the ranges that its clusters accept from others, in addition to their
+    /// meshes.
     #[must_use]
     pub fn accepting(self, accepted: &'a BTreeMap<ClusterName, Vec<Range>>) -> Self {
         let accepted = Some(accepted);
@@ -212,8 +213,8 @@ impl<'a> Fleet<'a> {
         self.memberships(target).next()?.cluster.family
     }
 
-    /// Returns the families of what a cluster declares. Where there are two, its nodes say which of
-    /// them its Kilo routes.
+    /// Returns the families of a cluster's declared ranges. If there are two, its nodes show which
+    /// of them its Kilo routes.
     pub fn families(&self, cluster: &ClusterName) -> BTreeSet<Family> {
         let member = self.memberships(cluster).next();
         let ranges = member.map(|member| member.entry.networks.all());
@@ -290,7 +291,7 @@ impl<'a> Member<'a> {
     pub fn given(&self) -> impl Iterator<Item = Cidr> {
         let membership = &self.membership;
         let claims = membership.candidates.iter().flat_map(|it| &it.claims);
-        // Nobody carries what belongs to all where nobody speaks.
+        // Without a leader, no node carries the cluster-wide ranges.
         let shared = self
             .cluster
             .shared

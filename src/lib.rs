@@ -2,7 +2,7 @@
 //! `ClusterMesh` in, the Kilo `Peer` manifests of every cluster out.
 //!
 //! This is the pure core: same input, same bytes. It has no clock, no files, no environment and no
-//! network; the binary around it has. Modules stand in reading order, and each uses only those
+//! network; the binary around it has. Modules are listed in reading order, and each uses only those
 //! above it.
 
 pub mod name;

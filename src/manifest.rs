@@ -21,7 +21,7 @@ pub use crate::yaml::HEADER;
 pub use kustomization::Kustomization;
 pub use reading::{Oddity, OldPeer, Reading, Unfit, reading};
 
-/// The file of a target that says what to apply.
+/// The file of a target that lists the files to apply.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 
 /// The label that names a Peer's mesh, as the operator set it.
@@ -55,8 +55,8 @@ pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
     tree_of(plan, &plan.blocks.iter().map(text).collect::<Vec<_>>())
 }
 
-/// Returns the files of every target, given the text of each block. None of these needs another, so
-/// that a caller may make several at once.
+/// Returns the files of every target, given the text of each block. They are independent of each
+/// other, so a caller can build several in parallel.
 ///
 /// # Errors
 /// As [`tree`].

@@ -98,7 +98,7 @@ pub struct Dissenter {
     pub node: String,
     /// Where the snapshot has it.
     pub place: Place,
-    /// What it says.
+    /// Its content.
     pub says: Granularity,
 }
 

@@ -1,4 +1,4 @@
-//! Meshes: what people wrote about which clusters shall be joined, and how.
+//! Meshes: which clusters to join, and how, as people declare it.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
@@ -36,16 +36,16 @@ pub use secret_key_ref::SecretKeyRef;
 pub(crate) use raw::Selector as WrittenSelector;
 pub(crate) use selector::selector;
 
-/// The port of an endpoint that comes without one, if the entry does not say.
+/// The default port of endpoints that are given without a port.
 pub const DEFAULT_PORT: NonZeroU16 = match NonZeroU16::new(51820) {
     Some(port) => port,
     None => NonZeroU16::MIN,
 };
 
-/// The node label that names the location, if the entry does not say.
+/// The default node label with the location.
 pub const DEFAULT_TOPOLOGY_LABEL: &str = "topology.kubernetes.io/region";
 
-/// Where an endpoint is looked for, if the entry does not say.
+/// The default sources of endpoints.
 pub const DEFAULT_ENDPOINT_FROM: [EndpointSource; 2] =
     [EndpointSource::Annotation, EndpointSource::ExternalIP];
 
@@ -59,7 +59,7 @@ pub struct Reading {
     pub salvaged: Vec<Mesh>,
     /// What all of them call their clusters.
     pub named: BTreeSet<String>,
-    /// What there is to tell, each file in order, then what is wrong between meshes.
+    /// The findings of each file in order, then those about several meshes.
     pub diagnostics: Vec<Finding>,
 }
 
@@ -68,7 +68,7 @@ pub struct Reading {
 pub struct Mesh {
     /// Its name, which begins the names of all its Peers.
     pub name: MeshName,
-    /// The namespace in which the operator kept it, if it says.
+    /// The namespace of the operator's object, if set.
     pub namespace: Option<String>,
     /// Which clusters are linked.
     pub topology: Topology,
@@ -89,7 +89,7 @@ pub enum Topology {
     Links(BTreeSet<(ClusterName, ClusterName)>),
 }
 
-/// What a mesh says about one cluster.
+/// The entry of one cluster in a mesh.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The cluster.
@@ -102,11 +102,11 @@ pub struct Entry {
     pub networks: Networks,
     /// The port of an endpoint that comes without one.
     pub port: NonZeroU16,
-    /// Set where a person says: these nodes are behind NAT.
+    /// Set if the nodes are behind NAT.
     pub keepalive: Option<Keepalive>,
     /// Whose ranges are given to others.
     pub selector: Selector,
-    /// How Kilo cuts this cluster into segments, if a person says so.
+    /// Kilo's `--mesh-granularity` in this cluster, if set.
     pub granularity: Option<Granularity>,
     /// The node label that names the location where the annotation doesn't.
     pub topology_label: String,
@@ -135,12 +135,12 @@ pub enum Networks {
         wireguard: Range,
         /// Cluster IPs.
         services: Option<Range>,
-        /// Whatever else the cluster reaches: host networks, storage.
+        /// Other networks of the cluster: host networks, storage.
         additional: Vec<Range>,
     },
     /// One list for all uses.
     Flat {
-        /// Every range, whatever is in it.
+        /// All ranges, of any purpose.
         allowed: Vec<Range>,
     },
 }
@@ -187,8 +187,8 @@ impl Reading {
             .all(|diagnostic| diagnostic.severity < Severity::Error)
     }
 
-    /// Returns whether every cluster is known, with all that its entry says: nothing is wrong but
-    /// how clusters go together. That is enough for who looks at each by itself.
+    /// Returns whether every cluster is known with its whole entry, so that only the combination of
+    /// clusters is wrong. This is sufficient for checks of single clusters.
     pub fn knows_clusters(&self) -> bool {
         let together = [
             &mistake::OVERLAPPING_RANGES,
@@ -280,7 +280,7 @@ pub(crate) mod tests {
         text
     }
 
-    /// Returns what is told about a file of meshes.
+    /// Returns the findings about a mesh file.
     pub(crate) fn told(text: &str) -> String {
         let source = Source::parse("mesh.yaml", text).unwrap();
         let reading = read(std::slice::from_ref(&source));

@@ -21,12 +21,12 @@ pub use nest::Nest;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Cidr(IpNet);
 
-/// An address with the length of the network it stands in, such as `10.4.0.1/16`.
+/// An address with the prefix length of its network, such as `10.4.0.1/16`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Interface {
     /// The host's own address.
     pub address: IpAddr,
-    /// The network it stands in.
+    /// Its network.
     pub network: Cidr,
 }
 
@@ -45,10 +45,10 @@ pub enum CidrError {
     /// No `/length` behind the address.
     #[error("`{0}` has no prefix length, as in `10.0.0.0/16`")]
     NoLength(String),
-    /// The part before the slash is no address.
+    /// The part before the slash is not an address.
     #[error("`{0}` is not an IP address")]
     Address(String),
-    /// The part behind the slash is no prefix length of that family.
+    /// The part after the slash is not a prefix length of that family.
     #[error("`{0}` is not a prefix length from 0 to {1}")]
     Length(String, u8),
     /// An IPv4 address in IPv6 clothes, which kernels and Kilo read differently.
@@ -103,8 +103,8 @@ impl Cidr {
         (length <= self.prefix_length()).then_some(Self(wider.trunc()))
     }
 
-    /// Returns its parts that have so many more leading bits in common, in order; none where that
-    /// would be narrower than an address.
+    /// Returns its parts with this many more leading bits, in order; none if these would be
+    /// narrower than an address.
     pub fn parts(self, bits: u8) -> Vec<Self> {
         let length = self.prefix_length().saturating_add(bits);
         let parts = self.0.subnets(length).into_iter().flatten();
@@ -149,8 +149,8 @@ impl Family {
 }
 
 impl Interface {
-    /// Returns an address in a network of so many leading bits, if it has as many; an IPv4-mapped
-    /// address is an IPv4 one here.
+    /// Returns an address in a network with this prefix length, if it has as many bits; an
+    /// IPv4-mapped address counts as an IPv4 one.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         let address = address.to_canonical();
         let network = Cidr(IpNet::new(address, length).ok()?.trunc());

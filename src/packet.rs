@@ -1,7 +1,7 @@
 //! Packets: the way of one packet from one cluster to another, and why it ends where it does.
 //!
-//! One packet at a time and every step looked up anew: this is the measure that [`crate::proof::reach`],
-//! which answers for all packets at once, is held against.
+//! Follows one packet at a time and looks up every step. Tests compare [`crate::proof::reach`],
+//! which handles all packets together, with this module.
 
 use std::net::IpAddr;
 
@@ -45,7 +45,7 @@ pub enum Goal {
     Node(At),
     /// What a cluster has as a whole, behind any node of it.
     Services(SiteId),
-    /// As before, but nothing there puts another address in the place of the destination.
+    /// As before, but nothing there replaces the destination address.
     Network(SiteId),
 }
 
@@ -108,7 +108,7 @@ pub enum Step {
         /// What must be so for it, although no snapshot shows it.
         assumes: Vec<Unseen>,
     },
-    /// The receiver holds the source against what the sender may send.
+    /// The receiver compares the source with the ranges of the sender.
     Accepted {
         /// Where.
         by: At,

@@ -1,6 +1,7 @@
-//! Peers as they are applied: read from manifests of ours, of the operator, or of a cluster.
+//! Peers as they are applied: read from manifests of clustermesh, of the operator, or of a cluster.
 //!
-//! Anybody may have written them. What is no Peer, or none that can be read, is told and not feared.
+//! The manifests may come from anywhere. Objects that are not readable Peers are reported, not
+//! errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,11 +28,11 @@ const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
 pub struct File {
     /// The file, as the shell calls it.
     pub source: Arc<str>,
-    /// What it says; files with one text share it.
+    /// Its content; files with the same text share it.
     pub content: Arc<Content>,
 }
 
-/// What a text of manifests says.
+/// The content of a text of manifests.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Content {
     /// Its Peers, in their order.
@@ -47,7 +48,7 @@ pub struct Applied {
     pub spot: Spot,
     /// Its name, a DNS-1123 subdomain.
     pub name: String,
-    /// What an agent makes of it.
+    /// How an agent reads it.
     pub spec: Result<Translation, Fault>,
 }
 
@@ -69,19 +70,19 @@ pub struct Spot {
     pub pointer: Pointer,
 }
 
-/// What is no Peer.
+/// A document that is not a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum What {
     /// A text that is neither YAML nor JSON, or is too large.
     Broken(Vec<Finding>),
     /// An object of another kind.
     Kind {
-        /// As it says; empty if it doesn't.
+        /// As written; empty if missing.
         api_version: String,
-        /// As it says; empty if it doesn't.
+        /// As written; empty if missing.
         kind: String,
     },
-    /// A Peer whose name is missing, or is none that an API server takes.
+    /// A Peer whose name is missing, or is refused by API servers.
     Name(Option<String>),
 }
 

@@ -41,8 +41,8 @@ struct Index {
     holdings: Sites<Peers<Holding>>,
     /// Who is found at an address, and at which port.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
-    /// Where Peers and nodes are dialled, with the cluster that this leads to; none where nobody has the
-    /// key. In order.
+    /// Where Peers and nodes are dialled, in order, with the cluster that this leads to; none if no
+    /// node has the key.
     dialled: Vec<(IpAddr, Option<SiteId>)>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Fabric<'a> {
         contents.into_values()
     }
 
-    /// Returns the addresses at which anybody is dialled, each with the number of the cluster.
+    /// Returns the addresses that are dialled, each with the number of the cluster.
     fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
         let specs = self.contents().flat_map(|it| &it.peers);
         let specs = specs.filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
@@ -171,7 +171,7 @@ impl<'a> Fabric<'a> {
         })
     }
 
-    /// Returns the clusters that are dialled at addresses of a range; none where nobody has the key.
+    /// Returns the clusters that are dialled at addresses of a range; none if no node has the key.
     pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = Option<SiteId>> {
         let dialled = &self.index.dialled;
         let start = dialled.partition_point(|it| it.0 < range.first());
@@ -211,8 +211,8 @@ impl<'a> Fabric<'a> {
         self.index.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether whoever calls `endpoint` gets to a node, as far as one can tell: an address that
-    /// no node has may be anything in front of it, and so may a name.
+    /// Returns whether a caller of `endpoint` can reach a node. An address that no node has may
+    /// belong to a device in front of it, and so may a name.
     pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
         let Host::Ip(address) = endpoint.host else {
             return true;

@@ -20,7 +20,7 @@ pub struct Flaw {
     pub kind: FlawKind,
 }
 
-/// How a range goes wrong.
+/// How a range fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FlawKind {
     /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
@@ -59,7 +59,7 @@ pub enum Refusal {
 /// What a node routes by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Local {
-    /// Everything that nothing else is said of.
+    /// Everything that has no other case.
     Default,
     /// The network that it is connected to.
     Lan(NodeId),
@@ -122,7 +122,7 @@ impl Model<'_> {
     /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
     /// packets to Peers were delivered all the same (16 agents, `[v6, v4]` pod CIDRs).
     fn refused_segment(&self) -> Option<Refusal> {
-        // Without an announced address nobody knows what Kilo's subnet is.
+        // Without an announced address, Kilo's subnet is unknown.
         let is_known = self
             .topology
             .nodes

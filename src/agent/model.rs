@@ -1,7 +1,7 @@
-//! The model: what the Kilo of one cluster makes of the Peers that it gets, and the WireGuard table
-//! that follows (`kilo.md` §2).
+//! The model: how the Kilo of one cluster handles its Peers, and the WireGuard table that results
+//! (`kilo.md` §2).
 //!
-//! Where Kilo's outcome depends on order or time, the answer says so and nothing is guessed.
+//! If Kilo's result depends on order or time, the answer contains all possible results.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,8 +28,8 @@ pub struct Model<'a> {
     pub contests: Vec<Contest>,
     /// What leaves nothing certain on any node.
     pub upsets: Vec<Upset>,
-    /// What is routed into the tunnels, and through which: what `Topology.Conf` writes, for all
-    /// nodes at once. See [`Model::holder`].
+    /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
+    /// writes, for all nodes together. See [`Model::holder`].
     pub tunnels: Prefixes<Claim>,
     /// The Peers that Kilo configures, by key.
     by_key: Vec<PeerId>,
@@ -44,7 +44,8 @@ pub enum Upset {
     /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
     /// (`kilo.md` §1.4).
     Undecodable(PeerId),
-    /// A range that kernels refuse, and with it whatever is written after it (`kilo.md` §2.1).
+    /// A range that kernels refuse, together with everything that is written after it (`kilo.md`
+    /// §2.1).
     Mapped {
         /// The Peer.
         peer: PeerId,
@@ -89,7 +90,7 @@ pub enum Holder {
 pub enum Dial<'a> {
     /// At this address.
     Address(&'a Endpoint),
-    /// At whatever the name resolves to; if it does not, no agent does anything at all
+    /// The addresses to which the name resolves. If it does not resolve, no agent does anything
     /// (`kilo.md` §2.8).
     Name(&'a Endpoint),
     /// It has no endpoint, or only the placeholder, and must connect first.
@@ -177,8 +178,8 @@ impl<'a> Model<'a> {
         keys
     }
 
-    /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; nobody where only
-    /// the segment itself lays claim to it.
+    /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; none if only the
+    /// segment itself claims it.
     pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<Holder> {
         let (_, claims) = self.tunnels.get(slot)?;
         let there = || {
@@ -202,8 +203,8 @@ impl<'a> Model<'a> {
         holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
     }
 
-    /// Returns whether the WireGuard of a segment's leader has this far end: not itself, nobody
-    /// with its own key (`kilo.md` §2.7), and in `Cross` no one of its own location.
+    /// Returns whether the WireGuard of a segment's leader has this far end: not itself, not one
+    /// with its own key (`kilo.md` §2.7), and in `Cross` not one of its own location.
     pub fn is_configured(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
         let own = self.topology.leader(segment).kilo.key;
         let is_apart = match tunnel {
@@ -290,8 +291,8 @@ impl<'a> Model<'a> {
         around.next()
     }
 
-    /// Returns whether a segment's leader routes a claim into its tunnels, where it holds the endpoint
-    /// `address` of somebody.
+    /// Returns whether a segment's leader routes a claim that contains the endpoint `address` of
+    /// another one into its tunnels.
     ///
     /// Peers are routed always, their own key or not; a segment's internal address not where it is
     /// the segment's endpoint.
@@ -316,7 +317,8 @@ impl<'a> Model<'a> {
     /// Returns what the pods and nodes of the cluster reach without a change of their source address:
     /// where `KILO-NAT` returns (`Topology.Rules`, `kilo.md` §6.2). Everything else is masqueraded.
     ///
-    /// The exceptions for `--service-cidr` are not among them: no snapshot tells.
+    /// The exceptions for `--service-cidr` are not among them, because snapshots do not contain the
+    /// flag.
     pub fn exemptions(&self) -> impl Iterator<Item = AllowedIp> {
         let segments = self.topology.segments.iter().flat_map(|segment| {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
@@ -326,7 +328,7 @@ impl<'a> Model<'a> {
         segments.chain(peers.flat_map(|it| it.kept().map(|it| it.allowed)))
     }
 
-    /// Returns the node that speaks for a segment.
+    /// Returns the leader of a segment.
     pub fn leader(&self, segment: SegmentId) -> &TopologyNode {
         self.topology.leader(segment)
     }

@@ -52,7 +52,7 @@ pub enum Standing<'a> {
     NotReady,
     /// Configured.
     Certain(Share<'a>),
-    /// Configured unless another one is in its stead: the number of the contest.
+    /// Configured unless another Peer wins the contest with this number.
     Contested(Share<'a>, usize),
 }
 
@@ -63,7 +63,8 @@ pub struct Share<'a> {
     pub translation: &'a Translation,
     /// What went to a Peer whose name is earlier, in the order of the spec.
     pub lost: Vec<Lost>,
-    /// The indices of what it keeps only if a contest of another Peer comes out so, in order.
+    /// The indices of the ranges that it keeps only with a certain result of another Peer's
+    /// contest, in order.
     doubtful: Vec<usize>,
     /// Whether it is in no contest itself.
     is_certain: bool,
@@ -76,7 +77,7 @@ pub struct Kept {
     pub index: usize,
     /// The range.
     pub allowed: AllowedIp,
-    /// Whether it keeps it whatever the contests before it come to.
+    /// Whether it keeps it with every result of the contests before it.
     pub is_certain: bool,
 }
 
@@ -98,7 +99,7 @@ pub struct Contest {
     pub peers: Vec<PeerId>,
 }
 
-/// How a contest comes out.
+/// The result of a contest.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Won {
     /// The number of the contest.
@@ -249,7 +250,7 @@ fn by_key(peers: &Peers<Peer>) -> Vec<PeerId> {
 /// them by key whether they are ready or not, so that one without a range can be in the way of one with
 /// some.
 ///
-/// A Peer in two contests stands in that for the name: it comes first.
+/// A Peer in two contests takes part in that for the name, which comes first.
 fn contests(peers: &mut Peers<Peer>, by_key: &[PeerId]) -> Vec<Contest> {
     let names: Vec<PeerId> = peers.ids().collect();
     let runs = runs(&names, |peer| &*peers[peer].applied.name);
@@ -310,8 +311,8 @@ fn contest(peer: &mut Peer, number: usize) {
 
 /// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).
 ///
-/// What is compared is what is printed: host bits count, and of one Peer's equal ranges the first is
-/// kept. Of a contested Peer nobody knows whether it is there, so that the next one may have it too.
+/// The printed text is compared: host bits count, and of one Peer's equal ranges the first is kept.
+/// A contested Peer may be absent, so the next one may have the range too.
 fn deduplicate(peers: &mut Peers<Peer>) {
     let mut wanted: Vec<(PeerId, usize)> = Vec::with_capacity(3 * peers.len());
     let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());

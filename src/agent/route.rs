@@ -1,4 +1,4 @@
-//! Routes and NAT: what the Kilo of one node tells its kernel (`kilo.md` §2.5, §2.11 and §6.2).
+//! Routes and NAT: how the Kilo of one node configures its kernel (`kilo.md` §2.5, §2.11 and §6.2).
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::kilo::peer::translation::AllowedIp;
 use crate::kilo::topology::{TopologyNode, TopologySegment};
 use crate::net::family;
 
-/// A route, as Kilo replaces whatever was there for the same range.
+/// A route. Kilo replaces an existing route for the same range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Route {
     /// The range, as the agent holds it.
@@ -58,7 +58,7 @@ pub enum Refused {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Panics;
 
-/// A rule of the `nat` table; the chain `KILO-NAT` ends with a masquerade of whatever is left.
+/// A rule of the `nat` table. The chain `KILO-NAT` ends with a masquerade of all other packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NatRule {
     /// Packets from there go through the chain.
@@ -167,7 +167,7 @@ impl Model<'_> {
         Ok(routes)
     }
 
-    /// Whoever does not lead reaches everything through who does.
+    /// Other nodes reach everything through their leader.
     fn member_routes(&self, node: &TopologyNode, own: SegmentId) -> Vec<Route> {
         let leader = self.leader(own).kilo.internal_address();
         let by_leader = |destination| Route {

@@ -25,8 +25,8 @@ pub struct Estimate {
     pub grade: Option<Severity>,
 }
 
-/// Returns an estimate for everything that is known of a cluster: not of files, and not of what
-/// changes, where nobody says.
+/// Returns an estimate for everything that is known of a cluster. Files and changes are omitted if
+/// they are not given.
 pub fn estimates(load: &Load, wave: Option<&Wave>, capacity: &Capacity) -> Vec<Estimate> {
     let estimate = |&quantity: &Quantity| {
         let Reckoning {
@@ -153,7 +153,7 @@ fn work(
     })
 }
 
-/// Tells how many there may be, which depends on the cluster's own nodes.
+/// Describes how many are possible, which depends on the cluster's own nodes.
 fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
     let mut room = Vec::new();
     for (_, step) in capacity.steps(Quantity::ApplySeconds).all() {

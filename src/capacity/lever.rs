@@ -76,7 +76,7 @@ pub struct Effect {
     pub seconds: (f64, f64),
 }
 
-/// Which part of the nodes is left where nothing says how many there may be.
+/// The share of the nodes that is left if no limit is set.
 const THIRD: usize = 3;
 
 /// Returns everything that would help a cluster, where `internal` are the nodes' own addresses of all
@@ -167,7 +167,7 @@ impl<'a> Scale<'a> {
         sources.max_by_key(|it| it.ranges).filter(|it| 1 < it.peers)
     }
 
-    /// Returns how many allowed IPs there are if no source has more than so many Peers.
+    /// Returns the number of allowed IPs if no source has more than this many Peers.
     fn with_most(&self, peers: usize) -> usize {
         let spared = self.sources().map(|it| it.ranges - left_of(it, peers));
         self.ranges - spared.sum::<usize>()
@@ -233,7 +233,7 @@ impl<'a> Scale<'a> {
     }
 }
 
-/// Returns how many of its allowed IPs a source keeps with so many of its Peers.
+/// Returns how many of its allowed IPs a source keeps with this many of its Peers.
 fn left_of(source: &Bundle, peers: usize) -> usize {
     if source.peers <= peers {
         return source.ranges;

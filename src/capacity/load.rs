@@ -54,11 +54,12 @@ pub struct Files {
 /// What a cluster's own nodes are to its Kilo. What differs by node is that of the node with most.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Nodes {
-    /// Segments, each with one node that speaks WireGuard.
+    /// Segments, each with one node that runs WireGuard.
     pub segments: usize,
     /// Rules for all segments: one for each, and one for each of its allowed IPs.
     pub segment_rules: usize,
-    /// Rules for what a node forwards, if its agent was told to, and for its own location ranges.
+    /// Rules for packets that a node forwards, if its agent has the flag for it, and for its own
+    /// location ranges.
     pub own_rules: usize,
     /// Routes to nodes.
     pub routes: usize,
@@ -66,7 +67,7 @@ pub struct Nodes {
     pub tunnels: usize,
     /// The part of a WireGuard configuration that is not about Peers, in bytes.
     pub bytes: usize,
-    /// The digits of a node's keepalive, which stands at every Peer.
+    /// The number of digits of a node's keepalive, which every Peer has.
     pub keepalive_digits: usize,
 }
 
@@ -194,7 +195,7 @@ impl Nodes {
             nodes.tunnels = nodes.tunnels.max(apart.tunnels);
             nodes.routes = nodes.routes.max(apart.routes + local);
             if 1 < segment.members.len() {
-                // Whoever does not lead also has a route to the address of each segment.
+                // A node that is not a leader also has a route to the address of each segment.
                 let routes = others.plain_routes + topology.segments.len() + local;
                 nodes.routes = nodes.routes.max(routes);
             }
@@ -202,13 +203,13 @@ impl Nodes {
         nodes
     }
 
-    /// Returns how many rules there are with so many allowed IPs of Peers: two for each, and those
-    /// for nodes.
+    /// Returns the number of rules with this many allowed IPs of Peers: two for each, and those for
+    /// nodes.
     pub fn rules(&self, ranges: usize) -> usize {
         2 * ranges + self.segment_rules + self.own_rules + FIXED_RULES
     }
 
-    /// Returns how many allowed IPs of Peers there may be with so many rules, if any.
+    /// Returns how many allowed IPs of Peers are possible with this many rules, if any.
     pub fn ranges_within(&self, rules: usize) -> Option<usize> {
         Some(rules.checked_sub(self.rules(0))? / 2)
     }
@@ -227,7 +228,7 @@ struct Sum {
     bytes: usize,
     /// Routes of a leader, which has none to an internal address that is the endpoint.
     routes: usize,
-    /// Routes of anybody else.
+    /// Other routes.
     plain_routes: usize,
     /// Routes of those in the same location.
     local_routes: usize,

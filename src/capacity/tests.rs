@@ -61,7 +61,8 @@ fn nodes(number: usize) -> Snapshot {
     cluster(&lines)
 }
 
-/// A file of so many Peers, from a number on, each with a pod CIDR and its WireGuard address.
+/// A file of this many Peers, numbered from a start, each with a pod CIDR and its WireGuard
+/// address.
 fn peers(source: &str, numbers: std::ops::Range<usize>) -> File {
     let items = numbers.map(|it| {
         let (high, low) = (it / 200, it % 200);
@@ -274,7 +275,7 @@ fn steps_of_the_config_are_gone_by() {
 }
 
 proptest! {
-    /// Counting is not building, but comes to the same.
+    /// Counting gives the same result as building.
     #[test]
     fn routes_and_rules_are_as_many_as_the_model_has(
         shape in proptest::collection::vec((0u8..3, any::<bool>(), any::<bool>()), 1..8),

@@ -15,7 +15,7 @@ pub fn count(number: usize) -> String {
     text
 }
 
-/// Returns a time, in the unit that tells most, as exact as it is worth.
+/// Returns a time in the best unit, with a sensible precision.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 0.000_5 {
         "0 s".to_owned()
@@ -34,7 +34,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Returns a number of bytes, in the unit that tells most.
+/// Returns a number of bytes in the best unit.
 pub fn bytes(number: f64) -> String {
     if number < 1e3 {
         format!("{number:.0} B")
@@ -49,7 +49,7 @@ pub fn bytes(number: f64) -> String {
     }
 }
 
-/// Returns the time that a cost stands for, such as 2.5 µs.
+/// Returns the time of a cost, such as 2.5 µs.
 pub fn nanoseconds(number: u64) -> String {
     let (unit, size) = match number {
         0..1_000 => ("ns", 1),

@@ -16,14 +16,14 @@ pub struct Applies {
     pub after: usize,
 }
 
-/// Returns how many seconds Kilo takes for one apply of so many rules.
+/// Returns how many seconds Kilo needs for one apply of this many rules.
 pub fn apply(rules: usize, costs: &Costs) -> f64 {
     let nanoseconds =
         float(usize::try_from(costs.nanoseconds_per_squared_rule).unwrap_or_default());
     nanoseconds / 1e9 * float(rules) * float(rules)
 }
 
-/// Returns how many rules an apply may have to take no more than so many seconds.
+/// Returns how many rules an apply can have to take at most this many seconds.
 pub fn rules_within(seconds: f64, costs: &Costs) -> usize {
     let once = apply(1, costs);
     if once <= 0.0 {

@@ -1,4 +1,4 @@
-//! Waves: the Peers of a cluster that change at once, each of which is an apply of its own.
+//! Waves: the Peers of a cluster that change together. Each is an apply of its own.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use crate::agent::model::Model;
 use crate::agent::peers::{Peer, Share};
 use crate::config::capacity::Costs;
 
-/// What changes at once. Whoever applies it applies what is new and changed first, and removes at
-/// the end what is gone.
+/// What changes together. New and changed Peers are applied first; removed Peers are deleted at the
+/// end.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Wave {
     /// How many allowed IPs there are before.
@@ -31,7 +31,7 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// Compares a cluster as it is with how it shall be.
+    /// Compares the current Peers of a cluster with the wanted ones.
     pub fn between(before: &Model, after: &Model) -> Self {
         let (mut old, mut new) = (
             before.peers.iter().peekable(),
@@ -105,7 +105,7 @@ impl Wave {
         applies.iter().map(|it| it.seconds(nodes, costs)).sum()
     }
 
-    /// Returns the last of several waves of so many Peers in which they come.
+    /// Returns the last of several waves if they are added in steps of this many Peers.
     pub fn last(&self, peers: usize) -> Applies {
         let ranges = (self.added_ranges * peers).div_ceil(self.added.max(1));
         Applies {
@@ -115,8 +115,8 @@ impl Wave {
         }
     }
 
-    /// Returns how many of the Peers that come may come at once, so that even the last of such waves
-    /// takes no more than so many seconds; at least one.
+    /// Returns how many of the new Peers can be added together, so that even the last such wave
+    /// takes at most this many seconds; at least one.
     pub fn most_within(&self, seconds: f64, nodes: &Nodes, costs: &Costs) -> usize {
         let takes = |peers| self.last(peers).seconds(nodes, costs);
         let (mut fits, mut too_many) = (1, self.added + 1);

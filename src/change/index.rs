@@ -123,7 +123,7 @@ impl<'a> Given<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Returns the node, as far as the name still tells.
+    /// Returns the node, if the name still contains it.
     pub(super) fn node(&self) -> &'a str {
         let name = self.peer.name.as_str();
         let rest = name.strip_prefix(self.block.name.as_str());

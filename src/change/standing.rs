@@ -1,4 +1,4 @@
-//! The rendered tree as it stands: what of it is not what it shall be, and does not fit together.
+//! The rendered tree on disk: its files that are out of date or contradict each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ const SHOWN: usize = 400;
 pub struct Standing {
     /// What the shell calls its root, harmless to print.
     pub root: String,
-    /// The files of ours that differ from what they shall be.
+    /// The generated files that are out of date.
     pub files: Vec<OldFile>,
     /// The paths of those that do not.
     pub same: BTreeSet<String>,
-    /// The paths of files that shall be, and are not there.
+    /// The paths of missing files.
     pub missing: Vec<String>,
     /// What is not ours.
     pub foreign: Vec<Foreign>,
-    /// What is not ours, and in the way of something that shall be.
+    /// Foreign files at the paths of wanted ones.
     pub blocked: Vec<Foreign>,
 }
 
@@ -81,7 +81,7 @@ impl Standing {
         Arc::from(escaped(&path, SHOWN))
     }
 
-    /// Returns whether a file of ours is there.
+    /// Returns whether a generated file exists.
     pub(super) fn has(&self, path: &str) -> bool {
         self.same.contains(path) || self.files.iter().any(|it| it.path == path)
     }
@@ -109,7 +109,7 @@ impl Standing {
         let peers = files.iter().copied().filter(|it| *it != KUSTOMIZATION);
         let peers: BTreeSet<&str> = peers.collect();
         if self.same.contains(&path) {
-            // It names what shall be.
+            // It lists the wanted files.
             let prefix = format!("{target}/");
             let missing = self.missing.iter();
             let absent = missing.filter_map(|it| it.strip_prefix(prefix.as_str()));
@@ -164,7 +164,7 @@ impl Standing {
         })
     }
 
-    /// Returns the Peers of files that differ from what they shall be, by target.
+    /// Returns the Peers of files that are out of date, by target.
     fn differing(&self) -> BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> {
         let mut all: BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> = BTreeMap::new();
         for file in &self.files {
@@ -176,8 +176,7 @@ impl Standing {
         all
     }
 
-    /// Returns the Peers of one key in one target, where a file that differs from what it shall be has
-    /// one of them.
+    /// Returns the Peers of one key in one target, if a file that is out of date has one of them.
     pub fn twins(&self, plan: &Plan) -> Vec<Twins> {
         let mut twins = Vec::new();
         for (target, peers) in self.differing() {
@@ -211,7 +210,7 @@ impl Standing {
         twins
     }
 
-    /// Returns the Peers of one name in one target, as far as files differ from what they shall be.
+    /// Returns the Peers of one name in one target, from files that are out of date.
     pub fn clashes(&self, plan: &Plan) -> Vec<Clash> {
         let mut clashes = Vec::new();
         for (target, mut peers) in self.differing() {
@@ -244,7 +243,7 @@ impl Standing {
         clashes
     }
 
-    /// Returns the Peers of a target whose files are what they shall be, each with its block.
+    /// Returns the Peers of a target whose files are up to date, each with its block.
     fn kept<'a>(
         &'a self,
         plan: &'a Plan,

@@ -182,7 +182,7 @@ fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
     assert_eq!(empty(&plan(&[]), &[]), ["east is empty"]);
     assert_eq!(empty(&claimed, &[]), Vec::<String>::new());
     assert_eq!(empty(&unsaid, &[]), ["east is empty"]);
-    // A node may just no longer say what it said.
+    // A node may have lost its annotations.
     let let_go = [file("east/m--west.yaml", &["a A 10.1.0.0/24"])];
     assert_eq!(empty(&unsaid, &let_go), Vec::<String>::new());
     let taken = [file("east/m--west.yaml", &["a A 10.2.0.0/24"])];

@@ -1,4 +1,4 @@
-//! Capacity: from where on something is too much for a cluster, and what a Peer costs it.
+//! Capacity: the limits of a cluster's load, and the cost of a Peer.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Capacity {
     pub costs: Costs,
 }
 
-/// From where on a quantity is told; no more than that is fine.
+/// The thresholds of a quantity. A value equal to a threshold is within it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Steps {
     /// Above this value, it is worth knowing.
@@ -81,7 +81,7 @@ macro_rules! quantities {
         }
 
         impl Quantity {
-            /// All of them, in the order in which they are told.
+            /// All of them, in the order in which they are listed.
             pub const ALL: &[Self] = &[$(Self::$quantity,)*];
 
             /// Returns what it is called in a config, and by programs.
@@ -121,7 +121,7 @@ macro_rules! quantities {
         }
 
         impl WrittenCapacity {
-            /// Reads what stands at `place`.
+            /// Reads the value at `place`.
             pub(super) fn capacity(self, place: &Place) -> Result<Capacity, Vec<Finding>> {
                 let (mut capacity, mut problems) = (Capacity::default(), Vec::new());
                 capacity.costs = self.costs.map(WrittenCosts::costs).unwrap_or_default();
@@ -229,7 +229,7 @@ struct WrittenCosts {
     inventory_bytes_per_peer: Option<u64>,
 }
 
-/// Tells what is not as ever.
+/// Lists the values that differ from the default.
 impl fmt::Debug for Capacity {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let mut told = formatter.debug_struct("Capacity");

@@ -1,9 +1,9 @@
 //! Ceilings: how much input a run accepts, so that no input keeps a CI job or an Argo CD plugin busy
 //! for minutes.
 //!
-//! The built-in values are what every command handles in five seconds of CPU time and 1 GiB of
-//! memory. A config comes from the repository, as the input does, so it can only lower them; a flag
-//! or a variable comes from whoever runs the command.
+//! With the built-in values, every command needs at most five seconds of CPU time and 1 GiB of
+//! memory. A config comes from the repository, like the input, so it can only lower them; a flag or
+//! a variable comes from the user who runs the command.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::mesh::{Entry, Mesh};
 use crate::place::Place;
 
-/// The ceilings that no one has changed.
+/// The default ceilings.
 const BUILT_IN: Ceilings = Ceilings {
     clusters: 500,
     nodes: 100_000,
@@ -71,7 +71,7 @@ pub enum CeilingError {
     /// Nothing has this name.
     #[error("known names: clusters, nodes, ranges, anchors, expectations, peers")]
     Name,
-    /// The number is no positive integer.
+    /// The number is not a positive integer.
     #[error("the number must be a positive integer")]
     Number,
 }

@@ -13,13 +13,13 @@ pub struct Date {
     day: u8,
 }
 
-/// Why a text is no date.
+/// Why a text is not a date.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum DateError {
     /// Not four digits, two and two.
     #[error("a date is written as in `2027-01-31`")]
     Form,
-    /// The calendar has no such day.
+    /// The day does not exist in the calendar.
     #[error("the calendar has no such day")]
     Calendar,
 }

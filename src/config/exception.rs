@@ -1,4 +1,5 @@
-//! Exceptions: what a config says about findings, before anybody knows which rules there are.
+//! Exceptions: the levels and hidden findings of a config, before they are compared with the list
+//! of rules.
 
 use std::fmt;
 
@@ -19,15 +20,15 @@ pub struct RuleLevel {
     pub rule: String,
     /// The level.
     pub level: Level,
-    /// Why; there is one if they are not to be told at all.
+    /// The reason; required if they are hidden.
     pub reason: Option<String>,
     /// The last day on which that holds.
     pub until: Option<Date>,
-    /// Where it says so.
+    /// Its place.
     pub place: Place,
 }
 
-/// Findings that are not to be told.
+/// Findings to hide.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ignore {
     /// The rule's name, or a reason code of the operator's.
@@ -40,7 +41,7 @@ pub struct Ignore {
     pub reason: String,
     /// The last day on which that holds.
     pub until: Option<Date>,
-    /// Where it says so.
+    /// Its place.
     pub place: Place,
 }
 
@@ -108,7 +109,7 @@ pub(super) struct WrittenIgnore {
 }
 
 impl Level {
-    /// Returns how much a finding of this level matters, if it is told at all.
+    /// Returns the severity of a finding with this level, unless it is hidden.
     pub fn severity(self) -> Option<Severity> {
         match self {
             Self::Error => Some(Severity::Error),
@@ -174,7 +175,7 @@ fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
     })
 }
 
-/// A reason where there is nothing to tell any more.
+/// A reason for an entry that hides nothing any more.
 fn off_for_a_reason() -> Value {
     json!({
         "if": { "properties": { "level": { "const": "off" } } },

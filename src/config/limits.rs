@@ -1,5 +1,5 @@
-//! Limits: from where on a snapshot is not believed, and what is rendered is reported as too little or
-//! too much.
+//! Limits: when a snapshot is not plausible, and when rendered manifests are reported as too few or
+//! too many.
 
 use std::num::NonZeroU32;
 

@@ -14,7 +14,7 @@ pub struct Output {
     pub path: String,
     /// The unit for which `render` writes a result.
     pub per: Per,
-    /// Where the config says so.
+    /// The place in the config.
     pub place: Place,
 }
 

@@ -1,4 +1,4 @@
-//! What a config may say, and what is told about one that says more.
+//! The fields of a config, and the messages about unknown ones.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn an_empty_file_is_no_config() {
     assert_eq!(told[0].rule.name, "no-document");
 }
 
-/// What is told about fields of a config.
+/// The messages about fields of a config.
 fn told_of(fields: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
     told(&format!("{head}{fields}"))

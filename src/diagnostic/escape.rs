@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-/// A foreign text between backticks, with whatever could steer a terminal or mislead a reader
-/// escaped, and cut where it gets long.
+/// A foreign text in backticks. Everything that could control a terminal or mislead a reader is
+/// escaped, and a long text is truncated.
 pub struct Quoted<'a>(pub &'a str);
 
 /// How many characters of a foreign text are shown.
@@ -42,11 +42,11 @@ pub fn bare(name: &str) -> String {
     escaped(name, SHOWN)
 }
 
-/// Returns JSON in which nothing is hidden from whoever reads it raw, and nothing steers a terminal
-/// or the runner of a CI job; whoever parses it gets the same values.
+/// Returns JSON that hides nothing from a person who reads it raw, and that cannot control a
+/// terminal or the runner of a CI job. Parsers get the same values.
 pub fn plain_json(json: String) -> String {
-    // Line breaks are the JSON's own: within texts they are escaped already. And what else is
-    // looked for stands in texts only.
+    // Line breaks are those of the JSON itself: in texts they are escaped already. All other
+    // characters to escape occur only in texts.
     let is_hidden = |it: char| it != '\n' && is_deceptive(it);
     if !json.contains(is_hidden) && !json.contains("##") {
         return json;

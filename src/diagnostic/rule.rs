@@ -55,7 +55,7 @@ pub enum Subject {
     Plan,
     /// Snapshots in the making.
     Snapshots,
-    /// What the manifests come to as they are applied, which only a proof tells.
+    /// The effect of the manifests as they are applied, which only a proof shows.
     Proof,
     /// The rendered tree: how it stands, and what a render would take away from it. Where one of
     /// these is an error, nothing is written.
@@ -73,7 +73,7 @@ impl Rule {
         self.aliases.first().unwrap_or(&self.name)
     }
 
-    /// Returns whether nothing can be planned where it is found, so that nobody can lower it.
+    /// Returns whether nothing can be planned after it, so that its severity is final.
     pub fn is_final(&self) -> bool {
         let is_final = matches!(self.subject, Subject::Files | Subject::Tree);
         is_final && self.severity == Severity::Error

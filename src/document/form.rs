@@ -28,7 +28,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
         }
     }
 
-    /// Reads the tree that stands at `place`.
+    /// Reads the tree at `place`.
     ///
     /// # Errors
     /// Everything that is wrong with its structure, in the order of the text.
@@ -39,7 +39,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
         }
     }
 
-    /// Reads the tree that stands at `place`, and tells everything that is wrong with its structure.
+    /// Reads the tree at `place`, and reports all mistakes in its structure.
     ///
     /// Where something is, the value is only good for finding more: broken fields are missing in
     /// it, and missing texts are empty.
@@ -47,7 +47,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
         let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
         let read = value.map(serde_json::from_value).transpose();
         let value = read.unwrap_or_else(|error| {
-            // Only what a schema cannot say gets here, or what was left of something broken.
+            // Only mistakes that a schema cannot describe get here, or the rest of a broken value.
             if problems.is_empty() {
                 let message = escaped(&error.to_string(), 240);
                 problems.push(Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), ""));

@@ -22,7 +22,7 @@ struct Field {
 }
 
 impl Index {
-    /// Reads a file; of what is no JSON nothing is found but the beginning.
+    /// Reads a file. If it is not JSON, only its beginning is found.
     pub(super) fn of(text: &str) -> Self {
         let Ok(whole) = serde_json::from_str::<&RawValue>(text) else {
             return Self::default();

@@ -1,6 +1,6 @@
-//! Near misses: which name somebody may have meant.
+//! Near misses: the name that was probably meant.
 
-/// Longer texts are no typing errors, and comparing them would take long.
+/// Longer texts are not typing errors, and comparing them would take long.
 const LONGEST: usize = 64;
 
 /// How many characters make the beginning of a name.

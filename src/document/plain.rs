@@ -18,7 +18,7 @@ pub(super) enum Meaning {
 /// Returns what a plain scalar is taken for.
 ///
 /// Readers of YAML 1.1 and 1.2 disagree (`no`, `0o7`, `1:30`), and so do readers of one version
-/// (`1_e3`); whatever is not text to one of them is not text here.
+/// (`1_e3`). A value that is not text for one of them is not text here.
 pub(super) fn meaning(text: &str) -> Meaning {
     if matches!(text, "" | "~" | "null" | "Null" | "NULL") {
         return Meaning::Null;

@@ -9,8 +9,8 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Where every so many bytes of a text stand: a text is gone through once, however many positions
-/// in it are asked for.
+/// An index of positions at regular intervals of bytes, so that a text is scanned once for any
+/// number of positions.
 #[derive(Clone, Debug)]
 pub(super) struct Marks(Vec<Mark>);
 

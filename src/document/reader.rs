@@ -63,7 +63,7 @@ struct Reader<'a> {
     errors: Vec<Finding>,
 }
 
-/// What an alias stands for, and what it costs to put it there.
+/// The value of an alias, and the cost of a copy.
 #[derive(Clone)]
 struct Anchored {
     value: Value,
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A tag is fine where it says what is there anyway, as `!!str` on a text does.
+    /// A tag is accepted if it only repeats the type of the value, like `!!str` on a text.
     fn check_tag(&mut self, tag: Option<&Tag>, fitting: &str, span: &Span) {
         let Some(tag) = tag else { return };
         if tag.core_suffix() == Some(fitting) || tag.original() == "!" {

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 /// What one value must be.
 pub(super) enum Shape<'a> {
-    /// Whatever; nobody looks.
+    /// Any value; it is not read.
     Anything,
     /// One of these texts.
     Choice(Vec<&'a str>),
-    /// A text of at least so many characters.
+    /// A text of at least this many characters.
     Text(u64),
     /// A day.
     Date,
@@ -85,7 +85,7 @@ fn mapping(schema: &Value) -> Mapping<'_> {
 /// Follows references, and takes the one branch of `anyOf` that is not null.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let mut schema = schema;
-    // References of ours lead to a definition in one step; a few more do no harm.
+    // Our references lead to a definition in one step; a few more do no harm.
     for _ in 0..8 {
         let next = match (schema.get("$ref"), schema.get("anyOf")) {
             (Some(Value::String(path)), _) => root.pointer(path.trim_start_matches('#')),

@@ -161,7 +161,7 @@ fn sentence(kind: &ErrorKind) -> String {
     sentence.to_owned()
 }
 
-/// Returns what is wrong with a tag (`!name`) or a directive (`%NAME`), which no file of ours needs.
+/// Returns what is wrong with a tag (`!name`) or a directive (`%NAME`). Our formats need neither.
 fn marked(kind: &ErrorKind) -> &'static str {
     use ErrorKind as Kind;
     match kind {

@@ -1,4 +1,4 @@
-//! Trees: what a document says, value by value.
+//! Trees: the content of a document, value by value.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::plain::{self, Meaning};
 /// A value and where it is written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Node {
-    /// Its bytes. Of an alias they are those of the alias, not of what it stands for.
+    /// Its bytes. For an alias, those of the alias and not of its value.
     pub span: Range<usize>,
-    /// What it says.
+    /// Its content.
     pub value: Value,
     /// Whether it is an alias of a value that is written elsewhere.
     pub alias: bool,
 }
 
-/// What a value says. Copies are cheap: an alias shares what it stands for.
+/// The content of a value. Copies are cheap: an alias shares its value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Value {
     /// A text, a number, a boolean or nothing, as it is written.
@@ -50,7 +50,7 @@ pub struct Entry {
 /// A name in a mapping.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Key {
-    /// What it says.
+    /// Its content.
     pub scalar: Scalar,
     /// Its bytes.
     pub span: Range<usize>,
@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Returns the text of a scalar, whatever it means.
+    /// Returns the text of a scalar, independent of its meaning.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(scalar) => Some(&scalar.text),
@@ -76,15 +76,15 @@ impl Node {
         }
     }
 
-    /// Returns whether it says nothing: `null`, `~`, or no character at all.
+    /// Returns whether it is empty: `null`, `~`, or no character at all.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }
 
-    /// Returns what it says as JSON.
+    /// Returns its content as JSON.
     ///
-    /// What readers take for different numbers, or some for a number or day and some for a text,
-    /// becomes a number that is no integer: nothing that fits a field.
+    /// A value that readers interpret differently, as several numbers, or as a number, a day or a
+    /// text, becomes a number that is not an integer, which no field accepts.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
@@ -127,7 +127,7 @@ impl Scalar {
         }
     }
 
-    /// Returns what YAML readers make of it.
+    /// Returns how YAML readers interpret it.
     pub(super) fn meaning(&self) -> Meaning {
         if self.plain {
             plain::meaning(&self.text)

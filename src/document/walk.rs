@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
         Some(Json::Object(fields))
     }
 
-    /// Returns the value of a field, if it has one that anybody wants to know.
+    /// Returns the value of a field, if it has one that is used.
     fn field(&mut self, mapping: &Mapping<'a>, entry: &Entry, place: &Place) -> Option<Json> {
         let name = &*entry.key.scalar.text;
         let known = mapping.fields.and_then(|fields| fields.get(name));
@@ -138,8 +138,8 @@ impl<'a> Walk<'a> {
         self.value(schema, &entry.value, place)
     }
 
-    /// Returns whether a field that is missing is there under a misspelt name: a slip of the keyboard
-    /// is told once, as the unknown field that it made.
+    /// Returns whether a missing field exists under a misspelled name: a typing error is reported
+    /// once, as an unknown field.
     fn is_slip(&self, mapping: &Mapping<'a>, entries: &[Entry], name: &str) -> bool {
         let known = self.known(mapping);
         entries.iter().any(|entry| {
@@ -148,8 +148,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Returns what stands for a required field that is missing or broken, so that what is around
-    /// it can still be looked at.
+    /// Returns a placeholder for a required field that is missing or broken, so that the fields
+    /// around it can still be checked.
     fn stand_in(&self, mapping: &Mapping<'a>, name: &str) -> Option<Json> {
         match Shape::of(mapping.fields?.get(name)?, self.root) {
             Shape::Text(_) => Some(Json::from("")),
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the fields that somebody may want to write.
+    /// Returns the fields that users may want to write.
     fn known(&self, mapping: &Mapping<'a>) -> Vec<&'a str> {
         let fields = mapping.fields.into_iter().flatten();
         fields
@@ -199,8 +199,8 @@ fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Finding> {
     Ok(Json::from(&*scalar.text))
 }
 
-/// Takes the characters, quoted or not: whatever a reader takes them for, they mean one day. Whether
-/// they do is for the gate to say.
+/// Accepts the characters, quoted or not, because they can only mean a day. The gate checks whether
+/// they are one.
 fn date(node: &Node, place: &Place) -> Result<Json, Finding> {
     match &node.value {
         Value::Scalar(scalar) if !node.is_null() => Ok(Json::from(&*scalar.text)),

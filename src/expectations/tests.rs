@@ -1,4 +1,4 @@
-//! What can be expected, and what is told about what cannot.
+//! Valid expectations, and the messages about invalid ones.
 
 use super::*;
 

@@ -157,7 +157,7 @@ struct Side {
 }
 
 impl WrittenExpectation {
-    /// Returns the expectation, unless something is wrong with it, which is told.
+    /// Returns the expectation, or reports what is wrong with it.
     pub(super) fn read(self, place: Place, told: &mut Vec<Finding>) -> Option<Expectation> {
         let class = self.class.map(Class::from);
         if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
@@ -176,7 +176,7 @@ impl WrittenExpectation {
             addresses: self.to.addresses,
             class,
         };
-        // Both, so that all mistakes are told.
+        // Both, so that all mistakes are reported.
         let from = from.read("from", &place, told);
         let to = to.read("to", &place, told);
         Some(Expectation {
@@ -301,7 +301,7 @@ fn behind_no_node(place: &Place) -> Finding {
         .help("leave out one of them")
 }
 
-/// Expectations that say something of everything.
+/// Expectations with every kind of field.
 fn example() -> Value {
     json!({
         "apiVersion": "kilo-clustermesh.io/v1",

@@ -1,4 +1,4 @@
-//! Carry-over: what stands in for annotations that a stopping agent has stripped.
+//! Carry-over: replaces annotations that a stopping agent has removed.
 
 use std::collections::BTreeMap;
 

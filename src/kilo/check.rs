@@ -41,7 +41,7 @@ pub struct PodCidrs {
     pub withheld: Vec<(String, WithheldReason)>,
 }
 
-/// What each check makes of a node, whether it is asked for or not.
+/// The result of each check of a node, requested or not.
 #[derive(Debug)]
 pub struct NodeChecks {
     /// Its pod CIDRs.
@@ -69,8 +69,8 @@ impl NodeChecks {
         Some(endpoint)
     }
 
-    /// Returns whether nothing that the node says is nonsense, be it declared or not: it has a pod
-    /// CIDR and a key, and neither its `WireGuard` address nor its endpoint is malformed.
+    /// Returns whether all values of the node are well-formed, declared or not: it has a pod CIDR
+    /// and a key, and neither its `WireGuard` address nor its endpoint is malformed.
     pub fn is_sound(&self) -> bool {
         let no_pod_cidr = matches!(
             self.pods,

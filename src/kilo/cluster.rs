@@ -1,8 +1,7 @@
 //! A cluster under one entry of a mesh: its nodes as they are read and checked, how it is cut into
 //! segments, and which of its declared ranges belong to no node.
 //!
-//! Whatever asks for one of these takes it from here, so that a plan and its proof cannot differ in
-//! them.
+//! These decisions are made only here, so that a plan and its proof cannot differ in them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,18 +19,18 @@ use crate::snapshot::{Node, Snapshot};
 /// A cluster under one entry.
 #[derive(Debug)]
 pub struct Cluster<'a> {
-    /// What the mesh says of it.
+    /// Its entry in the mesh.
     pub entry: &'a Entry,
-    /// What its nodes say.
+    /// The values that its nodes report.
     pub snapshot: &'a Snapshot,
     /// Its nodes, in order of name.
     pub nodes: Nodes<ClusterNode<'a>>,
     /// The granularity that more than half of its nodes name.
     pub voted: Option<Granularity>,
-    /// How it is cut: as the entry says, else as more than half of its nodes do, else as Kilo does
-    /// by default.
+    /// Its granularity: that of the entry, else of more than half of its nodes, else Kilo's
+    /// default.
     pub granularity: Granularity,
-    /// What it is cut into; whoever is a segment alone is in it even if Kilo does not count it now.
+    /// Its segments. A node that is a segment of its own is included even if Kilo ignores it now.
     pub segments: Cut,
     /// The cluster that its Kilo forms of the nodes that it counts.
     pub topology: Arc<KiloTopology>,
@@ -53,8 +52,8 @@ pub struct ClusterNode<'a> {
 }
 
 impl ClusterNode<'_> {
-    /// Returns where the node can be dialled, as far as its snapshot shows: where its annotations say,
-    /// and at all its addresses on the port on which its WireGuard listens.
+    /// Returns where the node can be dialled, as far as its snapshot shows: the endpoints in its
+    /// annotations, and all its addresses on the port on which its WireGuard listens.
     pub fn doors(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
         let annotated = [
             annotation::FORCE_ENDPOINT,
@@ -129,17 +128,17 @@ impl<'a> Cluster<'a> {
         self.nodes.get(self.nodes.binary_search_by(by_name).ok()?)
     }
 
-    /// Returns the nodes that have a say in how their cluster is cut.
+    /// Returns the nodes that determine the granularity of their cluster.
     pub fn voters(&self) -> impl Iterator<Item = &ClusterNode<'a>> {
         voters(&self.nodes)
     }
 
     /// Returns the ranges that belong to the cluster and not to a node.
     ///
-    /// A flat list does not say which these are: an entry counts as the nodes' if more than half of
-    /// the segments have an address in it. The operator asks for any segment, so that one node can
-    /// withdraw a range. Nodes are not counted, as only the leader of a segment has a `WireGuard`
-    /// address.
+    /// A flat list does not contain the purpose of a range. An entry counts as that of the nodes if
+    /// more than half of the segments have an address in it. The operator is content with any
+    /// segment, so a single node can withdraw a range. Nodes are not counted, because only the
+    /// leader of a segment has a `WireGuard` address.
     fn shared(&self, groups: &[Group]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
             Networks::Typed {
@@ -162,8 +161,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Returns the family of more than half of the nodes' internal addresses, else of their pod
-    /// CIDRs as Kilo reads them, else of the first declared range; one that is not declared has no
-    /// say, as nothing of it is offered to others.
+    /// CIDRs as Kilo reads them, else of the first declared range. Families that are not declared
+    /// do not count, because other clusters get none of their ranges.
     fn family(&self, groups: &[Group]) -> Option<Family> {
         let nodes = || groups.iter().flat_map(|it| &it.members);
         let declared = self.entry.networks.all();
@@ -222,14 +221,16 @@ impl Group<'_, '_> {
     }
 }
 
-/// Returns the granularity that more than half of the nodes name; those that say nothing count too.
+/// Returns the granularity that more than half of the nodes report; nodes without a value count
+/// too.
 ///
-/// Nodes that could be peered in no granularity have no say. Whether their ranges are the declared
-/// ones does not matter here: a slip in these must not look like another granularity.
+/// Nodes that cannot become Peers in any granularity do not count. Whether their ranges are
+/// declared does not matter here, so that a mistake in a range does not look like another
+/// granularity.
 fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     let mut voters: Vec<&ClusterNode> = voters(nodes).collect();
     if voters.is_empty() {
-        // No node can be peered. The reasons shall at least fit what the nodes say.
+        // No node can become a Peer. The reasons should at least fit the values of the nodes.
         voters.extend(nodes.iter().filter(|it| it.kilo.granularity.is_some()));
     }
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];

@@ -26,7 +26,7 @@ pub mod annotation {
     pub const FORCE_INTERNAL_IP: &str = "kilo.squat.ai/force-internal-ip";
     /// The location; its presence counts, even when empty.
     pub const LOCATION: &str = "kilo.squat.ai/location";
-    /// Volunteers to lead; its presence counts, whatever the value.
+    /// Volunteers to lead; its presence counts, with any value.
     pub const LEADER: &str = "kilo.squat.ai/leader";
     /// How finely the cluster is cut.
     pub const GRANULARITY: &str = "kilo.squat.ai/granularity";
@@ -93,7 +93,7 @@ pub struct KiloNode {
     pub location: String,
     /// Whether it volunteers to lead.
     pub volunteers: bool,
-    /// What it says of the cluster's granularity.
+    /// The cluster's granularity as the node reports it.
     pub granularity: Option<Granularity>,
     /// How often it calls its peers unasked, in seconds; zero for never.
     pub keepalive: u16,
@@ -101,7 +101,7 @@ pub struct KiloNode {
     pub stale: bool,
 }
 
-/// What a node says of its address in Kilo's subnet.
+/// The node's address in Kilo's subnet, as it reports it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WireguardAddress {
     /// Nothing: it does not lead, or Kilo does not run there.
@@ -122,9 +122,9 @@ pub enum WireguardAddress {
 pub enum InternalIp {
     /// This one.
     Known(IpAddr),
-    /// Kilo has none, or has not said.
+    /// Kilo has none, or has not reported it.
     Unknown,
-    /// A person said that there is none.
+    /// An administrator disabled it.
     Disabled,
 }
 
@@ -166,7 +166,7 @@ impl KiloNode {
         }
     }
 
-    /// Returns whether Kilo counts the node (`Node.Ready`), as far as a snapshot can tell.
+    /// Returns whether Kilo counts the node (`Node.Ready`), as far as a snapshot shows.
     pub fn is_ready(&self) -> bool {
         !self.stale && self.key.is_some() && self.pod_cidr.is_some() && self.endpoint.is_some()
     }
@@ -179,7 +179,7 @@ impl KiloNode {
         }
     }
 
-    /// Returns whether it says anything of an address in Kilo's subnet, and so leads a segment.
+    /// Returns whether it reports an address in Kilo's subnet, and so leads a segment.
     pub fn has_wireguard_ip(&self) -> bool {
         self.wireguard != WireguardAddress::None
     }
@@ -269,8 +269,9 @@ pub fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     }
 }
 
-/// Reads the seconds that a node's WireGuard gets. Kilo ignores what is not a number (and a
-/// negative one is of no use), computes nanoseconds in 64 bits without looking for an overflow, and WireGuard keeps 16 bits of the seconds.
+/// Reads the seconds that a node's WireGuard gets. Kilo ignores text that is not a number (and a
+/// negative one has no effect), computes nanoseconds in 64 bits without checking for an overflow,
+/// and WireGuard keeps 16 bits of the seconds.
 pub fn keepalive(text: &str) -> Option<u16> {
     let seconds = text.parse::<i64>().ok()?.max(0);
     let nanoseconds = seconds.wrapping_mul(NANOSECONDS);

@@ -48,21 +48,21 @@ pub enum Refusal {
         /// What it was given.
         found: String,
     },
-    /// An allowed IP that is no CIDR.
+    /// An allowed IP that is not a CIDR.
     #[error("allowed IP {} is not a CIDR", Quoted(text))]
     AllowedIp {
         /// Which one, counted from zero.
         index: usize,
-        /// What it says.
+        /// Its content.
         text: String,
     },
-    /// An endpoint that does not say where.
+    /// An endpoint without an address.
     #[error("the endpoint has neither a DNS name nor an IP address")]
     EndpointNeither,
-    /// A name that is no lowercase RFC 1123 subdomain.
+    /// A name that is not a lowercase RFC 1123 subdomain.
     #[error("the endpoint's DNS name {} is not a lowercase RFC 1123 subdomain", Quoted(.0))]
     EndpointDns(String),
-    /// An address that is none.
+    /// An invalid address.
     #[error("the endpoint's IP address {} is not one", Quoted(.0))]
     EndpointIp(String),
     /// A port outside 1 to 65535.
@@ -79,7 +79,7 @@ pub enum Refusal {
     KeyLength(usize),
 }
 
-/// What Kilo's decoder makes of a spec; a field that is missing or null is zero.
+/// A spec as Kilo's decoder reads it; a field that is missing or null is zero.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Decoded<'a> {
     /// What is to be routed to the Peer.

@@ -12,7 +12,7 @@ use crate::wireguard::{EndpointError, KeyError};
 pub enum ExcludedReason {
     /// Kubernetes assigned it no pod CIDR.
     NoPodCidr,
-    /// Its first pod CIDR is none.
+    /// Its first pod CIDR is invalid.
     PodCidrInvalid {
         /// The text.
         text: String,
@@ -58,7 +58,7 @@ pub enum ExcludedReason {
     },
     /// There is no endpoint in any of these places.
     NoEndpoint(Vec<EndpointSource>),
-    /// Its name is no Kubernetes name.
+    /// Its name is not a valid Kubernetes name.
     NameInvalid(NameError),
     /// Its Peer would be called as that of a node before it, since long names are cut.
     DuplicateName(String),
@@ -73,7 +73,7 @@ pub enum ExcludedReason {
         /// The other's node.
         node: String,
     },
-    /// Kilo does not count it, and it is no segment of its own.
+    /// Kilo ignores it, and it is not a segment of its own.
     NotReady(Unready),
     /// The leader of its segment is left out.
     LeaderExcluded(String),
@@ -113,7 +113,7 @@ pub enum Unready {
 /// Why a range is not given to anyone although its node is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WithheldReason {
-    /// It is no range.
+    /// It is not a range.
     Invalid(CidrError),
     /// It is not in the declared ranges.
     OutOfRange,

@@ -13,7 +13,7 @@ pub struct Segment {
     pub key: String,
     /// Its nodes, in order of name.
     pub members: Vec<NodeId>,
-    /// The one that speaks WireGuard: the only one that has an address for it, else who is elected.
+    /// The node that runs WireGuard: the only one with a WireGuard address, else the elected one.
     pub leader: NodeId,
     /// Who is elected, as far as that does not depend on names.
     pub elected: NodeId,

@@ -24,7 +24,7 @@ pub struct Stand {
 pub struct Stands {
     /// What Kilo or Kubernetes found.
     found: Nest<NodeId>,
-    /// The LANs that nodes say they are on, however they came to say so.
+    /// The LANs that nodes report, from any source.
     lans: Nest<NodeId>,
 }
 
@@ -33,7 +33,8 @@ pub struct Stands {
 pub enum Standing {
     /// These were found there.
     Several(BTreeSet<NodeId>),
-    /// One node was found there, or some only say so, which is not enough to follow them: the first.
+    /// One node was found there, or some only report it, which is not sufficient; this is the first
+    /// one.
     One(NodeId),
     /// None.
     Nobody,

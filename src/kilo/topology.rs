@@ -78,11 +78,11 @@ pub enum WireguardIp {
     None,
 }
 
-/// Kilo's own, where nothing says otherwise.
+/// Kilo's own, by default.
 const SUBNET: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 4, 0, 0), 16);
 
 impl Leader {
-    /// Returns who leads, as far as one can tell.
+    /// Returns the leader, as far as a snapshot shows.
     pub fn node(self) -> NodeId {
         match self {
             Self::Certain(node) | Self::Ambiguous(node) => node,
@@ -109,7 +109,7 @@ impl KiloTopology {
             kilo: Arc::clone(kilo),
             segment: None,
         });
-        // Whoever is a segment alone is formed even if Kilo does not count it now.
+        // A node that is a segment of its own is formed even if Kilo ignores it now.
         let mut segments: Vec<TopologySegment> = cut
             .formed
             .iter()
@@ -226,8 +226,8 @@ fn number(segments: &mut [TopologySegment], nodes: &Nodes<TopologyNode>) -> bool
     is_exhausted
 }
 
-/// Returns the Kilo subnet: addresses are announced with its length. Where nodes disagree, what most
-/// of them say; the others' addresses are then not those that follow.
+/// Returns the Kilo subnet: addresses are announced with its length. If nodes disagree, the subnet
+/// of most of them counts; the addresses of the others are then not used.
 fn subnet(nodes: &[TopologyNode]) -> Cidr {
     let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
     for announced in nodes.iter().filter_map(|it| it.kilo.wireguard_ip()) {

@@ -26,12 +26,12 @@ pub struct Reading {
     pub oddities: Vec<Oddity>,
 }
 
-/// A Peer as it stands in a file; anything may be wrong with it.
+/// A Peer as written in a file; any part of it may be invalid.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct OldPeer {
     /// Its name; empty where it has none.
     pub name: String,
-    /// The cluster it leads to, if it says.
+    /// The cluster that it leads to, if it has the label.
     pub source: Option<String>,
     /// Its key, if it has one that Kilo can read.
     pub key: Option<[u8; 32]>,
@@ -46,7 +46,7 @@ pub struct OldPeer {
 /// What of a file is not as we write it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Oddity {
-    /// We would write these Peers another way from here on.
+    /// clustermesh would now write these Peers in another form.
     Edited {
         /// Which line.
         bytes: Range<usize>,
@@ -55,7 +55,7 @@ pub enum Oddity {
     Returns,
     /// No Peer at all.
     NoPeer,
-    /// A document that is none.
+    /// An invalid document.
     Unreadable {
         /// Where it breaks.
         bytes: Range<usize>,
@@ -81,21 +81,21 @@ pub enum Oddity {
 /// Why a Peer is not taken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unfit {
-    /// Its name is none that an object may have.
+    /// Its name is not valid for an object.
     Name,
-    /// The value of this label is none.
+    /// The value of this label is invalid.
     Label(String),
     /// What keeps its spec from WireGuard.
     Spec(Fault),
 }
 
-/// The most documents of a file that are looked at. A target with so many Peers has no Kilo any more.
+/// The maximum number of documents in a file. Kilo cannot handle a target with this many Peers.
 const DOCUMENTS: usize = 100_000;
 
-/// What stands between two documents of ours.
+/// The separator of generated documents.
 const SEPARATOR: &str = "---\n";
 
-/// Reads a file of Peers, whatever is in it.
+/// Reads a file of Peers with any content.
 pub fn reading(text: &str) -> Reading {
     let mut reading = Reading::default();
     if text.contains('\r') {
@@ -182,7 +182,7 @@ fn line_at(text: &str, offset: usize) -> Range<usize> {
     end - line.trim_start_matches(' ').len()..end
 }
 
-/// Reads what somebody else has written, which may be more than one document.
+/// Reads a text that clustermesh did not write, which may be more than one document.
 fn loose(reading: &mut Reading, text: &str, start: usize) {
     let source = match Source::parse("", text) {
         Ok(source) => source,
@@ -202,7 +202,7 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
     let values = serde_yaml::Deserializer::from_str(text)
         .map_while(|document| Value::deserialize(document).ok());
     for (node, value) in source.documents.iter().zip(values) {
-        // Other objects are no Peers, but then they have no place here either: it was edited.
+        // Other objects are not Peers, and do not belong here either: the file was edited.
         let is_peer = value.get("kind").is_none_or(|kind| kind == "Peer");
         if value.is_object() && is_peer {
             old_peer(reading, node, &value, start);

@@ -1,4 +1,4 @@
-//! Accepted networks: what a cluster takes from others, as the mesh or the config says it.
+//! Accepted networks: the ranges that a cluster accepts from others, from the mesh or the config.
 
 use crate::diagnostic::Finding;
 use crate::place::Place;
@@ -6,7 +6,7 @@ use crate::place::Place;
 use super::Range;
 use super::networks::{any_range, list};
 
-/// Returns the ranges of a list that stands at `place`, or tells what is wrong with it.
+/// Returns the ranges of the list at `place`, or reports what is wrong with it.
 ///
 /// That there is at least one is a matter of structure.
 pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {

@@ -21,10 +21,10 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     told
 }
 
-/// Every cluster with what each mesh says about it, in order.
+/// Every cluster with its entry in each mesh, in order.
 struct Members<'a>(BTreeMap<&'a ClusterName, Vec<Member<'a>>>);
 
-/// What one mesh says about a cluster.
+/// The entry of a cluster in one mesh.
 #[derive(Clone, Copy)]
 struct Member<'a> {
     mesh: &'a Mesh,
@@ -51,7 +51,7 @@ impl<'a> Members<'a> {
         Self(members)
     }
 
-    /// Returns the clusters that more than one mesh names, with what each says.
+    /// Returns the clusters in more than one mesh, with each entry.
     fn shared(&self) -> impl Iterator<Item = (&'a ClusterName, &[Member<'a>])> {
         self.0
             .iter()
@@ -208,7 +208,7 @@ fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
         .filter_map(|(later, earlier)| {
             let (block, mesh, entry) = blocks.get(later)?;
             let (other, other_mesh, other_entry) = blocks.get(earlier)?;
-            // Two meshes of one name are told already.
+            // Two meshes of one name are reported already.
             let told = later == earlier || mesh.name == other_mesh.name && block == other;
             (!told).then(|| collision((block, entry), (other, other_entry)))
         })

@@ -25,7 +25,7 @@ pub struct Anchor {
     pub place: Place,
 }
 
-/// A node, as somebody calls it.
+/// A node by name.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// Its name.
@@ -34,7 +34,7 @@ pub struct Named {
     pub place: Place,
 }
 
-/// Returns the anchors of an entry, or tells what is wrong with them.
+/// Returns the anchors of an entry, or reports what is wrong with them.
 pub(super) fn anchors(
     written: Vec<raw::Anchor>,
     declared: &Declared,
@@ -63,8 +63,8 @@ pub(super) fn anchors(
     anchors.into_iter().collect()
 }
 
-/// Returns the ranges of an anchor, each one that somebody can carry for the whole cluster; none where
-/// nothing is written, for that is never an empty list.
+/// Returns the ranges of an anchor, each of which one node can carry for the whole cluster; none if
+/// the field is missing, because it is never an empty list.
 fn ranges(
     written: &raw::Anchor,
     declared: &Declared,
@@ -86,8 +86,8 @@ fn ranges(
     ranges.into_iter().collect()
 }
 
-/// Returns whether a range is declared for the cluster as a whole. Where the networks are wrong in
-/// themselves, whatever is among them may have been meant.
+/// Returns whether a range is declared for the cluster as a whole. If the declaration has mistakes,
+/// any of its ranges may have been meant.
 fn is_shared(cidr: Cidr, declared: &Declared) -> bool {
     let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
         Some(Networks::Typed {

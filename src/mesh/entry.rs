@@ -19,7 +19,7 @@ use super::{
     Range, SecretKeyRef, selector,
 };
 
-/// An entry of which some parts may be wrong; those are told already and absent.
+/// An entry of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Draft {
     /// The name as it is written.
     pub(super) text: String,
@@ -41,7 +41,7 @@ pub(super) struct Draft {
     anchors: Option<Vec<Anchor>>,
 }
 
-/// Returns what can be made of an entry, and tells what is wrong with it.
+/// Returns the valid parts of an entry, and reports its mistakes.
 pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> Draft {
     let parsed = cluster.name.parse();
     let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);

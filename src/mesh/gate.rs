@@ -11,7 +11,7 @@ use super::entry::{self, Draft};
 use super::raw::Resource;
 use super::{Entry, Mesh, Topology, overlap, topology};
 
-/// A mesh of which some parts may be wrong; those are told already and absent.
+/// A mesh of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Outline {
     /// What it calls its clusters.
     pub(super) named: BTreeSet<String>,
@@ -22,7 +22,7 @@ pub(super) struct Outline {
     place: Place,
 }
 
-/// Returns what can be made of a mesh, and tells what is wrong with it.
+/// Returns the valid parts of a mesh, and reports its mistakes.
 pub(super) fn outline(resource: Resource, place: &Place, told: &mut Vec<Finding>) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
@@ -63,8 +63,8 @@ impl Outline {
         })
     }
 
-    /// Returns as much of the mesh as the nodes of its clusters can be held against: the entries in
-    /// which nothing is wrong, each cluster once. Without a topology nobody is linked.
+    /// Returns the part of the mesh with which nodes can be compared: the entries without mistakes,
+    /// each cluster once. Without a topology, no clusters are linked.
     pub(super) fn salvaged(self, problems: &[Finding]) -> Option<Mesh> {
         let is_wrong = |entry: &Entry| {
             let mut places = problems.iter().filter_map(|it| it.labels.first());
@@ -85,14 +85,14 @@ impl Outline {
     }
 }
 
-/// Returns whether an error was told since there were `before` diagnostics.
+/// Returns whether there is an error after the first `before` diagnostics.
 pub(super) fn is_wrong(told: &[Finding], before: usize) -> bool {
     told.iter()
         .skip(before)
         .any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-/// Returns a name, or tells why it is none.
+/// Returns a name, or reports why it is invalid.
 pub(super) fn name_or_told<T>(
     whose: &str,
     text: &str,

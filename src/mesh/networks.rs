@@ -15,17 +15,17 @@ pub(super) struct Declared {
     pub(super) networks: Option<Networks>,
 }
 
-/// The ranges under one field; `None` stands for a wrong one.
+/// The ranges under one field; `None` for an invalid one.
 pub(super) type Ranges = Vec<Option<Range>>;
 
-/// Returns what an entry declares, and tells what is wrong with it.
+/// Returns the networks of an entry, and reports mistakes in them.
 pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Finding>) -> Declared {
     told.extend(wrong_form(cluster, place));
     let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| {
         list(texts.iter().flatten(), &place.key(field), told, range)
     };
     let one = |field: &str, text: &Option<String>, told: &mut Vec<Finding>| -> Ranges {
-        // The operator's own objects say `serviceCIDR: ""` for none.
+        // The operator's own objects contain `serviceCIDR: ""` if there is none.
         let text = text.iter().filter(|text| !text.is_empty());
         text.map(|text| range(text, place.key(field), told))
             .collect()
@@ -69,7 +69,7 @@ fn typed(
     })
 }
 
-/// Tells when the fields of an entry are not those of exactly one form.
+/// Reports an entry that does not have the fields of exactly one form.
 fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Finding> {
     let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let listed = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
@@ -159,7 +159,7 @@ fn interface(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Inter
         .ok()
 }
 
-/// Drops host bits, and tells that.
+/// Drops host bits, and reports it.
 fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding>) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {

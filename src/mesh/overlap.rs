@@ -12,10 +12,10 @@ use super::entry::Draft;
 /// comparing all its repetitions with each other would take long.
 const REPETITIONS: usize = 4;
 
-/// How many overlaps of one mesh are told.
+/// How many overlaps of one mesh are reported.
 const TOLD: usize = 1000;
 
-/// Where Kilo takes WireGuard addresses from, if nobody tells it otherwise.
+/// Kilo's default range of WireGuard addresses.
 const KILO_SUBNET: &str = "10.4.0.0/16";
 
 struct Claim<'a> {
@@ -61,7 +61,7 @@ fn told(later: &Claim, earlier: &Claim) -> Finding {
     }
 }
 
-/// Says what to do where two clusters have the range that Kilo takes if nobody tells it otherwise.
+/// Returns the remedy for two clusters that both have Kilo's default range.
 pub(super) fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
     (own == other && own.to_string() == KILO_SUBNET).then(|| {
         format!(

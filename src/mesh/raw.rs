@@ -1,4 +1,4 @@
-//! The resource as it is written: what a `ClusterMesh` may look like, before anybody judges it.
+//! The resource as written: the structure of a `ClusterMesh`, before any check.
 //!
 //! The comments here are what editors show.
 

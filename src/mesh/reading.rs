@@ -120,7 +120,7 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     })
 }
 
-/// Tells that a document was not read, as an error where it was probably meant to be a mesh.
+/// Reports a document that was not read, as an error if it was probably meant to be a mesh.
 fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Finding {
     let group = node.get("apiVersion").and_then(Node::text);
     let ours = group.is_some_and(|group| group.starts_with(GROUP));

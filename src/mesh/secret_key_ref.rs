@@ -15,7 +15,7 @@ pub struct SecretKeyRef {
 }
 
 impl SecretKeyRef {
-    /// Returns why Kubernetes can have no such key in `namespace`, if it cannot.
+    /// Returns why the key cannot exist in `namespace`, if so.
     pub fn problem(&self, namespace: &str) -> Option<&'static str> {
         if !is_dns_label(namespace) {
             Some("its namespace is no DNS-1123 label")

@@ -7,7 +7,7 @@ use crate::selector::{Requirement, Selector, Test};
 
 use super::raw;
 
-/// Returns the selector, unless something is wrong with it, which is told.
+/// Returns the selector, or reports what is wrong with it.
 pub(crate) fn selector(
     written: Option<raw::Selector>,
     place: &Place,
@@ -38,7 +38,7 @@ pub(crate) fn selector(
     (told.len() == before).then(|| Selector::new(requirements))
 }
 
-/// Tells that a text is not a label key.
+/// Reports that a text is not a label key.
 pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
     let message = format!("{} is not the key of a label", Quoted(text));
     Finding::new(&mistake::INVALID_LABEL, message)

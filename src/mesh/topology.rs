@@ -46,7 +46,7 @@ pub(super) fn topology(
     }
 }
 
-/// Tells when a field and its mode are not there together.
+/// Reports a field without its mode, or a mode without its field.
 fn mismatch(
     field: &str,
     there: bool,
@@ -148,7 +148,7 @@ impl Members<'_> {
     }
 }
 
-/// Tells which clusters no link names: they would get no Peers at all.
+/// Reports the clusters without any link: they would get no Peers at all.
 fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Finding> {
     let linked: BTreeSet<&ClusterName> = links
         .0

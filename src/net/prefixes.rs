@@ -1,7 +1,8 @@
 //! Prefixes: ranges in the order of their addresses, found by the longest that holds one.
 //!
-//! Two ranges are apart or one holds the other. Sorted, what a range holds follows it, and the
-//! boundaries of all of them cut the addresses into pieces in each of which nothing changes.
+//! Two ranges are disjoint or one contains the other. When sorted, a range is followed by those
+//! that it contains, and the boundaries of all ranges cut the addresses into pieces in which
+//! nothing changes.
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -41,12 +42,12 @@ pub struct Piece {
     pub slot: Option<usize>,
 }
 
-/// What a table has to say of some addresses.
+/// The entry of a table for some addresses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Look {
     /// The longest prefix that holds all of them.
     pub longest: Option<usize>,
-    /// Whether it says the same of each: nothing begins or ends among them.
+    /// Whether it is the same for each address: no range begins or ends among them.
     pub is_whole: bool,
 }
 

@@ -31,7 +31,7 @@ impl Places {
     }
 }
 
-/// Fails, saying why, if nothing may be written at a path.
+/// Fails, with the reason, if nothing may be written at a path.
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("is empty");

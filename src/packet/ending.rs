@@ -25,7 +25,7 @@ pub enum Ending {
         /// Where.
         at: At,
     },
-    /// It goes to somebody else.
+    /// It goes to another cluster.
     StolenBy {
         /// Where it is decided.
         at: At,
@@ -36,7 +36,7 @@ pub enum Ending {
         /// Who has its key, if it is one of the fleet.
         thief: Option<At>,
     },
-    /// It goes to a Peer whose key nobody has.
+    /// It goes to a Peer whose key no node has.
     UnknownKey {
         /// Where it is decided.
         at: At,
@@ -45,7 +45,7 @@ pub enum Ending {
         /// For which range.
         range: Cidr,
     },
-    /// Whoever has the key does not take the sender for one of its Peers.
+    /// The node with the key does not have the sender as a Peer.
     NotAccepted {
         /// Who.
         by: At,

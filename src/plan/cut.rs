@@ -142,7 +142,7 @@ pub struct Captured {
     pub own: Own,
     /// The node, as it claims.
     pub node: String,
-    /// Where it says so.
+    /// Its place.
     pub place: Place,
     /// How many nodes are hit.
     pub nodes: usize,

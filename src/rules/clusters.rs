@@ -129,21 +129,21 @@ pub enum Fault {
     },
     /// The server does not know who asks.
     Unauthorized {
-        /// What it says.
+        /// Its content.
         says: String,
     },
     /// The server knows who asks, and that they may not.
     Forbidden {
         /// The right that is missing.
         right: Right,
-        /// What it says.
+        /// Its content.
         says: String,
     },
     /// The server says no for some other reason.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// Its content.
         says: String,
         /// How many times it was asked.
         attempts: u32,

@@ -46,9 +46,9 @@ pub enum DumpError {
     /// Another object.
     #[error("contains {}; use the output of `kubectl get peers -o yaml`", what(.api_version, .kind))]
     Kind {
-        /// As it says; empty if it doesn't.
+        /// As written; empty if missing.
         api_version: String,
-        /// As it says; empty if it doesn't.
+        /// As written; empty if missing.
         kind: String,
     },
     /// A page of a longer list.

@@ -1,6 +1,6 @@
 //! The very text that we write, read without a parser: a mesh is 100,000 of these.
 //!
-//! Whatever differs from it by a byte is left to the parser.
+//! A text that differs from it by a byte is left to the parser.
 
 use super::{Applied, Spot};
 use crate::kilo::peer::translation::Fault;
@@ -8,10 +8,10 @@ use crate::kilo::peer::{Decoded, RawEndpoint, Translation};
 use crate::name;
 use crate::place::Pointer;
 
-/// What every Peer of ours begins with.
+/// The beginning of every Peer that clustermesh writes.
 const HEAD: &str = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n    app.kubernetes.io/managed-by: clustermesh\n    kilo-clustermesh.io/mesh: ";
 
-/// Returns the Peers of a text of ours.
+/// Returns the Peers of a text that clustermesh wrote.
 pub(super) fn peers(text: &str) -> Option<Vec<Applied>> {
     let (comment, mut rest) = text.split_once('\n')?;
     if !comment.starts_with("# ") || !comment.bytes().all(is_printable) {

@@ -23,17 +23,17 @@ use crate::wireguard::Endpoint;
 pub struct Site<'a> {
     /// Its name.
     pub cluster: &'a ClusterName,
-    /// What its meshes say of it, that of the first one.
+    /// Its entry in the first of its meshes.
     pub entry: &'a Entry,
-    /// What its nodes say.
+    /// The values that its nodes report.
     pub snapshot: &'a Snapshot,
-    /// What that comes to, read as the mesh wants it.
+    /// The same, interpreted as the mesh requires.
     pub reading: Arc<Cluster<'a>>,
     /// The manifests that it gets.
     pub files: &'a [File],
     /// The contests that are taken as won, in that order; none but where all of them are tried.
     pub won: Vec<Won>,
-    /// What its Kilo makes of its Peers.
+    /// Its Peers as Kilo handles them.
     pub model: Model<'a>,
     /// Who has what; of one range the most particular first.
     pub owned: Prefixes<Owner>,
@@ -41,8 +41,8 @@ pub struct Site<'a> {
     for_all: Prefixes<()>,
     /// What nodes are connected to, which they need no tunnel for.
     connected: Prefixes<NodeId>,
-    /// A route that no kernel takes: where a pass of Kilo's meets it, it ends, and whatever comes later is
-    /// missing (`kilo.md` §2.5).
+    /// A route that no kernel accepts. Kilo's pass ends at it, and all later routes are missing
+    /// (`kilo.md` §2.5).
     refused: Option<Refusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<PeerId>,
@@ -67,14 +67,14 @@ pub enum Owner {
     Pods(NodeId),
     /// The services of the cluster.
     Services,
-    /// Whatever else the cluster declares as a whole.
+    /// Other ranges that the cluster declares as a whole.
     Network,
-    /// Nobody: a range out of which nodes get theirs.
+    /// No owner: a range out of which nodes get theirs.
     Pool,
 }
 
 impl<'a> Site<'a> {
-    /// Builds a cluster from what a mesh says of it, its nodes and its manifests.
+    /// Builds a cluster from its entry in a mesh, its nodes and its manifests.
     pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
         Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
     }
@@ -249,7 +249,8 @@ impl<'a> Site<'a> {
         self.owned.get(slot)?.1.first().copied()
     }
 
-    /// Returns whether an address lies in a range that the cluster declares as a whole, whoever has it.
+    /// Returns whether an address is in a range that the cluster declares as a whole, regardless of
+    /// its owner.
     pub fn is_for_all(&self, address: IpAddr) -> bool {
         self.for_all.holding(address).next().is_some()
     }

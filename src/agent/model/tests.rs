@@ -70,7 +70,7 @@ fn called(model: &Model, claim: Claim) -> String {
     }
 }
 
-/// Tells who has each range on the leader of each segment.
+/// Lists who has each range on the leader of each segment.
 fn table(model: &Model) -> String {
     let mut text = String::new();
     for (id, segment) in model.topology.segments.numbered() {
@@ -491,7 +491,7 @@ fn a_peer_without_endpoint_hides_what_comes_after_it_by_the_text_of_keys() {
         Some("muter mute: high; node:b")
     );
     assert_eq!(told("none 1 10.3.0.0/24 192.0.2.1:9"), None);
-    // What is no Peer to Kilo is in no configuration.
+    // Kilo writes objects that it does not accept as Peers into no configuration.
     assert_eq!(told("bare 1 -"), None);
     // A node has no tunnel to itself.
     assert_eq!(

@@ -36,10 +36,11 @@ mod proxy;
 mod scrub;
 mod secret;
 
-/// How many clusters are opened at once: programs run, and may wait for the network.
+/// How many clusters are opened in parallel: programs run, and may wait for the network.
 const OPENED_AT_ONCE: usize = 16;
 
-/// How many clusters are listed at once: all nodes of each are in memory, and a page of answer.
+/// How many clusters are listed in parallel. All nodes of each are in memory, and a page of its
+/// answer.
 const LISTED_AT_ONCE: usize = 3;
 
 /// How many times as long as an answer everything about a cluster may take.
@@ -49,11 +50,11 @@ const ANSWERS: u32 = 10;
 pub(crate) enum Route {
     /// With the service account of the pod we run in.
     InCluster,
-    /// As a context of a kubeconfig says.
+    /// With a context of a kubeconfig.
     Context(Box<Selected>),
     /// It is the cluster that holds the Secrets.
     Store(Arc<Store>),
-    /// As a kubeconfig in a Secret says.
+    /// With a kubeconfig in a Secret.
     Secret(Arc<Store>, Key),
 }
 
@@ -79,7 +80,7 @@ pub(crate) struct Answer {
     pub(crate) hidden: Hidden,
 }
 
-/// How many may do something at once.
+/// How many may run in parallel.
 struct Turns {
     opening: Semaphore,
     listing: Arc<Semaphore>,
@@ -106,7 +107,7 @@ impl Time {
         Self { limit, taken }
     }
 
-    /// Whoever answers in time, but again and again, would keep the others waiting.
+    /// A server that answers many times, each in time, must not keep the others waiting.
     async fn limit<T>(&mut self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let started = Instant::now();
         let left = self.limit.saturating_sub(self.taken);
@@ -117,7 +118,7 @@ impl Time {
     }
 }
 
-/// Lists the nodes of clusters, several at once, and hands each over as it arrives.
+/// Lists the nodes of clusters, several in parallel, and passes each list on as it arrives.
 ///
 /// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
 pub(crate) fn ask(
@@ -158,7 +159,7 @@ pub(crate) fn ask(
             }
         }
     });
-    // A plugin that hangs is no reason to.
+    // Do not wait for a plugin that hangs.
     runtime.shutdown_background();
     Ok(())
 }

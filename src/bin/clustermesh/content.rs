@@ -1,4 +1,4 @@
-//! Content: which files are quoted, and what is said of the others.
+//! Content: which files are quoted, and what is shown of the others.
 //!
 //! A link or a path in a stranger's repository may lead to a file that is not meant for us, such as
 //! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a
@@ -7,7 +7,7 @@
 use clustermesh::snapshot::API_VERSION;
 use clustermesh::yaml;
 
-/// The versions that our files have; each stands in a line of its file.
+/// The versions of our files; each is in a line of its file.
 const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
 
 /// What is shown in place of a problem of a file that is not quoted.
@@ -26,14 +26,14 @@ pub(crate) fn withheld<'m>(rule: &str, message: &'m str) -> &'m str {
     }
 }
 
-/// Returns whether a file is one of ours: it has a line with one of our versions, as YAML or JSON
-/// write it.
+/// Returns whether a file has one of our formats: it has a line with one of our versions, as YAML
+/// or JSON write it.
 pub(crate) fn is_ours(text: &str) -> bool {
     // No text of YAML or JSON has such a character, but the environment of a process does.
     !text.contains('\0') && text.lines().any(has_version)
 }
 
-/// Returns whether a file of the rendered tree is one of ours.
+/// Returns whether clustermesh wrote a file of the rendered tree.
 pub(crate) fn is_rendered(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
     text.lines().next() == Some(yaml::HEADER) || is_ours(text)

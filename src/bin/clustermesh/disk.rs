@@ -24,13 +24,13 @@ pub(crate) use read::{
 };
 pub(crate) use roots::Roots;
 
-/// What temporary files and folders of ours begin with.
+/// The prefix of our temporary files and folders.
 const TEMPORARY: &str = ".clustermesh-";
 
 /// What the names begin with under which a run keeps what it replaces.
 const OLD: &str = ".old-";
 
-/// After how long a temporary file is nobody's, where files cannot be held.
+/// The age at which a temporary file is abandoned, if files cannot be locked.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The longest path that is shown, in characters.
@@ -67,7 +67,7 @@ pub(crate) fn length(path: &Path) -> anyhow::Result<u64> {
     }
 }
 
-/// Adds text to the end of a file that somebody else keeps, and makes it if it is not there.
+/// Appends text to a file of another program, and creates the file if necessary.
 pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     let append = || -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).create(true).open(path)?;
@@ -76,7 +76,7 @@ pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     append().with_context(|| format!("cannot write {}", shown(path)))
 }
 
-/// Fails if nothing may be written at a path, of which nothing has to be there.
+/// Fails if nothing may be written at a path, which does not have to exist.
 pub(crate) fn check_output(roots: &Roots, path: &Path) -> anyhow::Result<()> {
     roots.check_output(folder_of(path))
 }
@@ -87,7 +87,7 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
     roots::whole(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Clears away what killed runs have left in a folder: temporary files that nobody holds.
+/// Removes temporary files that killed runs have left in a folder and that no process has locked.
 pub(crate) fn sweep(roots: &Roots, folder: &Path) {
     if roots.check_output(folder).is_ok() {
         sweep_all(folder);
@@ -102,21 +102,21 @@ fn sweep_all(folder: &Path) {
         let is_file = entry.file_type().is_ok_and(|it| it.is_file());
         let is_ours = is_temporary(&entry.file_name().to_string_lossy());
         if is_ours && is_file && is_abandoned(&entry.path()) {
-            // Whoever may not delete it has it in the way of nothing.
+            // If it cannot be deleted, it does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Returns whether a name is one that `tempfile` made for us. Others with our prefix are people's, or
-/// lasting files of ours.
+/// Returns whether `tempfile` made a name for us. Other names with our prefix are those of users,
+/// or of permanent files.
 fn is_temporary(name: &str) -> bool {
     let random = name.strip_prefix(TEMPORARY);
     random.is_some_and(|text| text.len() == 6 && text.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
-/// Returns whether nobody holds a temporary file; where files can't be held, whether it is so old
-/// that nobody can.
+/// Returns whether no process has locked a temporary file; if files cannot be locked, whether it is
+/// old enough to be abandoned.
 fn is_abandoned(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -138,7 +138,7 @@ pub(crate) fn shown(path: &Path) -> String {
     format!("`{}`", diagnostic::escaped(&text, SHOWN))
 }
 
-/// Says what a thing is that is no regular file, with its article.
+/// Names the kind of something that is not a regular file, with its article.
 pub(crate) fn kind(file_type: FileType) -> &'static str {
     match file_type {
         _ if file_type.is_dir() => "a folder",
@@ -167,7 +167,7 @@ fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The folder that a file stands in, which has a name even where the path doesn't show it.
+/// The folder of a file, which has a name even if the path does not contain it.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -175,8 +175,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file is meant for its owner's eyes only; ours becomes an ordinary one. It is held
-/// until it is closed, so that nobody takes it for abandoned.
+/// A temporary file is readable only for its owner; ours becomes an ordinary file. It is locked
+/// until it is closed, so that other runs do not remove it.
 fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(TEMPORARY);

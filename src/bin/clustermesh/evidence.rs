@@ -38,7 +38,7 @@ pub(crate) struct Evidence {
     pub(crate) findings: Vec<Finding>,
     /// Whether these are all meshes and all snapshots that are there.
     pub(crate) is_whole: bool,
-    /// Whether a file is no YAML, or no JSON, at all.
+    /// Whether a file is not YAML, or not JSON, at all.
     pub(crate) is_unparsable: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
 }
 
 impl Evidence {
-    /// Returns what to make of it where nothing comes of it.
+    /// Returns the outcome if there is no result.
     pub(crate) fn failure(&self) -> Outcome {
         if self.is_unparsable {
             Outcome::Unreadable

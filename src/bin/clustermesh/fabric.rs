@@ -26,7 +26,7 @@ use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, evidence, input};
 
-/// How much of a problem is told, in characters.
+/// How much of a problem is shown, in characters.
 const TOLD: usize = 400;
 
 /// Where Peers come from that are not those of the rendered tree.
@@ -52,18 +52,18 @@ pub(crate) struct Applied {
     files: BTreeMap<ClusterName, Vec<File>>,
     /// Clusters that have no folder in the tree.
     pub(crate) absent: BTreeSet<ClusterName>,
-    /// What of it cannot be read, or is no Peer to Kilo.
+    /// The parts that cannot be read, or that Kilo does not accept as Peers.
     pub(crate) findings: Vec<Finding>,
 }
 
 /// What a proof is made from, before any Peer.
 pub(crate) struct Gathered {
     pub(crate) evidence: Evidence,
-    /// What is so wrong in it that no proof may go without telling.
+    /// Problems that are so severe that every proof must report them.
     pub(crate) grave: Vec<Finding>,
 }
 
-/// A manifest in the tree, which is no link.
+/// A manifest in the tree that is not a link.
 struct Found {
     cluster: usize,
     name: String,
@@ -192,8 +192,7 @@ impl Dumps {
 }
 
 impl Applied {
-    /// Builds what every cluster's Kilo makes of its Peers; a cluster without a snapshot is not among
-    /// them.
+    /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
     pub(crate) fn fabric<'a>(&'a self, evidence: &'a Evidence) -> Fabric<'a> {
         let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
         for entry in evidence.meshes.iter().flat_map(|mesh| &mesh.entries) {

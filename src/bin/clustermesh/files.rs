@@ -21,7 +21,7 @@ use crate::secrets::{self, Secrets};
 /// Texts by what their files are called.
 pub(crate) struct Files {
     read: Vec<Known>,
-    /// Files that are read when somebody wants to see them.
+    /// Files that are read only when they are shown.
     later: BTreeMap<Arc<str>, Later>,
     /// Files of the rendered tree, which are known only once there is a plan.
     rendered: OnceCell<BTreeMap<Arc<str>, Later>>,
@@ -47,7 +47,7 @@ enum Look {
     },
 }
 
-/// A file that is read when somebody wants to see it.
+/// A file that is read only when it is shown.
 pub(crate) struct Later {
     path: PathBuf,
     roots: Roots,
@@ -165,12 +165,12 @@ impl Files {
         self.read.push(Known::new(source));
     }
 
-    /// Adds a file that is read when somebody wants to see it.
+    /// Adds a file that is read only when it is shown.
     pub(crate) fn add_later(&mut self, name: Arc<str>, later: Later) {
         self.later.insert(name, later);
     }
 
-    /// Adds files of the rendered tree, once, which are read when somebody wants to see them.
+    /// Adds files of the rendered tree, once. They are read only when they are shown.
     pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, Later)>) {
         self.rendered.get_or_init(|| files.collect());
     }
@@ -180,7 +180,7 @@ impl Files {
         self.read.iter().map(|it| &it.source)
     }
 
-    /// Returns only the files that people wrote: a node is told by its name.
+    /// Returns only the files that people wrote; a node is identified by its name.
     pub(crate) fn of_people(&self) -> Self {
         Self::new(self.read().cloned().collect())
     }
@@ -210,8 +210,8 @@ impl Files {
         known.is_some_and(|it| matches!(it.look(), Look::Withheld))
     }
 
-    /// Returns findings as they may be shown: of files that are not ours only where they are, and of
-    /// ours without secrets.
+    /// Returns findings as they may be shown: only the places in foreign files, and our files
+    /// without secrets.
     pub(crate) fn presentable<'f>(&self, findings: &'f [Finding]) -> Cow<'f, [Finding]> {
         if !findings.iter().any(|it| self.changes(it)) {
             return Cow::Borrowed(findings);

@@ -27,7 +27,7 @@ pub(crate) struct InputFile {
 pub(crate) enum Unreadable {
     /// Could not be read at all.
     Failed(anyhow::Error),
-    /// A file that is no YAML.
+    /// A file that is not YAML.
     Syntax(Box<Broken>),
     /// Files that were read, but are wrong.
     Wrong {
@@ -46,7 +46,7 @@ pub(crate) struct Mistakes {
     pub(crate) files: Files,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
-    /// What to make of it.
+    /// The outcome.
     pub(crate) outcome: Outcome,
 }
 
@@ -83,7 +83,7 @@ impl From<anyhow::Error> for Unreadable {
 }
 
 impl fmt::Display for Unreadable {
-    /// Says it in a few words, for those who can do without.
+    /// Describes it in a few words, for optional inputs.
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Failed(error) => formatter.write_str(&escaped(&format!("{error:#}"), 4000)),

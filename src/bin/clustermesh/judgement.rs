@@ -14,20 +14,20 @@ use crate::outputs;
 use crate::rendered::{self, Rendered};
 use crate::{clock, input};
 
-/// What the rules say.
+/// The findings of the rules.
 pub(crate) struct Judgement<'a> {
-    /// Everything that there is to tell.
+    /// All findings.
     pub(crate) findings: Vec<Finding>,
     /// What can be rendered, unless something keeps it from being planned.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
-    /// How the rendered tree differs from that, if somebody wants to know.
+    /// How the rendered tree differs from that, if requested.
     pub(crate) rendered: Option<Rendered>,
 }
 
 /// What becomes of the outputs beside the rendered tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outputs {
-    /// They are compared with what they shall be, wherever the tree is.
+    /// They are compared with the wanted ones, regardless of where the tree is.
     Compared,
     /// They are not needed, so no template is filled in.
     Unasked,

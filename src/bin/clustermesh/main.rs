@@ -54,7 +54,7 @@ mod secrets;
 mod settings;
 mod threshold;
 
-/// What a command has to say to whoever called it.
+/// The result of a command for its caller.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Outcome {
     /// Nothing to act on: exit code 0.
@@ -178,7 +178,7 @@ fn start_threads() -> anyhow::Result<()> {
     builder.build_global().context("cannot start threads")
 }
 
-/// Prints a result. Whoever closes it early has read enough, and what was found stays found.
+/// Prints a result. If the reader closes the pipe early, the exit code stays the same.
 fn print(result: &mut impl io::Write, text: &str) -> io::Result<()> {
     let printed = result
         .write_all(text.as_bytes())

@@ -1,4 +1,4 @@
-//! Output: what a run has to say, for the person at the terminal.
+//! Output: the messages of a run, for the person at the terminal.
 //!
 //! All of it goes to standard error; results are written by the commands.
 
@@ -42,7 +42,7 @@ pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 
-/// Whoever listens on standard error.
+/// The reader of standard error.
 pub(crate) struct Talk {
     choice: clap::ColorChoice,
     stderr: AutoStream<std::io::Stderr>,
@@ -93,8 +93,8 @@ impl Talk {
         self.stderr.is_terminal()
     }
 
-    /// Adds a report to the summary of the GitHub job that we run in, if we do. What was found is on its
-    /// way already, so that a failure is only told.
+    /// Adds a report to the summary of the GitHub job, inside of one. The findings are printed
+    /// already, so a failure is only reported.
     pub(crate) fn summarize(&mut self, report: &Report) {
         if let Err(error) = report.add_to_step_summary() {
             let error = format!("the summary of the job is not written: {error:#}");
@@ -102,13 +102,13 @@ impl Talk {
         }
     }
 
-    /// Says one line.
+    /// Prints one line.
     pub(crate) fn line(&mut self, text: &str) {
         if let Some(held) = &mut self.held {
             held.push(Held::Line(text.to_owned()));
             return;
         }
-        // A closed standard error leaves nobody to tell, which is no reason to stop.
+        // A closed standard error is not a reason to stop.
         let _ = writeln!(self.stderr, "{text}");
     }
 
@@ -135,24 +135,24 @@ impl Talk {
         Ok(())
     }
 
-    /// Says how many findings there are of each severity.
+    /// Prints the number of findings of each severity.
     pub(crate) fn counts(&mut self, findings: &[Finding]) {
         self.line(&wording::counts(&entries(findings)));
     }
 
-    /// Says why it could not be done.
+    /// Prints why the command failed.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         let report = Level::ERROR.primary_title(escaped(&format!("{error:#}"), 4000));
         self.report(&[Group::with_title(report)]);
     }
 
-    /// Says what is worth knowing.
+    /// Prints a note.
     pub(crate) fn note(&mut self, message: &str) {
         let note = Level::NOTE.primary_title(escaped(message, 4000));
         self.report(&[Group::with_title(note)]);
     }
 
-    /// Says why there is nothing to work with.
+    /// Prints why there is no usable input.
     pub(crate) fn unreadable(&mut self, unreadable: Unreadable) -> Outcome {
         match unreadable.mistakes() {
             Ok(mistakes) => {
@@ -167,8 +167,8 @@ impl Talk {
         }
     }
 
-    /// Says why there is nothing to work with in the form that was asked for, where the mistakes have
-    /// a place in it: who reads it gets a report in any case.
+    /// Reports why there is no usable input, in the requested format if it has a place for
+    /// mistakes, so that its reader always gets a report.
     pub(crate) fn unreadable_as(
         &mut self,
         unreadable: Unreadable,
@@ -205,14 +205,14 @@ impl Talk {
         Ok(())
     }
 
-    /// Tells findings, of many that are alike the first few and a count.
+    /// Prints findings. Of many similar ones, it prints the first few and their number.
     pub(crate) fn findings(&mut self, files: &Files, findings: &[Finding]) {
         for text in human::pieces(&Report::new(files, findings)) {
             self.line(&text);
         }
     }
 
-    /// Says what was rendered, and how many nodes were left out.
+    /// Prints what was rendered, and how many nodes were left out.
     pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &Survey) {
         for line in summary::lines(plan, left_out, survey) {
             self.line(&line);

@@ -1,4 +1,4 @@
-//! Outputs beside the rendered tree: what they shall be, and how those on disk differ.
+//! Outputs beside the rendered tree: their wanted content, and how those on disk differ.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
 /// The largest record and the largest output that are read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// How the outputs on disk compare with what they shall be, each as a path from the working folder.
+/// How the outputs on disk compare with the wanted ones, each as a path from the working folder.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// Wanted, but not there.
@@ -57,8 +57,8 @@ pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Set
     Context::new((fleet, plan), &loads, &config.limits.capacity, rendered).values()
 }
 
-/// Compares the outputs on disk with what a plan, whose blocks have so many bytes, makes of their
-/// templates.
+/// Compares the outputs on disk with those rendered from their templates for a plan whose blocks
+/// have these sizes.
 ///
 /// # Errors
 /// What is wrong with templates and paths, or in the way.
@@ -169,7 +169,7 @@ fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     })
 }
 
-/// Returns the files and folders that belong to somebody else.
+/// Returns the foreign files and folders.
 fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
     let config = &settings.config;
     let mut paths: Vec<(PathBuf, &'static str)> = Vec::new();
@@ -309,7 +309,7 @@ impl Survey<'_> {
             if beside.write.is_empty() && beside.remove.is_empty() {
                 self.outputs.changed.push(path.clone());
             }
-            // Last: a run that is killed before finds its files as they shall be.
+            // Last, so that a later run after a kill finds its files.
             beside.write.push((path, Arc::from(text)));
         }
         Ok(self.outputs)

@@ -27,7 +27,7 @@ pub(crate) struct Order<'a> {
 
 /// What came of an order.
 pub(crate) struct Printed<'a> {
-    /// What the rules say, losses included.
+    /// The findings of the rules, including losses.
     pub(crate) judgement: Judgement<'a>,
     /// The manifests, unless something is wrong.
     pub(crate) manifests: Option<String>,

@@ -1,4 +1,4 @@
-//! The rendered tree: what it shall be, how it stands, and what lies between the two.
+//! The rendered tree: the wanted one, the one on disk, and their differences.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,12 +22,12 @@ use crate::settings::Settings;
 /// The largest rendered file that is read back, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
-/// How much of a problem is told, in characters.
+/// How much of a problem is shown, in characters.
 const TOLD: usize = 400;
 
-/// A rendered tree, as it shall be and as it stands.
+/// The wanted tree and the one on disk.
 pub(crate) struct Rendered {
-    /// What it shall be.
+    /// The wanted tree.
     pub(crate) tree: Tree,
     /// How its files compare with that.
     pub(crate) survey: Survey,
@@ -66,7 +66,7 @@ pub(crate) fn compare(
     })
 }
 
-/// Returns what is in the tree on disk where nobody can tell what it shall be.
+/// Returns the tree on disk if the wanted one is unknown.
 pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
@@ -163,8 +163,8 @@ fn foreign(it: &tree::Foreign) -> Foreign {
     }
 }
 
-/// Reads the files of ours that differ. Files of one name are read one after another, as they mostly
-/// are the same in all targets, and then only one has to be understood.
+/// Reads our files that differ. Files with the same name are read one after another, because they
+/// are mostly the same in all targets and then parsed once.
 fn read_back(roots: &Roots, survey: &Survey, standing: &Standing, root: &Path) -> Vec<OldFile> {
     let mut by_name: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
     let changed = survey.changed.iter().map(|path| (path, false));

@@ -57,8 +57,8 @@ impl Secrets {
         self.spans.is_empty()
     }
 
-    /// Returns the text with something else of the same length in the place of every secret, so that
-    /// every span stays where it was.
+    /// Returns the text with every secret replaced by a text of the same length, so that all spans
+    /// stay valid.
     pub(crate) fn masked(&self, text: &str) -> String {
         let mut is_secret = vec![false; text.len()];
         for span in &self.spans {
@@ -189,7 +189,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Finds private keys in PEM, whatever they stand under.
+/// Finds private keys in PEM, under any key.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let (begin, kind, end) = PEM;
     let mut spans = Vec::new();
@@ -197,7 +197,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     while let Some(start) = text[from..].find(begin).map(|at| from + at) {
         let body = start + begin.len();
         from = body;
-        // The name of what it is stands between two rows of five dashes.
+        // The kind of object is named between two rows of five dashes.
         let name = text[body..].split("-----").next().unwrap_or_default();
         if !name.contains(kind) {
             continue;

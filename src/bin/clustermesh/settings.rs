@@ -1,4 +1,4 @@
-//! Settings: what a run goes by, and who said so: flags over variables over the config over defaults.
+//! Settings: the values of a run and their sources. Precedence: flags, variables, config, defaults.
 
 use std::env;
 use std::path::PathBuf;
@@ -32,15 +32,15 @@ const EXPECTATIONS: &str = "expectations.yaml";
 pub(crate) struct Settings {
     /// The root of the repository, if there is one, and what else is around.
     pub(crate) surroundings: Surroundings,
-    /// The config, with what it says about limits and clusters.
+    /// The config, with its limits and clusters.
     pub(crate) config: ConfigFile,
-    /// Files of meshes and folders of them, in order; none if nobody names one and none is there.
+    /// Mesh files and folders of them, in order; none if none is named and none exists.
     pub(crate) meshes: Setting<Vec<PathBuf>>,
     /// The folder of the snapshots.
     pub(crate) snapshots: Setting<PathBuf>,
     /// The folder of the rendered manifests.
     pub(crate) rendered: Setting<PathBuf>,
-    /// The file of the expectations; none if nobody names one and none is there.
+    /// The file of the expectations; none if none is named and none exists.
     pub(crate) expectations: Setting<Option<PathBuf>>,
     /// How much input is accepted.
     pub(crate) ceilings: Ceilings,
@@ -130,8 +130,8 @@ impl Settings {
         mesh_files::any(&self.mesh_paths())
     }
 
-    /// Returns where the files in a folder may lie: in the folder, if a person named it for this run,
-    /// and wherever those that a config names may lie.
+    /// Returns where the files of a folder may be: in the folder, if a flag or a variable names it,
+    /// and where files named by a config may be.
     pub(crate) fn roots_of(&self, folder: &Setting<PathBuf>) -> Roots {
         let roots = self.config.roots.clone();
         if folder.is_named() {
@@ -189,7 +189,7 @@ fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
     }
 }
 
-/// Returns the kubeconfig that `kubectl` would read without being told.
+/// Returns the kubeconfig that `kubectl` reads by default.
 fn kubeconfig() -> Setting<Vec<PathBuf>> {
     let listed = env::var_os(KUBECONFIG).unwrap_or_default();
     let is_path = |path: &PathBuf| !path.as_os_str().is_empty();

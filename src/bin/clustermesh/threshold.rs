@@ -69,7 +69,7 @@ impl Threshold {
         findings.into_iter().any(|it| self.0 <= it.severity)
     }
 
-    /// Returns what to make of these findings.
+    /// Returns the outcome of these findings.
     pub(crate) fn outcome<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> Outcome {
         if self.fails(findings) {
             Outcome::Findings

@@ -1,4 +1,4 @@
-//! What a change adds at once.
+//! What a change adds in one step.
 
 use super::*;
 use crate::agent::peers::Share;

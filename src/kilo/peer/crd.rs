@@ -26,8 +26,9 @@ pub enum Problem {
 
 /// Returns what an API server stores of a spec: only the fields that it knows, by their exact names.
 ///
-/// A null is nothing here. Servers refuse it in a list and where something is required, and so does
-/// this; that one may stand for an optional field is what the test vectors derive, not what was seen.
+/// A null counts as missing. Servers refuse it in lists and in required fields, and so does this
+/// check. That a null is allowed in an optional field follows from the test vectors and was not
+/// observed.
 ///
 /// # Errors
 /// The first field that the server refuses.

@@ -19,8 +19,8 @@ const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
 /// The kind of a Peer.
 const KIND: &str = "Peer";
 
-/// What the schema of Kilo's CRD says nothing of: it knows fields and their types, but neither what
-/// stands in them, nor what else there may be.
+/// Checks that are not in the schema of Kilo's CRD, which has only fields and their types, and does
+/// not limit their values or forbid other fields.
 const STRICT: [&str; 8] = [
     "additionalProperties",
     "maxLength",
@@ -150,8 +150,8 @@ pub fn schema() -> Schema {
 /// Returns the JSON Schema of a Peer that Kilo can use: the rules of its admission webhook, and no
 /// field that would be passed over.
 ///
-/// In three things it asks for more than the webhook, for Kilo passes over them without a word: a
-/// name beside an address, a keepalive of more than 16 bits, a pre-shared key that is none.
+/// It is stricter than the webhook in three cases that Kilo ignores silently: a name beside an
+/// address, a keepalive of more than 16 bits, and an invalid pre-shared key.
 pub fn strict_schema() -> Schema {
     schema::of_input::<Resource>()
 }

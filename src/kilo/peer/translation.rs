@@ -1,4 +1,4 @@
-//! Translation: what Kilo's agent makes of the spec of a Peer (`kilo.md` §1.3, §2.1).
+//! Translation: how Kilo's agent reads the spec of a Peer (`kilo.md` §1.3, §2.1).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,8 +18,8 @@ use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
 pub struct Translation {
     /// What is routed to it and accepted from it, in the order of the spec.
     pub allowed_ips: Vec<AllowedIp>,
-    /// The endpoint that Kilo writes: the name where there are both, and an address that was given as
-    /// a name. [`Translation::dialled`] tells whether it leads anywhere.
+    /// The endpoint that Kilo writes: the name if there are both, and an address that was given as
+    /// a name. [`Translation::dialled`] returns whether it can be dialled.
     pub endpoint: Option<Endpoint>,
     /// Seconds; to the agent only a sign that the Peer may be found elsewhere (`kilo.md` §2.9).
     pub keepalive: Option<NonZeroU64>,
@@ -46,7 +46,7 @@ pub struct PresharedKey([u8; 32]);
 /// Why the Peer of a manifest never gets to WireGuard.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// The API server does not take it, so that there is no such Peer.
+    /// The API server refuses it, so the Peer does not exist.
     NotStored(Mismatch),
     /// The API server takes it, but no agent can decode it, nor the list that it is in: none that
     /// starts gets to see any Peer (`kilo.md` §1.4).

@@ -1,4 +1,4 @@
-//! Agreement: what several meshes must say alike about one cluster.
+//! Agreement: fields that must be equal in all entries of one cluster.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::place::Place;
 use super::{Member, Members};
 use crate::mesh::{Entry, Networks, Range};
 
-/// Returns every difference in what two meshes say about one cluster.
+/// Returns every difference between two entries of one cluster.
 pub(super) fn check(members: &Members) -> Vec<Finding> {
     let mut told = Vec::new();
     for (_, members) in members.shared() {

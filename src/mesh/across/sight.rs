@@ -1,4 +1,4 @@
-//! Sight: ranges of different meshes that one cluster would have to route at once.
+//! Sight: overlapping ranges of different meshes that one cluster would have to route.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{Member, Members};
 use crate::mesh::overlap::default_subnet;
 use crate::mesh::{Mesh, Range};
 
-/// How many overlaps are told.
+/// How many overlaps are reported.
 const TOLD: usize = 1000;
 
 /// How many overlaps that one cluster sees are looked at.
@@ -63,7 +63,7 @@ fn seen<'a>(
             .filter(|entry| mesh.topology.links(target, &entry.name));
         names.extend(linked.map(|entry| &entry.name));
     }
-    // All meshes must say the same about a cluster, so the first stands for all.
+    // All entries of a cluster must be equal, so the first one is used.
     let mut seen: Vec<Member> = names
         .into_iter()
         .filter_map(|name| members.0.get(name)?.first().copied())

@@ -52,7 +52,7 @@ impl Span {
         (self.family == other.family && common.first <= common.last).then_some(common)
     }
 
-    /// Cuts it wherever one of some ranges begins or ends.
+    /// Cuts it at the boundaries of these ranges.
     pub fn cut(self, ranges: impl Iterator<Item = Self>) -> Vec<Self> {
         let mut starts = BTreeSet::from([self.first]);
         for inner in ranges {
@@ -72,7 +72,7 @@ impl Span {
         .collect()
     }
 
-    /// Returns whether a prefix says all of it.
+    /// Returns whether it is a single prefix.
     fn is_range(self) -> bool {
         let others = self.last - self.first;
         others & others.wrapping_add(1) == 0 && self.first & others == 0
@@ -87,7 +87,7 @@ impl Span {
     }
 }
 
-/// As a range where a prefix says it, else from the first to the last.
+/// As a prefix if it is one, else from the first address to the last.
 impl fmt::Display for Span {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let first = self.first_address();

@@ -11,7 +11,7 @@ use crate::name::ClusterName;
 pub struct Asked<'a> {
     /// Which clusters are linked, and what they take from each other.
     pub meshes: &'a [Mesh],
-    /// What clusters take from others, whatever their meshes say.
+    /// The ranges that clusters accept from others, in addition to the limits of their meshes.
     pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
     /// Whether what holds without a promise is to be listed by range.
     pub lists_undeclared: bool,

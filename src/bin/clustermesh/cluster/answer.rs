@@ -48,7 +48,7 @@ pub(super) enum Answered<T> {
     Missing(StatusCode),
 }
 
-/// What an API server says about an error.
+/// The description of an error by an API server.
 #[derive(Deserialize)]
 struct Status {
     kind: String,
@@ -110,7 +110,7 @@ pub(super) fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Says how often it was tried.
+/// Adds the number of attempts.
 fn tried(fault: Fault, times: u32) -> Fault {
     match fault {
         Fault::Refused { status, says, .. } => Fault::Refused {
@@ -164,7 +164,7 @@ async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Ve
     }
     let says = match body(response, ERROR, connection).await {
         Ok(bytes) => connection.hidden.hide(&said(&bytes)),
-        // The status says enough.
+        // The status is sufficient.
         Err(_) => String::new(),
     };
     Err(refusal(status, says, right, wanted))
@@ -222,8 +222,8 @@ async fn body(
     Ok(bytes)
 }
 
-/// Returns what an error says, if it is one of Kubernetes. Whatever else answers may say what is not
-/// for those who read our logs, and a kubeconfig from a Secret may lead anywhere.
+/// Returns the message of an error of Kubernetes. Answers of other servers may contain secrets that
+/// must not get into logs, and a kubeconfig from a Secret may lead to any server.
 fn said(bytes: &[u8]) -> String {
     let status = serde_json::from_slice(bytes).ok();
     let status = status.filter(|it: &Status| it.kind == "Status");

@@ -20,7 +20,7 @@ pub(super) async fn aside<T: Send + 'static>(
     let runtime = Handle::current();
     apart(move || {
         let _within = runtime.enter();
-        // Whoever no longer waits needs no answer.
+        // If the receiver no longer waits, the answer is dropped.
         drop(sender.send(work()));
     });
     let problem = match time::timeout(patience, receiver).await {
@@ -47,7 +47,7 @@ pub(super) fn apart(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Returns whether the system gives us a few threads at once.
+/// Returns whether the system can start a few threads together.
 pub(super) fn has_threads() -> bool {
     const FEW: usize = 4;
     let (end, ended) = mpsc::channel::<()>();

@@ -69,7 +69,7 @@ struct Settled {
 }
 
 impl Connection {
-    /// Opens what a context says.
+    /// Opens the connection of a context.
     pub(super) async fn open(selected: Selected, patience: Duration) -> Result<Self, Fault> {
         let origin = selected.origin.clone();
         let settled = aside(&origin, patience, || Settled::new(selected)).await?;
@@ -173,7 +173,7 @@ impl Connection {
 }
 
 impl Settled {
-    /// Reads what a context keeps in files, and looks at what it says.
+    /// Reads the files of a context, and checks its fields.
     fn new(selected: Selected) -> Result<Self, Fault> {
         let Selected {
             origin,

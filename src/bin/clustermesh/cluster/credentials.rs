@@ -1,4 +1,4 @@
-//! Credentials: what a kubeconfig says of server and user, with everything that stands elsewhere.
+//! Credentials: the server and the user of a kubeconfig, including the files that it names.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -1,5 +1,5 @@
-//! Exemptions: servers that are reached without the proxy of the environment, as `NO_PROXY` says
-//! and as Go reads it.
+//! Exemptions: servers that are reached without the proxy of the environment, listed in `NO_PROXY`
+//! and read like Go does.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Failures: what it means when a request comes to nothing.
+//! Failures: the cause of a request that failed.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Hidden texts: secrets that no message may show, whoever brings them up.
+//! Hidden texts: secrets that no message may show, whatever its source.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,8 @@ use super::scrub::scrubbed;
 /// The shortest text that counts as a secret; shorter ones are in every message.
 const SHORTEST: usize = 6;
 
-/// The shortest value of a plugin's variable that may be a secret, whatever the variable is called.
+/// The shortest value of a plugin's variable that may be a secret, regardless of the variable's
+/// name.
 const SHORTEST_VALUE: usize = 8;
 
 /// The shortest secret that nothing but a secret has in it.
@@ -115,7 +116,7 @@ impl Hidden {
         self.suspect_named(arguments().flat_map(str::split_whitespace));
     }
 
-    /// Hides what comes with a name that says so: `--token=…`, `--token …`, `Authorization: …`.
+    /// Hides values after a telling name: `--token=…`, `--token …`, `Authorization: …`.
     fn suspect_named<'a>(&mut self, arguments: impl Iterator<Item = &'a str>) {
         let mut follows = false;
         for argument in arguments {

@@ -18,7 +18,7 @@ pub(crate) struct Selected {
     pub(super) origin: String,
     /// The server.
     pub(super) cluster: Cluster,
-    /// Who asks it.
+    /// The source of the kubeconfig's name.
     pub(super) user: AuthInfo,
 }
 
@@ -36,8 +36,8 @@ pub(super) struct Loaded {
 }
 
 impl Selected {
-    /// Refuses what would make whoever wrote `config`, which names the kubeconfig, run programs
-    /// here, or send files from here to a server.
+    /// Refuses fields with which the author of `config`, which names the kubeconfig, could run
+    /// programs here or send local files to a server.
     pub(crate) fn named_by_other(self, config: String) -> Result<Self, Fault> {
         let fields = [
             ("exec", self.user.exec.is_some()),

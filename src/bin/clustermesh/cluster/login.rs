@@ -15,7 +15,7 @@ use super::hidden::Hidden;
 use super::pem::Pem;
 use super::program;
 
-/// Who a plugin says that we are.
+/// The credentials that a plugin returns.
 pub(super) struct Credentials {
     /// A bearer token.
     pub(super) token: Option<String>,
@@ -111,7 +111,7 @@ fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
     Ok(command)
 }
 
-/// Reads an `ExecCredential`, JSON or YAML, without a word about what stands in it.
+/// Reads an `ExecCredential`, JSON or YAML. Errors do not quote its content.
 fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
     if printed.trim().is_empty() {
         return Err(LoginProblem::Unreadable("it printed nothing"));

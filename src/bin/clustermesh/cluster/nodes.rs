@@ -18,7 +18,7 @@ const PAGES: usize = 1000;
 /// How often a list is begun that changes faster than it can be read.
 const BEGINNINGS: usize = 3;
 
-/// Lists the nodes, and says in how many pages they came.
+/// Lists the nodes, and returns the number of pages.
 pub(super) async fn list(connection: &Connection) -> Result<(Listing, usize), Fault> {
     for _ in 0..BEGINNINGS {
         if let Some(listed) = list_once(connection).await? {
@@ -53,7 +53,7 @@ async fn list_once(connection: &Connection) -> Result<Option<(Listing, usize)>, 
         match next {
             None => return Ok(Some((listing, pages))),
             same if same == more => break,
-            // No server has so little to say and so much to come.
+            // No server sends so many pages with so few nodes.
             _ if listing.len() == before => break,
             next => more = next,
         }
@@ -100,7 +100,7 @@ fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<S
     Ok(more)
 }
 
-/// Says what is wrong with a page, and nothing of what stands in it.
+/// Describes an error in a page without quoting its content.
 fn problem(error: &PageError, text: &str) -> String {
     match error {
         _ if text.trim_ascii_start().starts_with('<') => "it is a web page".to_owned(),

@@ -54,7 +54,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
     };
     let (stdout, stderr) = match read(&mut child) {
         Ok(outputs) => outputs,
-        // Nobody would read what it prints, so it would wait for ever.
+        // Without a reader for its output, it would wait for ever.
         Err(error) => {
             end(&mut child)?;
             return Err(error);
@@ -82,7 +82,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process_group};
-        // It is no group of its own if it has just ended.
+        // It is not a group of its own if it has just ended.
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     }
     child.kill()?;
@@ -91,7 +91,7 @@ fn end(child: &mut Child) -> io::Result<()> {
 }
 
 impl Output {
-    /// Reads on a thread of its own, so that nobody waits for who waits for us.
+    /// Reads on a separate thread, so that the two processes do not wait for each other.
     fn read_aside(mut pipe: impl Read + Send + 'static) -> io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (sender, end) = channel();

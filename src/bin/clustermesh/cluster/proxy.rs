@@ -1,4 +1,4 @@
-//! Proxies: by whom a server is reached, and who says so.
+//! Proxies: the proxy through which a server is reached, and the setting that names it.
 
 use std::env;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ const CONFIGURED: &str = "proxy-url";
 pub(super) struct Proxy {
     /// Where it is, and who we are to it.
     pub(super) url: Uri,
-    /// Who says so: a field of the kubeconfig, or a variable.
+    /// The setting that names it: a field of the kubeconfig, or a variable.
     pub(super) origin: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Proxy {
         host_and_port(&self.url)
     }
 
-    /// Returns what it is told to let us in, if anything.
+    /// Returns the credentials that the proxy requires, if any.
     pub(super) fn userinfo(&self) -> Option<&str> {
         let authority = self.url.authority()?.as_str();
         Some(authority.split_once('@')?.0)

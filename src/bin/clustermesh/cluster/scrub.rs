@@ -1,6 +1,6 @@
-//! Scrubbing: what looks like a secret is taken out of texts of which nobody knows what is in them.
+//! Scrubbing: anything that looks like a secret is removed from texts of unknown content.
 
-/// What stands for it.
+/// The replacement.
 const HIDDEN: &str = "[hidden]";
 
 /// What a JSON Web Token begins with: `{"` in base64.
@@ -53,7 +53,7 @@ fn without_bearers(text: &str) -> String {
         let after = at + word.len();
         let gap = text[after..].len() - text[after..].trim_start_matches([' ', '\t', ':']).len();
         let (token, _) = split_token(&text[after + gap..]);
-        // "The bearer token has expired" is no secret.
+        // "The bearer token has expired" is not a secret.
         let is_word = token.bytes().all(|it| it.is_ascii_lowercase());
         if at < done || gap == 0 || is_word {
             continue;

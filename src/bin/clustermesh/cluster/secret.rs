@@ -38,8 +38,8 @@ struct Secret {
 }
 
 impl Key {
-    /// Returns what a mesh names in its namespace. The names are no others than Kubernetes allows:
-    /// in a path, `..` would lead elsewhere.
+    /// Returns the Secret that a mesh names in its namespace. Only names that Kubernetes allows are
+    /// accepted: in a path, `..` would lead elsewhere.
     pub(crate) fn new(namespace: &str, secret: &SecretKeyRef) -> Result<Self, Fault> {
         match secret.problem(namespace) {
             None => Ok(Self {
@@ -108,7 +108,7 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
             if error.is_eof() {
                 return failure::of_half();
             }
-            // What stands in it is nobody's business, not even in an error.
+            // Its content must not be shown, not even in an error.
             Failure::Final(wrong("it is no Secret".to_owned()))
         })
     };
@@ -137,7 +137,7 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
     harmless(loaded.current()?)
 }
 
-/// Refuses what would make whoever writes the Secret run programs or read files here.
+/// Refuses fields with which the author of the Secret could run programs or read files here.
 fn harmless(selected: Selected) -> Result<Selected, Fault> {
     let Selected {
         origin,

@@ -103,7 +103,7 @@ fn generate(options: &Options) -> anyhow::Result<Answer> {
     let options = options.enter_repository(application.root.clone())?;
     let threshold = parameters.threshold();
     let mut evidence = match evidence::gather(&options) {
-        // The process ends with the command, and everything is freed then at once.
+        // The process ends with the command, and everything is freed then.
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return refused(unreadable, threshold),
     };

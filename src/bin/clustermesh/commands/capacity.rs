@@ -100,7 +100,7 @@ pub(crate) fn run(
         Ok(evidence) => evidence,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
     };
-    // Without a mesh no cluster is known, and it is the mesh that is to be told.
+    // Without a mesh no cluster is known, and the mesh is the problem to report.
     let dumps = if evidence.is_unparsable {
         BTreeMap::new()
     } else {
@@ -155,7 +155,7 @@ pub(crate) fn run(
     remind(talk, findings);
     let threshold = args.fail_on.threshold();
     let is_grave = threshold.fails(told.into_iter().chain(&of_dumps));
-    // No rule speaks of these.
+    // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
     Ok(if is_grave || is_noted {
@@ -182,7 +182,7 @@ fn names(args: &Args, cluster: &str) -> bool {
     args.targets.iter().any(|it| it == cluster)
 }
 
-/// Says that there is more than what is told here.
+/// Prints that there is more than this output shows.
 fn remind(talk: &mut Talk, findings: &[Finding]) {
     let errors = findings.iter().filter(|it| it.severity == Severity::Error);
     let others = errors.filter(|it| !capacity::is_about(it.rule)).count();

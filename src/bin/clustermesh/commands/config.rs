@@ -96,7 +96,7 @@ fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadabl
     Ok(entries.map(|entry| entry.name).collect())
 }
 
-/// Returns everything there is to show, in the order in which a config says it.
+/// Returns all settings, in the order of the config's fields.
 fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let config = &settings.config;
     let shown = |name: &str, value: Value, origin: &Origin| Shown::new(name, value, origin, config);
@@ -110,7 +110,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let file = file.map_or(Value::Nothing("none"), |path| Value::path(path));
     let expectations = settings.expectations.value.as_ref();
     let expectations = expectations.map_or(Value::Nothing("none"), |path| Value::path(path));
-    // A folder that cannot be listed has no files, and the note says why.
+    // A folder that cannot be listed has no files, and the note explains why.
     let meshes = settings.mesh_files_if_any().unwrap_or_default();
     let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
     let mut all = vec![
@@ -282,7 +282,7 @@ fn ignores(settings: &Settings) -> Vec<Shown> {
     all
 }
 
-/// Returns those of the fields at a place of the config that it says.
+/// Returns the fields that the config sets at a place.
 fn shown_fields<const N: usize>(
     settings: &Settings,
     name: &str,

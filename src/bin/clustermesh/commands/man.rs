@@ -37,8 +37,8 @@ pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcom
     Ok(Outcome::Clean)
 }
 
-/// Returns the page of a command. What stands at the end of its help is set as it is written, for
-/// it has columns and commands.
+/// Returns the page of a command. The end of its help is printed verbatim, because it has columns
+/// and commands.
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let end = command.get_after_long_help().or(command.get_after_help());
     let end = end.map(ToString::to_string).unwrap_or_default();

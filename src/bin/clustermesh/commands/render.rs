@@ -71,7 +71,7 @@ pub(crate) fn run(
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let evidence = match evidence::gather(&args.options) {
-        // The process ends with the command, and everything is freed then at once.
+        // The process ends with the command, and everything is freed then.
         Ok(evidence) => ManuallyDrop::new(evidence),
         Err(unreadable) => return Ok(talk.unreadable(unreadable)),
     };
@@ -89,7 +89,7 @@ pub(crate) fn run(
     let losses = losses(args, &judgement)?;
     let threshold = args.strict.threshold();
     let is_wrong = threshold.fails(&judgement.findings);
-    // What stands in the tree is what `--check` lists.
+    // `--check` lists the content of the tree.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
     let is_input_wrong = threshold.fails(judgement.findings.iter().filter(|it| !is_of_tree(it)));
     judgement.add_losses(&losses, Allowing::Write);

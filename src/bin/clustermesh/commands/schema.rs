@@ -26,7 +26,7 @@ pub(crate) struct Args {
     strict: bool,
 }
 
-/// A format of ours, or of Kilo's.
+/// A format of clustermesh or of Kilo.
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
     /// `ClusterMesh`, the clusters and their networks

@@ -196,7 +196,7 @@ fn keep(
     Ok(outcome.max(tell_of_config(args, settings, Vec::new(), talk)))
 }
 
-/// Tells what there is to tell of the config: these findings, and what in it has had its time.
+/// Reports the findings about the config, and its expired entries.
 fn tell_of_config(
     args: &Args,
     settings: &Settings,

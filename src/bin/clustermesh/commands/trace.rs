@@ -129,7 +129,7 @@ pub(crate) fn run(
     })
 }
 
-/// Finds an end, or says what may have been meant.
+/// Finds an end, or suggests what may have been meant.
 fn end(
     evidence: &Evidence,
     fabric: &Fabric,

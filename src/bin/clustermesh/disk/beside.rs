@@ -68,7 +68,7 @@ impl Waiting {
         let Self { files, folders, .. } = self;
         drop(files);
         for folder in folders.iter().rev() {
-            // It fails where somebody else put something into it.
+            // It fails if another program put something into it.
             let _ = fs::remove_dir(folder);
         }
     }

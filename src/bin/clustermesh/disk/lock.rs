@@ -16,7 +16,7 @@ impl Drop for Held {
     }
 }
 
-/// Keeps other runs away until the result is dropped, or the process ends in whatever way.
+/// Keeps other runs away until the result is dropped or the process ends.
 ///
 /// Where a folder can't be locked, as on some network file systems, we go without.
 pub(super) fn hold(root: &Path) -> anyhow::Result<Option<Held>> {

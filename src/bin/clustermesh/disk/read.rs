@@ -1,4 +1,4 @@
-//! Reading: the one way in for all files that somebody else may have written.
+//! Reading: the only way in for all files that come from elsewhere.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -31,8 +31,8 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
 
-/// Returns the text of a file of at most `limit` bytes that [`entries`] listed as a file. As it is no
-/// link, it lies where its folder does, and that was checked.
+/// Returns the text of a file of at most `limit` bytes that [`entries`] listed as a file. It is not
+/// a link, so it is in its folder, which was checked.
 pub(crate) fn read_listed(path: &Path, limit: u64) -> anyhow::Result<String> {
     let read = || {
         let (mut file, metadata) = open_regular(path)?;
@@ -106,8 +106,7 @@ pub(super) fn open(roots: &Roots, path: &Path) -> anyhow::Result<(File, Metadata
     open_regular(path)
 }
 
-/// Opens a regular file. Nothing is waited for: not for the writer of a pipe, not for a device, and
-/// not for what the kernel has to say.
+/// Opens a regular file without waiting for the writer of a pipe, for a device, or for the kernel.
 pub(super) fn open_regular(path: &Path) -> anyhow::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -1,11 +1,11 @@
 //! Roots: the folders that our inputs and outputs may lie in.
 //!
 //! A repository can come from a stranger, and git stores links. A path of its config, or a link in
-//! it, must not lead to a file of the person or the service that runs us. What the person names on
-//! the command line is read wherever it is.
+//! it, must not lead to a file of the user or the service that runs clustermesh. Paths on the
+//! command line are read from anywhere.
 //!
-//! Somebody who changes the checkout while we run can still swap a file between the check and the
-//! read; that is out of scope.
+//! An attacker who changes the checkout during a run can still swap a file between the check and
+//! the read; that is out of scope.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use anyhow::{Context as _, bail};
 
 use super::shown;
 
-/// The folders of the kernel, whose files are no inputs even where `/` is the root.
+/// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// The folders that files may lie in, links included.

@@ -1,4 +1,4 @@
-//! The swap: a new tree in the place of the old one, all of it or nothing.
+//! The swap: replaces the old tree with a new one, completely or not at all.
 //!
 //! Everything is written into a folder of its own first, so that a full disk or a lack of memory
 //! changes nothing. Then each file is renamed into its place, which a kill can only precede or
@@ -45,7 +45,7 @@ enum Step {
     Remove { path: PathBuf, old: PathBuf },
 }
 
-/// Makes the tree under `root` what it shall be, as far as the survey found it to differ.
+/// Updates the tree under `root` where the survey found differences.
 ///
 /// Files beside it are written and removed with it. If anything fails, everything is put back as it
 /// was. What is not ours is left alone.
@@ -111,7 +111,7 @@ fn remove_abandoned(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Removes folders in which nothing is left, as git would. If that fails, no one is hurt.
+/// Removes empty folders, as git would. A failure does no harm.
 fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
     let kept = folders(wanted).unwrap_or_default();
     let mut emptied: Vec<&str> = survey
@@ -151,7 +151,7 @@ impl Swap {
             let (folder, _) = path.split_once('/').context("surveyed another tree")?;
             folders.entry(folder).or_default().push(path);
         }
-        // Several folders at once, for only one at a time can make files in a folder.
+        // Several folders in parallel, because files in one folder are created one after another.
         folders.par_iter().try_for_each(|(folder, paths)| {
             fs::create_dir(self.staged(folder))?;
             paths.iter().try_for_each(|path| {

@@ -1,4 +1,4 @@
-//! The rendered tree as it stands: what of it is ours, and how it differs from what it shall be.
+//! The rendered tree on disk: which files are ours, and how they differ from the wanted ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,17 +18,18 @@ use super::read::open_regular;
 use super::roots::is_git;
 use super::{OLD, Roots, holds, is_temporary, kind, shown};
 
-/// What shall be: text by path, each of a folder and a file in it, such as `west/prod--east.yaml`.
+/// The wanted tree: text by path, each of a folder and a file in it, such as
+/// `west/prod--east.yaml`.
 pub(crate) type Files = BTreeMap<String, Arc<str>>;
 
-/// How a tree on disk compares with what it shall be; every list is sorted.
+/// How a tree on disk compares with the wanted one; every list is sorted.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Survey {
     /// Wanted, but not there.
     pub(crate) missing: Vec<String>,
     /// Wanted, ours, and different.
     pub(crate) changed: Vec<String>,
-    /// Wanted, and as it shall be.
+    /// Wanted, and up to date.
     pub(crate) same: Vec<String>,
     /// Ours, but not wanted.
     pub(crate) stale: Vec<String>,
@@ -64,7 +65,7 @@ struct Walk<'a> {
 }
 
 impl Survey {
-    /// Returns whether the tree is what it shall be, bar what is not ours.
+    /// Returns whether the tree is up to date, except for foreign files.
     pub(crate) fn is_current(&self) -> bool {
         let Self {
             missing,
@@ -102,8 +103,8 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Compares the tree under `root` with what it shall be. No link is followed but `root` itself, which
-/// must lie within the roots.
+/// Compares the tree under `root` with the wanted one. Only `root` itself may be a link, and must
+/// be within the roots.
 pub(crate) fn survey(roots: &Roots, root: &Path, wanted: &Files) -> anyhow::Result<Survey> {
     let allowed = roots.check_output(root);
     allowed.with_context(|| format!("cannot look into {}", shown(root)))?;
@@ -118,7 +119,7 @@ pub(crate) fn survey(roots: &Roots, root: &Path, wanted: &Files) -> anyhow::Resu
     Ok(walk.finish())
 }
 
-/// Returns the folders of the tree that shall be.
+/// Returns the folders of the wanted tree.
 pub(super) fn folders(wanted: &Files) -> anyhow::Result<BTreeSet<&str>> {
     let folder = |path| folder(path).with_context(|| wrong_path(path));
     wanted.keys().map(|path| folder(path.as_str())).collect()
@@ -181,7 +182,7 @@ impl Walk<'_> {
             let file = entry.file_name();
             let key = format!("{name}/{}", file.to_string_lossy());
             let wanted = self.wanted.get(&key).map(AsRef::as_ref);
-            // A name that is no text can't be ours, whatever the file says.
+            // A name that is not text cannot be ours, regardless of the content.
             if !file_type.is_file() || file.to_str().is_none() {
                 if file_type.is_dir() {
                     self.overrides_in(&path, &key)?;
@@ -285,8 +286,8 @@ fn is_ours(head: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
 }
 
-/// Returns whether a folder in which a run began its work holds nothing but files of ours, also ones
-/// that a kill has cut short, and folders of them. A link is not ours.
+/// Returns whether a folder in which a run began its work contains only our files, including
+/// truncated ones of a killed run, and folders of them. A link is not ours.
 fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
     let Ok(entries) = entries(folder) else {
         return false;
@@ -300,8 +301,8 @@ fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
     })
 }
 
-/// Returns whether a name is one that a file is kept under while another takes its place. Outputs have
-/// no line that says whose they are.
+/// Returns whether a file is kept under this name while another one replaces it. Outputs have no
+/// line that marks them as ours.
 fn is_old(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|it| it.strip_prefix(OLD));
     number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))

@@ -31,8 +31,8 @@ pub(super) struct Selection<'e, 'f> {
     pub(super) left_out: Vec<&'e Entry<'f>>,
 }
 
-/// Returns findings with each that follows from another under that one. One that is graver than what
-/// it follows from stands for itself.
+/// Returns findings, with those that follow from another one below it. A finding that is graver
+/// than its cause is listed separately.
 pub(super) fn entries(findings: &[Finding]) -> Vec<Entry<'_>> {
     if findings.iter().all(|finding| finding.cause.is_none()) {
         return findings.iter().map(Entry::alone).collect();
@@ -110,7 +110,7 @@ pub(super) fn select<'e, 'f>(
     }
 }
 
-/// Returns what lets only so many in.
+/// Returns a filter that admits only this many.
 pub(super) fn at_most(number: usize) -> impl FnMut(&Entry) -> bool {
     let mut room = number;
     move |_| {

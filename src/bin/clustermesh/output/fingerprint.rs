@@ -16,8 +16,8 @@ pub(super) struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// Returns the fingerprint of a finding: what it says and of which value in which file, and
-    /// the how many-th that is.
+    /// Returns the fingerprint of a finding: its message, the value, the file, and a number if
+    /// there are several.
     pub(super) fn next(&mut self, finding: &Finding, site: &Site) -> String {
         let place = finding.labels.first().map(|label| &label.place);
         let pointer = place.map(|place| pointer(finding, &place.pointer));

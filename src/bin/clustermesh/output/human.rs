@@ -1,5 +1,5 @@
-//! Findings for a person, as rustc would tell them: with excerpts where files are at hand, and of
-//! many that are alike the first few and a count.
+//! Findings for a person, in the style of rustc: with excerpts if the files are available. Of many
+//! similar ones, it prints the first few and their number.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::excerpt::{excerpts, level, snippets};
 use super::wording::title;
 use crate::files::Files;
 
-/// How many findings of one kind are told in full.
+/// How many findings of one kind are printed in full.
 const SHOWN_ALIKE: usize = 3;
 
-/// How many mistakes of files are shown; whoever made more has enough to do.
+/// How many mistakes in files are shown.
 const SHOWN_IN_FULL: usize = 100;
 
 /// Returns what to print, in pieces.

@@ -222,7 +222,7 @@ fn example() -> Value {
     })
 }
 
-/// Says that lines and columns come together.
+/// Declares that lines and columns come together.
 fn whole_range(schema: &mut Schema) {
     const RANGE: [&str; 4] = ["line", "column", "endLine", "endColumn"];
     let together = RANGE.map(|field| (field.to_owned(), json!(RANGE)));

@@ -1,6 +1,6 @@
 //! Findings as Markdown, for comments on pull requests and summaries of jobs.
 //!
-//! Everything foreign stands in code spans: there nothing is a link, a mention, HTML or a table.
+//! All foreign text is in code spans, in which nothing is a link, a mention, HTML or a table.
 
 use std::fmt::Write as _;
 

@@ -21,7 +21,7 @@ use log::{
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// What the runs of one analysis have in common, by which GitHub tells ours from others'.
+/// The identifier of an analysis, by which GitHub distinguishes our runs from others.
 const CATEGORY: &str = "clustermesh/validate/";
 
 /// The most results that GitHub takes; of a file with more it takes none.
@@ -77,8 +77,8 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     Ok(plain_json(text))
 }
 
-/// The rules that occur, in the order in which they do: a log speaks of what was found, and the
-/// others would only make each upload longer.
+/// The rules that occur, in the order of their first occurrence. Other rules would only make each
+/// upload longer.
 #[derive(Default)]
 struct Rules {
     indices: BTreeMap<&'static str, usize>,

@@ -7,7 +7,7 @@ use clustermesh::plan::Plan;
 use super::plural;
 use crate::disk::tree::Survey;
 
-/// How many targets are told one by one before alike ones are told together.
+/// How many targets are listed separately before similar ones are listed together.
 const TOLD_SINGLY: usize = 20;
 
 /// Returns the lines of the summary.

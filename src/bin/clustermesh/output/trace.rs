@@ -136,7 +136,7 @@ impl Traced<'_, '_> {
         text
     }
 
-    /// Tells the ways step by step, each after an empty line.
+    /// Prints the paths step by step, each after an empty line.
     pub(super) fn ways(&self) -> String {
         let (mut text, mut number) = (String::new(), 0);
         for leg in self.legs() {

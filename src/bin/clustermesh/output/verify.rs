@@ -89,9 +89,9 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) verification: &'a Verification,
     /// What came of the expectations.
     pub(crate) checks: &'a [Check<'a>],
-    /// What clusters could do, of which somebody asked that.
+    /// What the clusters of `--assume-hostile` could do.
     pub(crate) hostiles: &'a [Hostile],
-    /// The same, told.
+    /// The same as text.
     pub(crate) findings: &'a [Finding],
 }
 
@@ -193,7 +193,7 @@ impl Verified<'_, '_> {
         Matrix { rows, rest }
     }
 
-    /// Says what is cut if a node is lost.
+    /// Describes what is cut if a node is lost.
     fn single_point(&self, point: &SinglePoint) -> String {
         let mut what: Vec<String> = point
             .ranges
@@ -269,7 +269,7 @@ impl Verified<'_, '_> {
     }
 }
 
-/// What there is to say of one class of one pair.
+/// The result of one class of one pair.
 fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
     let Some(tally) = tally else {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! Wording: findings in words, for every form in which they are told.
+//! Wording: findings as text, for every output format.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The config file: where it is, what it says, and where it says so.
+//! The config file: its path, its content, and the places of its fields.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,14 +32,14 @@ pub(crate) struct ConfigFile {
     pub(crate) path: Setting<Option<PathBuf>>,
     /// Its text and trees, for excerpts and positions.
     pub(crate) source: Option<Source>,
-    /// What it says; without a file nothing.
+    /// Its content; empty without a file.
     pub(crate) content: Config,
     /// What that means for findings.
     pub(crate) levels: Levels,
 }
 
 impl ConfigFile {
-    /// Reads the file that was named, or for want of that the nearest one, here or above.
+    /// Reads the named file, or else the nearest one, here or above.
     pub(super) fn read(
         named: Option<Setting<PathBuf>>,
         roots: Roots,
@@ -96,7 +96,7 @@ impl ConfigFile {
         }
     }
 
-    /// Returns the config if it belongs to somebody else, and no person named it.
+    /// Returns the config if it belongs to another user and no flag or variable names it.
     #[cfg(feature = "snapshot")]
     pub(crate) fn of_other(&self) -> Option<&Path> {
         let file = self.path.value.as_deref()?;
@@ -112,7 +112,7 @@ impl ConfigFile {
             .join(path)
     }
 
-    /// Returns who says what stands under these keys: the config, or else nobody.
+    /// Returns the source of the value under these keys: the config, or the default.
     pub(crate) fn origin(&self, keys: &[&str]) -> Origin {
         self.place(keys).map_or(Origin::Default, Origin::File)
     }

@@ -61,8 +61,8 @@ pub(crate) struct Voice {
 const FILES: &str = "Files";
 const OUTPUT: &str = "Output";
 
-/// The groups as clap reads them. Their values are read by name, because only that tells a flag from a
-/// variable.
+/// The groups as clap reads them. Their values are read by name, because only that distinguishes a
+/// flag from a variable.
 mod groups {
     #![allow(dead_code, reason = "values are read by name")]
 
@@ -321,7 +321,7 @@ impl Names {
     }
 }
 
-/// Takes an empty path, too: a variable that is set to nothing says nothing.
+/// Accepts an empty path, too: an empty variable counts as not set.
 fn path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }

@@ -1,24 +1,24 @@
-//! A setting: a value, and who said so.
+//! A setting: a value and its source.
 
 use clustermesh::place::Place;
 
-/// A value, and who said so.
+/// A value and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<T> {
     /// What is so.
     pub(crate) value: T,
-    /// Who said so.
+    /// The source of the value.
     pub(crate) origin: Origin,
 }
 
 impl<T> Setting<T> {
-    /// Returns whether a person said so for this run, with a flag or a variable.
+    /// Returns whether it was set for this run, with a flag or a variable.
     pub(crate) fn is_named(&self) -> bool {
         matches!(self.origin, Origin::Flag(_) | Origin::Variable(_))
     }
 }
 
-/// Who said something.
+/// The source of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// A flag, with its dashes.
@@ -27,6 +27,6 @@ pub(crate) enum Origin {
     Variable(&'static str),
     /// The config, at this place.
     File(Place),
-    /// Nobody.
+    /// The default.
     Default,
 }

@@ -26,16 +26,17 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Returns the surroundings in a repository with this root, which needs no `.git`. All of it was
-    /// put there by one user, so that owners say nothing.
+    /// Returns the surroundings in a repository with this root, which needs no `.git`. One user
+    /// created all of it, so owners are not checked.
     pub(super) fn within(root: PathBuf) -> Self {
         Self { root: Some(root) }
     }
 
     /// Looks for the config here and above, no further than the repository's root.
     ///
-    /// Above the working folder, only a config counts that belongs, with its folder, to a trusted user:
-    /// otherwise anybody who can write to a shared folder such as `/tmp` could configure our run.
+    /// Above the working folder, a config is used only if it and its folder belong to a trusted
+    /// user. Otherwise anyone who can write to a shared folder such as `/tmp` could configure the
+    /// run.
     pub(super) fn nearest(&self) -> Nearest {
         let Some((here, owners)) = here() else {
             return Nearest::default();

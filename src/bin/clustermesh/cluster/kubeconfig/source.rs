@@ -14,11 +14,11 @@ use super::super::aside::apart;
 /// The largest kubeconfig that is read, in bytes.
 const KUBECONFIG: u64 = 16 << 20;
 
-/// Reads a file, or a pipe that comes to an end within `patience`.
+/// Reads a file, or a pipe that ends within `patience`.
 pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, String> {
     let (sender, receiver) = channel();
     let file = path.to_owned();
-    // A pipe to which nobody writes is not even opened; then the thread is left behind.
+    // A pipe without a writer does not even open; then the thread is left behind.
     apart(move || drop(sender.send(bytes(&file))));
     let Ok(bytes) = receiver.recv_timeout(patience) else {
         let seconds = patience.as_secs();
@@ -46,7 +46,7 @@ pub(super) fn from_text(text: &str) -> Result<Kubeconfig, String> {
     Ok(kubeconfig)
 }
 
-/// Says what is wrong with a kubeconfig, and nothing of what stands in it.
+/// Describes an error in a kubeconfig without quoting its content.
 pub(super) fn problem(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::Parse(error) => match error.location() {

@@ -1,4 +1,4 @@
-//! The Application that is rendered: where it lies in the repository, as Argo CD says it.
+//! The Application that is rendered: its path in the repository, as Argo CD passes it.
 
 use std::env;
 use std::path::{Component, Path, PathBuf};

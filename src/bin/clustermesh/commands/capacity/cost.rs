@@ -52,7 +52,7 @@ pub(super) struct Ledger<'a> {
     capacity: &'a Capacity,
     /// What is in clusters, as people have looked it up there.
     dumps: &'a BTreeMap<ClusterName, Vec<File>>,
-    /// What each cluster shall have.
+    /// What each cluster should have.
     after: ByTarget,
     /// Files of the tree that differ from that, as they stand, of each cluster that has such.
     before: ByTarget,
@@ -127,7 +127,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Returns what a cluster has now; none if that is what it shall have.
+    /// Returns the Peers that a cluster has now; none if they are up to date.
     fn before(&self, cluster: &ClusterName) -> Option<Vec<File>> {
         if let Some(dumps) = self.dumps.get(cluster) {
             return Some(dumps.clone());
@@ -141,7 +141,8 @@ impl<'a> Ledger<'a> {
         Some(same.chain(differing).cloned().collect())
     }
 
-    /// Returns what of a dump no mesh of this run gives: it stays, whatever is rendered.
+    /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not
+    /// change them.
     fn foreign(&self, dump: &File) -> File {
         let meshes = self.fleet.members().iter().map(|it| &it.mesh.name);
         let prefixes: BTreeSet<String> = meshes.map(|mesh| format!("{mesh}--")).collect();
@@ -180,8 +181,8 @@ fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarge
     by_target
 }
 
-/// Returns the files that differ from what they shall be, as they stand, for each target of which
-/// any does. One that cannot be read gives nothing; `clustermesh validate` tells why.
+/// Returns the current content of files that are out of date, by target. A file that cannot be read
+/// is skipped; `clustermesh validate` reports why.
 fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
@@ -191,7 +192,7 @@ fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
         (&file.path, Arc::from(text.unwrap_or_default()))
     });
     let mut before = by_target(texts);
-    // What is in the way of a file of ours is not one.
+    // Something else at the path of a generated file is not one.
     let blocked = standing.blocked.iter().map(|it| &it.path);
     for path in standing.missing.iter().chain(blocked) {
         if let Some((target, _)) = path.split_once('/') {

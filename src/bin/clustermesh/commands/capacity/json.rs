@@ -232,7 +232,7 @@ fn example() -> Value {
 fn number(value: f64) -> Number {
     let rounded = (value * 1e6).round() / 1e6;
     let text = format!("{rounded}");
-    // What no JSON can say, such as infinity, is not among these.
+    // Values that JSON cannot represent, such as infinity, are omitted.
     text.parse().unwrap_or_else(|_| Number::from(0))
 }
 

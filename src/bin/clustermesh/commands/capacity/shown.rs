@@ -13,16 +13,16 @@ use super::table::{Align, Table};
 /// The longest name of a source that is shown, in characters.
 const SHOWN: usize = 200;
 
-/// How many clusters are named of which the same is told.
+/// How many clusters with the same problem are named.
 const NAMED: usize = 6;
 
-/// How many different things are told below the overview.
+/// How many different problems are listed below the overview.
 const TOLD: usize = 12;
 
-/// How wide a formula with its numbers may be to stand in one line.
+/// The maximum width of a formula with its numbers on one line.
 const FORMULA: usize = 64;
 
-/// What stands in the columns of the overview, between the cluster and what changes.
+/// The columns of the overview, between the cluster and the change.
 const COLUMNS: [(&str, Quantity); 8] = [
     ("PEERS", Quantity::Peers),
     ("RANGES", Quantity::Ranges),
@@ -41,14 +41,14 @@ const ONE_WAY_STREAMS: &str = "
     `kilo.squat.ai/persistent-keepalive`; streams that are answered go on.
 ";
 
-/// What belongs together when everything is told.
+/// The sections of the full output.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Section {
     /// What each node has to carry.
     Kilo,
     /// What the API server, GitOps and git have to.
     Objects,
-    /// What comes at once.
+    /// What changes together.
     Change,
 }
 
@@ -82,8 +82,8 @@ impl Section {
     }
 }
 
-/// Returns a line for each cluster, and what is to be said of those that have too much: what is the
-/// same for several once, and the gravest first.
+/// Returns a line for each cluster, and the exceeded limits, the gravest first. Problems that
+/// several clusters share are listed once.
 pub(super) fn overview(costs: &[Cost]) -> String {
     let mut text = clusters(costs);
     let _ = writeln!(text, "\n{}", total(costs));
@@ -157,7 +157,7 @@ fn clusters(costs: &[Cost]) -> String {
     columns.extend(COLUMNS.map(|_| Align::Right));
     columns.extend([Align::Right, Align::Right, Align::Left]);
     let mut table = Table::new(columns);
-    // A column without any change is none.
+    // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.wave.is_empty());
     let head = |name: &str| (if is_changing { name } else { "" }).to_owned();
     let mut row = vec!["TARGET".to_owned()];
@@ -219,7 +219,7 @@ fn plural(number: usize, noun: &str) -> String {
 }
 
 fn named(clusters: &[&str]) -> String {
-    // One more name is no longer than saying that there is one more.
+    // One more name is not longer than "and 1 more".
     if clusters.len() <= NAMED + 1 {
         return clusters.join(", ");
     }
@@ -244,7 +244,7 @@ fn grade(grade: Option<Severity>) -> String {
     format!("{style}{word}{style:#}")
 }
 
-/// Returns what stands above others, for the eye to find.
+/// Returns a heading.
 fn head(text: &str) -> String {
     let style = Style::new().bold();
     format!("{style}{text}{style:#}")
@@ -307,7 +307,7 @@ fn formula(estimate: &Estimate) -> String {
     if worked.is_empty() {
         return (*formula).to_owned();
     }
-    // How much room there is, is no sum.
+    // The room that is left is not a sum.
     let sign = if *quantity == Quantity::Ranges {
         ";"
     } else {

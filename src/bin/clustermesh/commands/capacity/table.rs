@@ -1,4 +1,4 @@
-//! Tables: rows of cells that stand below each other, in whatever colours.
+//! Tables: rows of aligned cells, in any colours.
 
 use anstream::adapter::strip_str;
 
@@ -26,7 +26,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. Only its last cell may have several lines, which stand below each other.
+    /// Adds a row. Only its last cell may have several lines, which are aligned.
     pub(super) fn add(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }

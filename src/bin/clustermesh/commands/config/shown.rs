@@ -19,7 +19,7 @@ pub(super) struct Shown {
     origin: ShownOrigin,
 }
 
-/// What a setting says.
+/// The value of a setting.
 pub(super) enum Value {
     /// A text.
     Text(String),
@@ -27,7 +27,7 @@ pub(super) enum Value {
     List(Vec<String>),
     /// A number.
     Number(u64),
-    /// From where on something is told.
+    /// A threshold.
     Steps(Steps),
     /// Yes or no.
     Boolean(bool),
@@ -35,7 +35,7 @@ pub(super) enum Value {
     Nothing(&'static str),
 }
 
-/// Who said so.
+/// The source of the value.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 enum ShownOrigin {
@@ -53,7 +53,7 @@ enum ShownOrigin {
     Default,
 }
 
-/// Everything at once.
+/// Everything together.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document<'a> {

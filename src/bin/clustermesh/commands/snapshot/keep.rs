@@ -28,7 +28,7 @@ use crate::output::{Talk, line_start};
 use crate::settings::Settings;
 use crate::{Outcome, clock, content, disk, input};
 
-/// Whoever keeps snapshots.
+/// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
     args: &'a Args,
     limits: Limits,
@@ -48,13 +48,13 @@ pub(super) struct Keeper<'a> {
 pub(super) struct Kept {
     /// A line for it, if it was looked at.
     pub(super) line: Option<String>,
-    /// What there is to tell.
+    /// The findings.
     pub(super) findings: Vec<Finding>,
     /// What differs, a line each.
     differences: String,
     /// Why it could not be kept.
     error: Option<anyhow::Error>,
-    /// What to make of it.
+    /// The outcome.
     outcome: Outcome,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Kept {
 enum Old {
     None,
     Read(Snapshot),
-    /// Something is there that is no snapshot.
+    /// There is a file, but it is not a snapshot.
     Unreadable(String),
 }
 
@@ -96,7 +96,7 @@ impl<'a> Keeper<'a> {
             disk::sweep(&keeper.roots, &keeper.folder);
         }
         for cluster in &keeper.order {
-            // What is no snapshot is told when its own turn comes.
+            // A file that is not a snapshot is reported when its own turn comes.
             if let Ok(Old::Read(snapshot)) = keeper.old(cluster) {
                 keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
@@ -145,7 +145,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Puts a new snapshot in the place of the old one, if it may be believed.
+    /// Replaces the old snapshot with a new one, if the new one is plausible.
     fn renew(
         &self,
         cluster: &ClusterName,
@@ -239,8 +239,8 @@ impl<'a> Keeper<'a> {
         findings
     }
 
-    /// Says for good how much it matters that an old snapshot stays. Where there is none that can be
-    /// used, nobody can make little of it.
+    /// Decides the severity of an old snapshot that stays. If none can be used, the severity cannot
+    /// be lowered.
     fn settled(&self, mut findings: Vec<Finding>, is_bearable: bool) -> Vec<Finding> {
         if is_bearable {
             findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
@@ -254,7 +254,7 @@ impl<'a> Keeper<'a> {
         findings
     }
 
-    /// Tells which of these clusters have nodes of others, when all that were asked have answered.
+    /// Reports which of these clusters have nodes of others, once all clusters have answered.
     pub(super) fn tell_twins(&self, clusters: &BTreeSet<&ClusterName>, talk: &mut Talk) -> Outcome {
         let twins = self.nodes.borrow().twins(&self.order);
         let findings = twins
@@ -267,7 +267,7 @@ impl<'a> Keeper<'a> {
         self.args.strict.threshold().outcome(&findings)
     }
 
-    /// Tells what became of a snapshot: what differs as a result, all else to the person.
+    /// Reports what happened to a snapshot: differences as a result, everything else as messages.
     pub(super) fn tell(
         &self,
         kept: Kept,
@@ -338,7 +338,7 @@ impl Kept {
     }
 }
 
-/// Says what differs in the snapshot of `file`, a line each.
+/// Lists the differences in the snapshot of `file`, a line each.
 fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
     let file = line_start(file);
     match old {
@@ -357,7 +357,7 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
     }
 }
 
-/// Says how many nodes there are, and what is odd about them.
+/// Prints the number of nodes, and what is unusual about them.
 fn described(nodes: &[Node], usable: Option<usize>) -> String {
     let mut parts = vec![match nodes.len() {
         1 => "1 node".to_owned(),

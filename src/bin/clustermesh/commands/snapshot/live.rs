@@ -1,4 +1,4 @@
-//! Live clusters: all are asked at once, and each is kept as it answers.
+//! Live clusters: all are read in parallel, and each snapshot is kept as it arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -36,7 +36,8 @@ pub(super) fn run(
     let (routes, lost) = routes(&clusters, settings, meshes, &args.reach);
     let asked = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), talk, result)?);
-    // At a terminal somebody waits; elsewhere a run says the same as the last.
+    // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
+    // runs print the same.
     let mut queue = Queue::new(asked, !talk.is_terminal());
     let mut failure = None;
     cluster::ask(routes, args.reach.patience(), |arrival| {
@@ -90,7 +91,7 @@ fn clusters<'a>(
     let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
     if args.clusters.is_empty() {
         if named.is_empty() {
-            // Says which files it has looked for.
+            // Lists the files that were looked for.
             settings.mesh_files()?;
             bail!("no mesh names a cluster; name the clusters to read");
         }
@@ -111,7 +112,7 @@ fn clusters<'a>(
     Ok(args.clusters.iter().collect())
 }
 
-/// Keeps what a cluster answered, or says why it did not.
+/// Keeps the answer of a cluster, or reports why there is none.
 fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
     let Arrival {
         cluster,
@@ -142,10 +143,10 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
     kept
 }
 
-/// Reports on their way to whoever listens.
+/// Reports on their way to the output.
 struct Queue {
     waiting: BTreeMap<ClusterName, Kept>,
-    /// Whose turn it is, if they are told in order.
+    /// The next one to report, if they are reported in order.
     order: Option<BTreeSet<ClusterName>>,
 }
 
@@ -161,7 +162,7 @@ impl Queue {
         self.waiting.insert(cluster, kept);
     }
 
-    /// Returns what can be told now.
+    /// Returns the reports that can be printed now.
     fn next(&mut self) -> Option<Kept> {
         let Some(order) = &mut self.order else {
             return self.waiting.pop_first().map(|(_, kept)| kept);

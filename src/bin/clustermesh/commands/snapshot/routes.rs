@@ -15,7 +15,7 @@ use crate::settings::{Access, Origin, Settings};
 /// How clusters are reached, and which are not.
 type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
 
-/// Returns how clusters are reached: as the config says, else with a Secret of the operator's if
+/// Returns how clusters are reached: as set in the config, else with a Secret of the operator if
 /// `--secrets-from` names the context of its cluster, else with the context of the cluster's name.
 pub(super) fn routes(
     clusters: &BTreeSet<&ClusterName>,
@@ -60,7 +60,7 @@ pub(super) fn routes(
     (routes, lost)
 }
 
-/// Says that it is the flag that names a context which is not there.
+/// Reports that the flag names a context that does not exist.
 fn of_the_flag(fault: Fault) -> Fault {
     let Fault::Context {
         origin,
@@ -79,7 +79,7 @@ fn of_the_flag(fault: Fault) -> Fault {
     Fault::Kubeconfig { origin, problem }
 }
 
-/// Returns how the operator reaches a cluster, if a mesh says.
+/// Returns how the operator reaches a cluster, if a mesh declares it.
 fn operator_route(
     cluster: &ClusterName,
     meshes: &[Mesh],

@@ -1,4 +1,4 @@
-//! The expectations that a verification is held against.
+//! The expectations that a verification checks.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::disk::Roots;
 use crate::evidence::Evidence;
 use crate::input::{self, InputFile, MESH_LIMIT, Unreadable};
 
-/// Reads the file that is given, or else that of the settings. A file with mistakes expects nothing,
-/// and the mistakes are told.
+/// Reads the given file, else that of the settings. A file with mistakes has no expectations, and
+/// the mistakes are reported.
 pub(super) fn read(
     evidence: &mut Evidence,
     given: Option<&PathBuf>,

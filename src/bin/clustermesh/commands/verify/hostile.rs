@@ -14,8 +14,7 @@ use crate::evidence::Evidence;
 
 /// Finds what each of the clusters of these names could do, in their own order.
 ///
-/// # Errors
-/// There is no such cluster, or nobody knows its keys, since there is no snapshot of it.
+/// # Errors The cluster does not exist, or its keys are unknown because it has no snapshot.
 pub(super) fn read(
     evidence: &Evidence,
     fabric: &Fabric,

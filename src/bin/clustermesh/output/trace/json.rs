@@ -18,7 +18,7 @@ use crate::output::json::{API_VERSION, WrittenPlace, place};
 /// The kind of the object.
 const KIND: &str = "Trace";
 
-/// How much of a name is told, in characters.
+/// How much of a name is shown, in characters.
 const NAMED: usize = 300;
 
 /// The output of `clustermesh trace --output json`. Later versions may add fields.
@@ -183,7 +183,7 @@ pub(crate) fn schema() -> Schema {
     schema::of_output::<Written>()
 }
 
-/// A trace that ends at once.
+/// A trace that ends immediately.
 fn example() -> Value {
     json!({
         "apiVersion": API_VERSION,

@@ -123,8 +123,8 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
     }
 }
 
-/// Returns a text with which no one can write a diagram: all but letters, digits and what means
-/// nothing to Mermaid or HTML is a character reference.
+/// Returns a text that cannot inject diagram syntax: only letters, digits and characters without
+/// meaning in Mermaid and HTML are kept; all others become character references.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for (count, character) in text.chars().enumerate() {

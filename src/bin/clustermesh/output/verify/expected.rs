@@ -13,7 +13,7 @@ use crate::output::trace::Traced;
 /// How many packets are shown step by step.
 const FOLLOWED: usize = 5;
 
-/// How much of a name is told, in characters.
+/// How much of a name is shown, in characters.
 const NAMED: usize = 300;
 
 impl<'f> Verified<'_, 'f> {
@@ -40,7 +40,7 @@ impl<'f> Verified<'_, 'f> {
         text
     }
 
-    /// Returns the way of a packet with all that is needed to tell it.
+    /// Returns the path of a packet with everything that is needed to print it.
     pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v, 'f>> {
         let end = |site: SiteId, address| {
             let owner = self.fabric.site(site).owner(address)?;

@@ -18,7 +18,7 @@ const NAMED: usize = 4;
 const SHOWN: usize = 20;
 
 impl Verified<'_, '_> {
-    /// Tells what each could do, by the cluster to which.
+    /// Prints what each could do, by affected cluster.
     pub(super) fn hostilities(&self) -> String {
         let mut text = String::new();
         for hostile in self.hostiles {
@@ -43,7 +43,7 @@ impl Verified<'_, '_> {
         text
     }
 
-    /// Says whether each is kept to what it declares.
+    /// Prints whether each is limited to what it declares.
     pub(super) fn containment(&self) -> String {
         let mut text = String::new();
         for hostile in self.hostiles {

@@ -50,7 +50,8 @@ enum Side {
 }
 
 impl Verified<'_, '_> {
-    /// Returns the rows of a table, its head first; nothing if there are none or nobody asked.
+    /// Returns the rows of a table, its head first; nothing if there are none or they were not
+    /// requested.
     pub(super) fn undeclared_rows(&self) -> Vec<Vec<String>> {
         let listed = self.verification.undeclared.iter().flatten();
         let rows: Vec<Vec<String>> = listed.map(|it| self.undeclared_row(it)).collect();
