@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::iter::repeat_n;
+
+use serde_json::Value;
 
 use crate::diagnostic;
 
@@ -38,6 +41,59 @@ pub fn push_scalar(yaml: &mut String, text: &str) {
         yaml.push_str(text);
     } else {
         push_quoted(yaml, text);
+    }
+}
+
+/// Returns a value as a document, with a line for each scalar.
+pub fn document(value: &Value) -> String {
+    let mut yaml = String::new();
+    push_value(&mut yaml, value, 0);
+    yaml
+}
+
+/// Appends a value whose first line is already indented.
+fn push_value(yaml: &mut String, value: &Value, indent: usize) {
+    let next = |yaml: &mut String, index: usize| {
+        if 0 < index {
+            yaml.extend(repeat_n(' ', indent));
+        }
+    };
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                next(yaml, index);
+                yaml.push_str("- ");
+                push_value(yaml, item, indent + 2);
+            }
+        }
+        Value::Object(fields) if !fields.is_empty() => {
+            for (index, (key, field)) in fields.iter().enumerate() {
+                next(yaml, index);
+                push_scalar(yaml, key);
+                yaml.push(':');
+                let is_block = match field {
+                    Value::Array(items) => !items.is_empty(),
+                    Value::Object(fields) => !fields.is_empty(),
+                    _ => false,
+                };
+                if is_block {
+                    yaml.push('\n');
+                    yaml.extend(repeat_n(' ', indent + 2));
+                } else {
+                    yaml.push(' ');
+                }
+                push_value(yaml, field, indent + 2);
+            }
+        }
+        Value::String(text) => {
+            push_scalar(yaml, text);
+            yaml.push('\n');
+        }
+        // Written as in JSON, of which YAML is a superset: numbers, `true`, `null`, `[]` and `{}`.
+        other => {
+            yaml.push_str(&other.to_string());
+            yaml.push('\n');
+        }
     }
 }
 
@@ -96,12 +152,35 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 
     /// One a line, as escaped text, each of which some YAML reader has been known to misread.
     const TRICKY: &str = include_str!("../tests/vectors/tricky-strings.txt");
+
+    #[test]
+    fn a_document_is_read_back_as_it_was() {
+        let value = serde_json::json!({
+            "list": [[1, -2.5], ["a", { "b": [], "c": {} }], [], {}, { "d": null }],
+            "map": { "true": true, "a b": { "c": "1", "d": { "e": "\u{1b}" } } },
+            "text": "no",
+        });
+        let yaml = document(&value);
+        assert_eq!(
+            serde_yaml::from_str::<Value>(&yaml).unwrap(),
+            value,
+            "{yaml}"
+        );
+        assert_eq!(
+            serde_saphyr::from_str::<Value>(&yaml).unwrap(),
+            value,
+            "{yaml}"
+        );
+        assert!(
+            yaml.starts_with("list:\n  - - 1\n    - -2.5\n  - - a\n    - b: []\n"),
+            "{yaml}"
+        );
+    }
 
     /// How long a key may be.
     const KEY_LIMIT: usize = 1000;

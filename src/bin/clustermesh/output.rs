@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::disk::tree::Survey;
 use crate::files::Files;
 use crate::input::Unreadable;
-use crate::settings::Voice;
+use crate::settings::{NoMesh, Voice};
 
 mod concise;
 mod entry;
@@ -29,6 +29,7 @@ mod report;
 mod repository;
 mod sarif;
 mod site;
+mod statistics;
 mod step_summary;
 mod summary;
 mod trace;
@@ -144,6 +145,11 @@ impl Talk {
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         let report = Level::ERROR.primary_title(escaped(&format!("{error:#}"), 4000));
         self.report(&[Group::with_title(report)]);
+        if error.is::<NoMesh>() {
+            let help = Level::HELP.primary_title(NoMesh::HELP);
+            self.report(&[Group::with_title(help)]);
+            self.line(&format!("\n{}", NoMesh::MESH));
+        }
     }
 
     /// Prints a note.

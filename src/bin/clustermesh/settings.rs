@@ -17,6 +17,7 @@ mod setting;
 mod surroundings;
 
 pub(crate) use config_file::ConfigFile;
+pub(crate) use mesh_files::NoMesh;
 pub(crate) use options::{Colour, FolderOptions, MeshOptions, Options, SnapshotOptions, Voice};
 pub(crate) use setting::{Origin, Setting};
 pub(crate) use surroundings::Surroundings;

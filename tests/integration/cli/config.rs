@@ -421,7 +421,28 @@ fn needs_no_mesh() {
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     ");
-    insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
+    insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: no mesh found: this folder has no `mesh.yaml` and no `meshes/`");
+}
+
+#[test]
+fn prints_the_same_in_every_format() {
+    let folder = Folder::mesh();
+    folder.write("clustermesh.yaml", CONFIG);
+    let print = |format: &str| run_with(&folder, &[], &["config", "-o", format]).stdout;
+    assert_eq!(print("human"), table(&folder));
+    let json: Value = serde_json::from_str(&print("json")).unwrap();
+    let yaml = print("yaml");
+    assert_eq!(
+        serde_yaml::from_str::<Value>(&yaml).unwrap(),
+        json,
+        "{yaml}"
+    );
+    assert!(
+        yaml.starts_with(
+            "apiVersion: kilo-clustermesh.io/v1\nkind: Settings\nsettings:\n  - name: config\n"
+        ),
+        "{yaml}"
+    );
 }
 
 #[test]

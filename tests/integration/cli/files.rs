@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::process::Command;
 
-use super::Folder;
+use serde_json::json;
+
+use super::{Folder, node};
 
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
     let run = folder.run_with(&[], arguments);
@@ -35,7 +37,49 @@ fn says_which_file_is_not_there() {
 
 #[test]
 fn says_how_to_name_a_mesh() {
-    insta::assert_snapshot!(refusal(&Folder::empty(), &["render"]), @"error: there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder with -C, or write a clustermesh.yaml");
+    let told = refusal(&Folder::empty(), &["render"]);
+    insta::assert_snapshot!(told, @"
+    error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
+    help: run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:
+
+    apiVersion: kilo.squat.ai/v1alpha1
+    kind: ClusterMesh
+    metadata:
+      name: mesh
+    spec:
+      clusters:
+        - name: east
+          podCIDRs: [10.42.0.0/16]
+          wireguardCIDR: 10.4.0.0/16
+        - name: west
+          podCIDRs: [10.44.0.0/16]
+          wireguardCIDR: 10.5.0.0/16
+    ");
+    for command in ["validate", "verify", "capacity", "snapshot"] {
+        assert_eq!(refusal(&Folder::empty(), &[command]), told);
+    }
+    let folder = Folder::mesh();
+    fs::create_dir(folder.path("inner")).unwrap();
+    insta::assert_snapshot!(refusal(&folder, &["-C", "inner", "render"]), @"error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`, but `..` has; use -C ..");
+}
+
+#[test]
+fn shows_a_mesh_that_works_where_there_is_none() {
+    let folder = Folder::empty();
+    let told = refusal(&folder, &["validate"]);
+    let (_, mesh) = told.split_once("\n\n").unwrap();
+    folder.write("mesh.yaml", mesh);
+    for (cluster, number) in [("east", 42), ("west", 44)] {
+        let wireguard = if cluster == "east" { 4 } else { 5 };
+        let mut node = node(u8::from(cluster == "west") + 1, 1);
+        node["podCIDRs"] = json!([format!("10.{number}.1.0/24")]);
+        node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!(format!("10.{wireguard}.0.1/16"));
+        folder.keep(cluster, &[node]);
+    }
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = folder.run(&["verify", "--strict"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
 }
 
 #[test]

@@ -199,6 +199,35 @@ fn render_says_the_same() {
 }
 
 #[test]
+fn counts_by_rule() {
+    let folder = wrong();
+    let run = folder.run(&["validate", "--statistics"]);
+    insta::assert_snapshot!(run.stdout, @"
+    1  warning  invalid-public-key
+    1  warning  undeclared-pod-cidr
+    ");
+    let (code, found) = report(&folder, &["--statistics"]);
+    assert_eq!(code, run.code);
+    assert_eq!(found["kind"], "Statistics");
+    let lines = found["rules"].as_array().unwrap().iter().map(|it| {
+        let texts = ["severity", "rule"].map(|field| it[field].as_str().unwrap());
+        format!("{}  {:<7}  {}\n", it["count"], texts[0], texts[1])
+    });
+    assert_eq!(run.stdout, lines.collect::<String>());
+    let (_, all) = report(&folder, &[]);
+    let total: u64 = found["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(total, all["findings"].as_array().unwrap().len() as u64);
+    let run = folder.run(&["validate", "--statistics", "--output", "sarif"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: `--statistics` works only with `--output human` and `--output json`");
+}
+
+#[test]
 fn is_coloured_only_for_a_person() {
     let folder = wrong();
     let run = folder.run(&["validate", "--color", "always"]);

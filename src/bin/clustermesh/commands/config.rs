@@ -28,7 +28,7 @@ use shown::{Shown, Value};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
     #[command(flatten)]
@@ -47,17 +47,19 @@ Examples:
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
     /// A table
-    Text,
+    Human,
     /// JSON
     Json,
+    /// YAML, with the fields of the JSON
+    Yaml,
 }
 
 impl From<Format> for output::Format {
     /// Returns the form of findings.
     fn from(format: Format) -> Self {
         match format {
-            Format::Text => Self::Human,
-            Format::Json => Self::Json,
+            Format::Human => Self::Human,
+            Format::Json | Format::Yaml => Self::Json,
         }
     }
 }
@@ -82,8 +84,9 @@ pub(crate) fn run(
     }
     let shown = all(&settings, &clusters);
     let text = match args.output {
-        Format::Text => shown::table(&shown),
+        Format::Human => shown::table(&shown),
         Format::Json => shown::json(&shown)?,
+        Format::Yaml => shown::yaml(&shown)?,
     };
     result.write_all(text.as_bytes())?;
     result.flush()?;

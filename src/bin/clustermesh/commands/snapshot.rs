@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::ValueHint;
+#[cfg(feature = "snapshot")]
+use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -22,6 +24,8 @@ use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
+#[cfg(feature = "snapshot")]
+mod contexts;
 mod keep;
 #[cfg(feature = "snapshot")]
 mod live;
@@ -92,6 +96,18 @@ struct Reach {
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
 
+    /// Context of the cluster, or CLUSTER=CONTEXT for one of several; repeatable
+    ///
+    /// By default, a cluster is read with the context in the config, or else with the context of the
+    /// cluster's name.
+    #[arg(
+        long = "context",
+        value_name = "[CLUSTER=]CONTEXT",
+        value_parser = NonEmptyStringValueParser::new(),
+        conflicts_with = "from"
+    )]
+    contexts: Vec<String>,
+
     /// Read the kubeconfigs from Secrets in the cluster of this context
     ///
     /// The mesh names the Secrets in `kubeconfigSecretRef`, as for the ClusterMesh operator.
@@ -113,6 +129,7 @@ struct Reach {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh snapshot                        all clusters, with the contexts of their names
+  clustermesh snapshot east --context kind-east
   clustermesh snapshot --check                list what has changed since the last snapshot
   clustermesh snapshot east --accept east     accept that east has lost nodes
   clustermesh snapshot --secrets-from hub     use the kubeconfigs of the ClusterMesh operator

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use anyhow::bail;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
@@ -24,6 +25,12 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
 
+    /// Count the findings by rule instead of listing them
+    ///
+    /// Only with the output formats `human` and `json`.
+    #[arg(long)]
+    statistics: bool,
+
     #[command(flatten)]
     fail_on: FailOn,
 
@@ -38,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh validate
   clustermesh validate --fail-on warning
+  clustermesh validate --statistics
   clustermesh validate --output sarif > clustermesh.sarif
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
@@ -46,6 +54,9 @@ pub(crate) fn run(
     talk: &mut Talk,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
+    if args.statistics && !matches!(args.output, Format::Human | Format::Json) {
+        bail!("`--statistics` works only with `--output human` and `--output json`");
+    }
     let evidence = match evidence::gather(&args.options) {
         Ok(evidence) => evidence,
         Err(unreadable) => return talk.unreadable_as(unreadable, args.output, result),
@@ -63,7 +74,11 @@ pub(crate) fn run(
     judgement.add_losses(&losses.unwrap_or_default(), Allowing::Write);
     let findings = &judgement.findings;
     let report = Report::new(&evidence.files, findings);
-    let text = report.text(args.output)?;
+    let text = if args.statistics {
+        report.statistics(args.output)?
+    } else {
+        report.text(args.output)?
+    };
     if args.output == Format::Human {
         talk.result(result, &text)?;
         talk.counts(findings);

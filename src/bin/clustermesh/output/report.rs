@@ -7,7 +7,7 @@ use clustermesh::diagnostic::Cause;
 use clustermesh::rules::Finding;
 
 use super::entry::{Entry, entries};
-use super::{concise, github, gitlab, human, json, markdown, sarif, step_summary};
+use super::{concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary};
 use crate::files::Files;
 
 /// How findings are printed.
@@ -72,6 +72,11 @@ impl<'a> Report<'a> {
             Format::Gitlab => gitlab::text(self)?,
             Format::Markdown => markdown::text(self, markdown::COMMENT),
         })
+    }
+
+    /// Returns how many findings there are of each rule, as JSON or as a table.
+    pub(crate) fn statistics(&self, format: Format) -> anyhow::Result<String> {
+        statistics::text(&self.findings, format)
     }
 
     /// Adds the report to the summary of the GitHub job that we run in, if we do.

@@ -4,11 +4,38 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use thiserror::Error;
 
 use super::config_file::{self, ConfigFile};
 use super::surroundings::Surroundings;
 use crate::disk;
 use crate::input::InputFile;
+
+/// There is no mesh, and no folder above has one.
+#[derive(Debug, Error)]
+#[error("no mesh found: this folder has no `mesh.yaml` and no `meshes/`")]
+pub(crate) struct NoMesh;
+
+impl NoMesh {
+    /// What to do about it.
+    pub(crate) const HELP: &str = "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, \
+                                   or write this to `mesh.yaml`:";
+
+    /// The shortest mesh that can be rendered.
+    pub(crate) const MESH: &str = "\
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata:
+  name: mesh
+spec:
+  clusters:
+    - name: east
+      podCIDRs: [10.42.0.0/16]
+      wireguardCIDR: 10.4.0.0/16
+    - name: west
+      podCIDRs: [10.44.0.0/16]
+      wireguardCIDR: 10.5.0.0/16";
+}
 
 /// Returns what is there under the names that need no config.
 pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
@@ -35,15 +62,11 @@ pub(super) fn all(
     if files.is_empty() {
         if let Some(folder) = above(surroundings) {
             bail!(
-                "there is no `mesh.yaml` and no `meshes/` here, but there is in `{0}`: use -C {0}",
+                "no mesh found: this folder has no `mesh.yaml` and no `meshes/`, but `{0}` has; use -C {0}",
                 folder.display()
             );
         }
-        bail!(
-            "there is no `mesh.yaml` and no `meshes/` here; name the mesh with --mesh, the folder \
-             with -C, or write a {}",
-            config_file::NAME
-        );
+        return Err(NoMesh.into());
     }
     Ok(files)
 }

@@ -46,6 +46,39 @@ fn is_looked_for_where_kubectl_does() {
 }
 
 #[test]
+fn a_flag_names_the_contexts() {
+    let site = site();
+    let [north, west] = &site.others;
+    let contexts = kubeconfig(&[
+        Context::new("kind-east", &site.east.url()),
+        Context::new("admin=north", &north.url()),
+        Context::new("west", &west.url()),
+    ]);
+    site.folder.write("kubeconfig", contexts);
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  east: { context: nowhere }\n  north: { inCluster: true }\n";
+    site.folder.write("clustermesh.yaml", config);
+    let named = [
+        "--context",
+        "east=kind-east",
+        "--context",
+        "north=admin=north",
+    ];
+    site.success(&named);
+    let run = site.snapshot(&["north", "--context", "admin=north", "--check"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let refused = |arguments: &[&str]| {
+        let run = site.snapshot(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        run.stderr
+    };
+    insta::assert_snapshot!(refused(&["--context", "kind-east"]), @"error: --context `kind-east` is for one cluster, but 3 are read: name one, or write CLUSTER=CONTEXT");
+    insta::assert_snapshot!(refused(&["--context", "eats=kind-east"]), @"error: --context names `eats`; did you mean `east`?");
+    insta::assert_snapshot!(refused(&["--context", "hub=kind-east"]), @"error: --context names `hub`, but the clusters are `east`, `north`, `west`");
+    insta::assert_snapshot!(refused(&["--context", "east="]), @"error: --context `east=` has no context");
+    insta::assert_snapshot!(refused(&["east", "--context", "a", "--context", "b"]), @"error: --context names two contexts for `east`");
+}
+
+#[test]
 fn may_be_several_files() {
     let site = site();
     let [north, west] = &site.others;

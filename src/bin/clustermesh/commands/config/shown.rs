@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clustermesh::config::capacity::Steps;
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
 use crate::settings::{ConfigFile, Origin};
@@ -177,12 +178,20 @@ pub(super) fn table(settings: &[Shown]) -> String {
 
 /// Returns JSON, in which everything that could steer a terminal is escaped.
 pub(super) fn json(settings: &[Shown]) -> anyhow::Result<String> {
-    let document = Document {
+    let mut text = plain_json(serde_json::to_string_pretty(&document(settings))?);
+    text.push('\n');
+    Ok(text)
+}
+
+/// Returns the same as YAML.
+pub(super) fn yaml(settings: &[Shown]) -> anyhow::Result<String> {
+    Ok(yaml::document(&serde_json::to_value(document(settings))?))
+}
+
+fn document(settings: &[Shown]) -> Document<'_> {
+    Document {
         api_version: "kilo-clustermesh.io/v1",
         kind: "Settings",
         settings,
-    };
-    let mut text = plain_json(serde_json::to_string_pretty(&document)?);
-    text.push('\n');
-    Ok(text)
+    }
 }

@@ -11,6 +11,7 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 
+use super::contexts;
 use super::keep::{Keeper, Kept};
 use super::routes::routes;
 use super::{Args, Reach, check_named, tell_of_config};
@@ -31,9 +32,10 @@ pub(super) fn run(
     let mut outcome = tell_of_config(args, settings, unnamed, talk);
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
+    let contexts = contexts::read(&args.reach.contexts, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
     let keeper = Keeper::new(args, settings, meshes);
-    let (routes, lost) = routes(&clusters, settings, meshes, &args.reach);
+    let (routes, lost) = routes(&clusters, settings, meshes, (&args.reach, &contexts));
     let asked = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), talk, result)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two

@@ -8,6 +8,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 
 use super::Reach;
+use super::contexts::Contexts;
 use crate::cluster::{Key, Kubeconfigs, Route, Store};
 use crate::input;
 use crate::settings::{Access, Origin, Settings};
@@ -15,13 +16,14 @@ use crate::settings::{Access, Origin, Settings};
 /// How clusters are reached, and which are not.
 type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
 
-/// Returns how clusters are reached: as set in the config, else with a Secret of the operator if
-/// `--secrets-from` names the context of its cluster, else with the context of the cluster's name.
+/// Returns how clusters are reached: with the context of a flag, else as set in the config, else with a
+/// Secret of the operator if `--secrets-from` names the context of its cluster, else with the context of
+/// the cluster's name.
 pub(super) fn routes(
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
     meshes: &[Mesh],
-    reach: &Reach,
+    (reach, contexts): (&Reach, &Contexts),
 ) -> Routes {
     let mut kubeconfigs = Kubeconfigs::new(reach.patience());
     let store = reach.secrets_from.as_deref().map(|context| {
@@ -30,16 +32,19 @@ pub(super) fn routes(
         Arc::new(Store::new(selected))
     });
     let mut route = |cluster: &ClusterName| {
+        let named = contexts.get(cluster);
         let is_configured = settings.config.content.clusters.contains_key(cluster);
-        if let Some(store) = store.as_ref().filter(|_| !is_configured)
+        if let Some(store) = store.as_ref().filter(|_| !is_configured && named.is_none())
             && let Some(route) = operator_route(cluster, meshes, store)
         {
             return route;
         }
         let (files, context) = match settings.access(cluster) {
-            Access::InCluster => return Ok(Route::InCluster),
+            Access::InCluster if named.is_none() => return Ok(Route::InCluster),
+            Access::InCluster => (settings.kubeconfig.clone(), None),
             Access::Kubeconfig { files, context } => (files, context.value),
         };
+        let context = named.cloned().or(context);
         let selected = match &context {
             Some(context) => kubeconfigs.context(&files.value, context)?,
             None => kubeconfigs.context_or_only(&files.value, cluster.as_str())?,
