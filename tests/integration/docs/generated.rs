@@ -1,14 +1,18 @@
 //! Pages of the book that come from the program. `UPDATE_DOCS=1 cargo test --test integration docs` writes
 //! them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::{env, fs};
 
 use super::prose::subcommands;
 use crate::support::{clustermesh, project};
 
+/// An option that at least this many commands have is described only once.
+const SEVERAL: usize = 3;
+
 /// Fails if a page is not what the program gives, or writes it if that is wanted.
-pub(super) fn compare(page: &str, expected: &str) {
+fn compare(page: &str, expected: &str) {
     let path = project().join(page);
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, expected).unwrap();
@@ -21,24 +25,45 @@ pub(super) fn compare(page: &str, expected: &str) {
     );
 }
 
-/// Splits a `--help` into its paragraphs, each with the lines below its heading.
-fn sections(help: &str) -> Vec<String> {
-    let mut sections: Vec<String> = Vec::new();
-    let mut is_after_blank = true;
-    for line in help.lines() {
-        let is_new = is_after_blank && !line.is_empty() && !line.starts_with(' ');
-        if is_new || sections.is_empty() {
-            sections.push(String::new());
+/// Splits a text where a line satisfies a condition.
+fn split(text: &str, mut is_start: impl FnMut(&str) -> bool) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if is_start(line) || parts.is_empty() {
+            parts.push(String::new());
         }
-        if let Some(section) = sections.last_mut() {
-            let _ = writeln!(section, "{}", line.trim_end());
+        if let Some(part) = parts.last_mut() {
+            let _ = writeln!(part, "{}", line.trim_end());
         }
-        is_after_blank = line.is_empty();
     }
-    sections.iter().map(|it| it.trim_end().to_owned()).collect()
+    parts.iter().map(|it| it.trim_end().to_owned()).collect()
 }
 
-fn help(command: &[String]) -> String {
+/// Splits a `--help` into its paragraphs, each with the lines below its heading.
+fn sections(help: &str) -> Vec<String> {
+    let mut is_after_blank = false;
+    split(help, |line| {
+        let is_start = is_after_blank && !line.is_empty() && !line.starts_with(' ');
+        is_after_blank = line.is_empty();
+        is_start
+    })
+}
+
+/// Splits a section into its heading and its options.
+fn options(section: &str) -> Vec<String> {
+    split(section, |line| {
+        let text = line.trim_start();
+        text.starts_with('-') && line.len() - text.len() <= 6
+    })
+}
+
+/// A command with its `--help`.
+struct Page {
+    command: Vec<String>,
+    sections: Vec<String>,
+}
+
+fn help(command: &[String]) -> Vec<String> {
     let arguments: Vec<&str> = command
         .iter()
         .map(String::as_str)
@@ -46,24 +71,70 @@ fn help(command: &[String]) -> String {
         .collect();
     let run = clustermesh(project(), &arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
-    run.stdout
+    sections(&run.stdout)
 }
 
-/// Writes a command and those below it. What every command repeats is left to the page's beginning.
-fn chapter(page: &mut String, command: &[String], common: &[String]) {
-    let help = help(command);
-    let own: Vec<String> = sections(&help)
+/// Lists all commands below a command, in the order of its help.
+fn commands(command: &[String]) -> Vec<Page> {
+    let sections = help(command);
+    let names: Vec<String> = sections.iter().flat_map(|it| subcommands(it)).collect();
+    let below = names
         .into_iter()
-        .filter(|it| !common.contains(it))
-        .collect();
-    let (prose, blocks) = own.split_at(own.iter().position(|it| it.starts_with("Usage:")).unwrap());
-    let _ = write!(page, "\n## clustermesh {}\n", command.join(" "));
-    for paragraph in prose {
-        let _ = write!(page, "\n{paragraph}\n");
-    }
-    let _ = write!(page, "\n```text\n{}\n```\n", blocks.join("\n\n"));
-    for name in subcommands(&help) {
-        chapter(page, &[command, &[name]].concat(), common);
+        .flat_map(|name| commands(&[command, &[name]].concat()));
+    let below: Vec<Page> = below.collect();
+    let own = Page {
+        command: command.to_vec(),
+        sections,
+    };
+    [own].into_iter().chain(below).collect()
+}
+
+/// The name of an option, with its dashes.
+fn name(option: &str) -> &str {
+    let words = option.split([' ', ',', '\n']);
+    words
+        .filter(|it| it.starts_with('-'))
+        .find(|it| it.starts_with("--"))
+        .unwrap_or("")
+}
+
+impl Page {
+    /// Writes the page without the options that several commands have, which it names.
+    fn write(&self, text: &mut String, common: &[String]) {
+        let own = self
+            .sections
+            .iter()
+            .position(|it| it.starts_with("Usage:"))
+            .unwrap();
+        let (prose, blocks) = self.sections.split_at(own);
+        let _ = write!(text, "\n## clustermesh {}\n", self.command.join(" "));
+        for paragraph in prose {
+            let _ = write!(text, "\n{paragraph}\n");
+        }
+        let mut elsewhere = Vec::new();
+        let mut shown = Vec::new();
+        for section in blocks {
+            let (left, mut kept): (Vec<_>, Vec<_>) = options(section)
+                .into_iter()
+                .partition(|it| common.contains(it));
+            // If only the heading is left, there is nothing to show.
+            if 1 < kept.len() || left.is_empty() {
+                if kept.len() == 1 {
+                    shown.append(&mut kept);
+                } else {
+                    shown.push(format!("{}\n{}", kept[0], kept[1..].join("\n\n")));
+                }
+            }
+            elsewhere.extend(left.iter().map(|it| format!("`{}`", name(it))));
+        }
+        let _ = write!(text, "\n```text\n{}\n```\n", shown.join("\n\n"));
+        if !elsewhere.is_empty() {
+            let _ = write!(
+                text,
+                "\n[Common options](#common-options): {}\n",
+                elsewhere.join(", ")
+            );
+        }
     }
 }
 
@@ -72,13 +143,33 @@ fn chapter(page: &mut String, command: &[String], common: &[String]) {
 #[test]
 fn the_page_of_commands_is_the_help() {
     let top = help(&[]);
-    let common: Vec<String> = sections(&top);
-    let mut page = "# Commands\n\n<!-- Generated by `UPDATE_DOCS=1 cargo test --test integration docs`. -->\n\n\
+    let pages = commands(&[]);
+    let pages = &pages[1..];
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    let mut common: Vec<String> = Vec::new();
+    for section in pages.iter().flat_map(|it| &it.sections) {
+        for option in options(section)
+            .into_iter()
+            .filter(|it| !name(it).is_empty())
+        {
+            let uses = uses.entry(option.clone()).or_default();
+            *uses += 1;
+            if *uses == SEVERAL {
+                common.push(option);
+            }
+        }
+    }
+    let mut text = "# Commands\n\n<!-- Generated by `UPDATE_DOCS=1 cargo test --test integration docs`. -->\n\n\
                     `clustermesh help COMMAND` and `clustermesh man COMMAND` print the same.\n"
         .to_owned();
-    let _ = write!(page, "\n```text\n{}\n```\n", common.join("\n\n"));
-    for name in subcommands(&top) {
-        chapter(&mut page, &[name], &common);
+    let _ = write!(text, "\n```text\n{}\n```\n", top.join("\n\n"));
+    for page in pages {
+        page.write(&mut text, &common);
     }
-    compare("docs/reference/commands.md", &page);
+    let _ = write!(
+        text,
+        "\n## Common options\n\n```text\n{}\n```\n",
+        common.join("\n\n")
+    );
+    compare("docs/reference/commands.md", &text);
 }
