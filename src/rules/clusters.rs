@@ -90,12 +90,14 @@ pub enum Fault {
         /// The name.
         host: String,
     },
-    /// Nobody answers.
+    /// No connection can be made.
     Unreachable {
         /// The server, as `host:port`.
         server: String,
         /// What the system says.
         problem: String,
+        /// How many times it was tried.
+        attempts: u32,
     },
     /// The proxy on the way leads nowhere.
     Proxy {
@@ -127,15 +129,23 @@ pub enum Fault {
         /// What is wrong with the certificate.
         problem: CertificateProblem,
     },
-    /// The server does not know who asks.
+    /// The server refuses the credentials.
     Unauthorized {
+        /// The server, as `host:port`.
+        server: String,
+        /// What was asked for, which says whose server it is.
+        right: Right,
+        /// Whose credentials.
+        user: User,
         /// Its content.
         says: String,
     },
-    /// The server knows who asks, and that they may not.
+    /// The user lacks a right.
     Forbidden {
         /// The right that is missing.
         right: Right,
+        /// Who lacks it.
+        user: User,
         /// Its content.
         says: String,
     },
@@ -170,6 +180,15 @@ pub enum Fault {
         /// What is.
         problem: String,
     },
+}
+
+/// A user of an API server, as a kubeconfig or a pod names it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct User {
+    /// Where the credentials are, or would be.
+    pub origin: String,
+    /// Whether there are any.
+    pub has_credentials: bool,
 }
 
 /// What became of a login plugin.
@@ -226,6 +245,8 @@ pub enum CertificateProblem {
 pub enum Right {
     /// To list the nodes of the cluster.
     ListNodes,
+    /// To list Kilo's Peers in the cluster.
+    ListPeers,
     /// To read one Secret.
     GetSecret {
         /// Its namespace.
@@ -324,12 +345,16 @@ mod tests {
             &"east".parse().unwrap(),
             &Fault::Forbidden {
                 right: Right::ListNodes,
+                user: User {
+                    origin: "user `x` of kubeconfig".to_owned(),
+                    has_credentials: true,
+                },
                 says: "nodes is forbidden: User \"\u{1b}[2Jx\" cannot".to_owned(),
             },
             Some("snapshots/east.json"),
         );
         insta::assert_snapshot!(found.message, @r#"could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "\u{1b}[2Jx" cannot); snapshots/east.json was kept"#);
-        insta::assert_snapshot!(found.help.unwrap(), @"examples/rbac.yaml grants just that");
+        insta::assert_snapshot!(found.help.unwrap(), @"`clustermesh rbac` prints the manifests that grant this right");
         let found = fault(
             &"east".parse().unwrap(),
             &Fault::Login {

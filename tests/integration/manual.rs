@@ -14,7 +14,7 @@ use std::fs;
 
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{
-    self, CertificateProblem, Fault, LoginProblem, Right, Weakness,
+    self, CertificateProblem, Fault, LoginProblem, Right, User, Weakness,
 };
 use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, Block, Rule, SECTIONS};
@@ -286,6 +286,10 @@ fn of_servers() -> Vec<(&'static str, String)> {
     let east: ClusterName = "east".parse().unwrap();
     let text = str::to_owned;
     let server = || text("198.18.113.1:6443");
+    let user = || User {
+        origin: text("user `snapshot` of ci/kubeconfig.yaml"),
+        has_credentials: true,
+    };
     let secret = "Secret kilo-clustermesh/east-kubeconfig";
     let forbidden = "nodes is forbidden: User \"system:serviceaccount:clustermesh:snapshot\" cannot \
                      list resource \"nodes\" in API group \"\" at the cluster scope";
@@ -324,6 +328,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
         Fault::Unreachable {
             server: server(),
             problem: text("Connection refused (os error 111)"),
+            attempts: 5,
         },
         Fault::Proxy {
             proxy: text("proxy.example.com:3128"),
@@ -340,10 +345,14 @@ fn of_servers() -> Vec<(&'static str, String)> {
             problem: CertificateProblem::UnknownIssuer,
         },
         Fault::Unauthorized {
+            server: server(),
+            right: Right::ListNodes,
+            user: user(),
             says: text("Unauthorized"),
         },
         Fault::Forbidden {
             right: Right::ListNodes,
+            user: user(),
             says: text(forbidden),
         },
         Fault::Refused {

@@ -160,8 +160,13 @@ impl Settings {
     /// Returns how a cluster is reached, whether the config knows it or not.
     pub(crate) fn access(&self, cluster: &ClusterName) -> Access {
         let origin = |field| self.config.origin(&["clusters", cluster.as_str(), field]);
+        let is_flag = matches!(self.kubeconfig.origin, Origin::Flag(_));
         let (path, context) = match self.config.content.clusters.get(cluster) {
-            Some(config::Access::InCluster) => return Access::InCluster,
+            // Whoever names a kubeconfig for this run does not mean the pod's own account.
+            Some(config::Access::InCluster) if !is_flag => {
+                return Access::InCluster;
+            }
+            Some(config::Access::InCluster) => (None, None),
             Some(config::Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_ref()),
             None => (None, None),
         };

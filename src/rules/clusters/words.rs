@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CertificateProblem, Fault, LoginProblem, Right};
+use super::{CertificateProblem, Fault, LoginProblem, Right, User};
 use crate::diagnostic::{Quoted, escaped};
 use crate::name::ClusterName;
 
@@ -35,10 +35,18 @@ impl fmt::Display for Fault {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))
             }
             Self::Host { host } => write!(formatter, "the name {} does not resolve", Quoted(host)),
-            Self::Unreachable { server, problem } => write!(
+            Self::Unreachable {
+                server,
+                problem,
+                attempts,
+            } => write!(
                 formatter,
-                "nobody answers at {}: {}",
+                "cannot connect to {}{}: {}",
                 told(server),
+                match attempts {
+                    0 | 1 => String::new(),
+                    attempts => format!(" ({attempts} attempts)"),
+                },
                 told(problem)
             ),
             Self::Proxy {
@@ -70,19 +78,14 @@ impl fmt::Display for Fault {
                 };
                 write!(formatter, "{what}{} {problem}", told(server))
             }
-            Self::Unauthorized { says } => {
-                write!(
-                    formatter,
-                    "it does not know who asks (401{})",
-                    says_so(says)
-                )
-            }
-            Self::Forbidden { right, says } => {
-                write!(
-                    formatter,
-                    "the right to {right} is missing (403{})",
-                    says_so(says)
-                )
+            Self::Unauthorized {
+                server,
+                right,
+                user,
+                says,
+            } => formatter.write_str(&unauthorized(&told(server), right, user, says)),
+            Self::Forbidden { right, user, says } => {
+                formatter.write_str(&forbidden(right, user, says))
             }
             Self::Refused {
                 status,
@@ -197,6 +200,7 @@ impl fmt::Display for Right {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::ListNodes => formatter.write_str("`list` `nodes`"),
+            Self::ListPeers => formatter.write_str("`list` `peers.kilo.squat.ai`"),
             Self::GetSecret { namespace, name } => {
                 let secret = escaped(&format!("{namespace}/{name}"), TOLD);
                 write!(formatter, "`get` the Secret `{secret}`")
@@ -268,19 +272,71 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
             "if it is just slow, give it more time with --timeout".to_owned()
         }
         Fault::Certificate { problem, .. } => problem.help(),
-        Fault::Unauthorized { .. } => {
-            "have the credentials in the kubeconfig expired, or been revoked?".to_owned()
+        Fault::Unauthorized { user, .. } if user.has_credentials => {
+            format!("renew the credentials of {}", told(&user.origin))
         }
-        Fault::Forbidden { right, .. } => match right {
-            Right::ListNodes => "examples/rbac.yaml grants just that".to_owned(),
-            Right::GetSecret { .. } => "examples/rbac-secrets.yaml grants just that".to_owned(),
-        },
+        Fault::Unauthorized { user, .. } => add_credentials(user),
+        Fault::Forbidden { user, says, .. } if is_anonymous(says) => add_credentials(user),
+        Fault::Forbidden { right, .. } => granting(right),
         Fault::Redirected { .. } => {
             "the credentials are not for others; is `server` right in the kubeconfig?".to_owned()
         }
         Fault::Cut { .. } => "does a proxy or load balancer cut long answers?".to_owned(),
         Fault::Unreadable { .. } | Fault::Oversized { .. } => {
             "is `server` in the kubeconfig a Kubernetes API server?".to_owned()
+        }
+    }
+}
+
+fn unauthorized(server: &str, right: &Right, user: &User, says: &str) -> String {
+    let server = match right {
+        Right::GetSecret { .. } => format!("the operator's cluster {server}"),
+        Right::ListNodes | Right::ListPeers => server.to_owned(),
+    };
+    let (origin, says) = (told(&user.origin), says_so(says));
+    if user.has_credentials {
+        format!("{server} refused the credentials of {origin} (401{says})")
+    } else {
+        format!("{server} requires credentials, and {origin} has none (401{says})")
+    }
+}
+
+fn forbidden(right: &Right, user: &User, says: &str) -> String {
+    let (origin, said) = (told(&user.origin), says_so(says));
+    match user.has_credentials {
+        _ if !is_anonymous(says) => format!("the right to {right} is missing (403{said})"),
+        true => format!("the server received no credentials from {origin} (403{said})"),
+        false => format!("{origin} has no credentials (403{said})"),
+    }
+}
+
+/// Returns whether the server took the request for one without credentials. A right that is granted then
+/// is granted to everybody.
+fn is_anonymous(says: &str) -> bool {
+    says.contains("\"system:anonymous\"")
+}
+
+fn add_credentials(user: &User) -> String {
+    format!(
+        "add a token, a client certificate or a login plugin (`exec`) to {}",
+        told(&user.origin)
+    )
+}
+
+fn granting(right: &Right) -> String {
+    match right {
+        Right::ListNodes => {
+            "`clustermesh rbac` prints the manifests that grant this right".to_owned()
+        }
+        Right::ListPeers => {
+            "`clustermesh rbac --peers` prints the manifests that grant this right".to_owned()
+        }
+        Right::GetSecret { namespace, name } => {
+            let secret = escaped(&format!("{namespace}/{name}"), TOLD);
+            format!(
+                "`clustermesh rbac --secret {secret}` prints the manifests that grant this right in \
+                 the operator's cluster"
+            )
         }
     }
 }

@@ -74,6 +74,12 @@ impl Answer {
         Self::new(status, "application/json", body.to_string())
     }
 
+    /// What priority and fairness says: no Status.
+    pub(crate) fn too_many(seconds: &str) -> Self {
+        let body = "Too many requests, please try again later.\n";
+        Self::new(429, "text/plain; charset=utf-8", body).header("Retry-After", seconds)
+    }
+
     pub(crate) fn redirect(url: &str) -> Self {
         Self::new(302, "text/html", "").header("Location", url)
     }

@@ -1,7 +1,7 @@
 //! Answers: one request, asked again where that may help, and read no further than is believed.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clustermesh::rules::clusters::{Fault, Right};
 use http::header::{LOCATION, RETRY_AFTER};
@@ -62,7 +62,7 @@ pub(super) async fn answer<T>(
     question: &Question,
     mut read: impl FnMut(&[u8]) -> Result<T, Failure>,
 ) -> Result<Answered<T>, Fault> {
-    let mut attempt = 1;
+    let (mut attempt, started) = (1, Instant::now());
     loop {
         let patience = connection.patience;
         let asked = time::timeout(patience, ask(connection, question)).await;
@@ -80,15 +80,20 @@ pub(super) async fn answer<T>(
                 });
             }
         };
-        let pause = PAUSE * 2_u32.pow(attempt - 1);
-        let pause = match failure {
+        let (fault, wanted) = match failure {
             Failure::Final(fault) => return Err(fault),
-            Failure::Passing(fault, _) if attempt == ATTEMPTS => return Err(tried(fault, attempt)),
-            Failure::Passing(fault, Some(wanted)) if patience < wanted => {
-                return Err(tried(fault, attempt));
-            }
-            Failure::Passing(_, wanted) => wanted.unwrap_or(pause),
+            Failure::Passing(fault, wanted) => (fault, wanted),
         };
+        let pause = PAUSE * 2_u32.pow((attempt - 1).min(ATTEMPTS - 1));
+        let is_over = if is_limited(&fault) {
+            patience < started.elapsed() + wanted.unwrap_or(pause)
+        } else {
+            attempt == ATTEMPTS || wanted.is_some_and(|wanted| patience < wanted)
+        };
+        if is_over {
+            return Err(tried(fault, attempt));
+        }
+        let pause = wanted.map_or(pause, |wanted| wanted.max(PAUSE));
         time::sleep(pause).await;
         attempt += 1;
     }
@@ -110,6 +115,13 @@ pub(super) fn encoded(text: &str) -> String {
     encoded
 }
 
+/// Returns whether the server only has too much to do: that passes within the time of an answer, or
+/// not at all.
+fn is_limited(fault: &Fault) -> bool {
+    let too_many = StatusCode::TOO_MANY_REQUESTS.as_u16();
+    matches!(fault, Fault::Refused { status, .. } if *status == too_many)
+}
+
 /// Adds the number of attempts.
 fn tried(fault: Fault, times: u32) -> Fault {
     match fault {
@@ -119,6 +131,13 @@ fn tried(fault: Fault, times: u32) -> Fault {
             attempts: times,
         },
         Fault::Cut { problem, .. } => Fault::Cut {
+            problem,
+            attempts: times,
+        },
+        Fault::Unreachable {
+            server, problem, ..
+        } => Fault::Unreachable {
+            server,
             problem,
             attempts: times,
         },
@@ -144,7 +163,7 @@ async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Ve
     let status = response.status();
     if status.is_success() {
         let limit = match right {
-            Right::ListNodes => PAGE,
+            Right::ListNodes | Right::ListPeers => PAGE,
             Right::GetSecret { .. } => SECRET,
         };
         let bytes = body(response, limit, connection).await?;
@@ -167,14 +186,25 @@ async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Ve
         // The status is sufficient.
         Err(_) => String::new(),
     };
-    Err(refusal(status, says, right, wanted))
+    Err(refusal(status, says, connection, (right, wanted)))
 }
 
-fn refusal(status: StatusCode, says: String, right: &Right, wanted: Option<Duration>) -> Failure {
+fn refusal(
+    status: StatusCode,
+    says: String,
+    connection: &Connection,
+    (right, wanted): (&Right, Option<Duration>),
+) -> Failure {
     match status {
-        StatusCode::UNAUTHORIZED => Failure::Final(Fault::Unauthorized { says }),
+        StatusCode::UNAUTHORIZED => Failure::Final(Fault::Unauthorized {
+            server: connection.server.clone(),
+            right: right.clone(),
+            user: connection.user.clone(),
+            says,
+        }),
         StatusCode::FORBIDDEN => Failure::Final(Fault::Forbidden {
             right: right.clone(),
+            user: connection.user.clone(),
             says,
         }),
         status => {

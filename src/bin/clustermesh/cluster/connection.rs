@@ -1,18 +1,21 @@
 //! Connections: a server, and who we are to it, with everything that this needs at hand.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::env;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use clustermesh::rules::clusters::{Fault, Weakness};
+use clustermesh::rules::clusters::{Fault, User, Weakness};
 use http::uri::Authority;
 use http::{HeaderValue, Uri};
 use kube::client::RustlsTlsError;
-use kube::config::{AuthInfo, Cluster, ExecAuthCluster, InClusterError};
+use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config};
 
 use super::aside::{aside, has_threads};
-use super::credentials::{authorities, check_token, inline_cluster, inline_user, token};
+use super::credentials::{
+    authorities, certificates, check_token, inline_cluster, inline_user, token,
+};
 use super::hidden::Hidden;
 use super::kubeconfig::Selected;
 use super::login;
@@ -30,6 +33,9 @@ const POD: &str = "the pod's service account";
 /// The service account's token in a pod.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
+/// Who may sign the certificate of a pod's API server.
+const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+
 /// A server that can be asked.
 #[derive(Clone)]
 pub(super) struct Connection {
@@ -39,6 +45,8 @@ pub(super) struct Connection {
     pub(super) server: String,
     /// The proxy on the way.
     pub(super) proxy: Option<Proxy>,
+    /// Who we are to it.
+    pub(super) user: User,
     /// What no message may show.
     pub(super) hidden: Hidden,
     /// Why it may be another that answers.
@@ -54,6 +62,7 @@ pub(super) struct Connection {
 /// What kube needs to know, and what it need not.
 struct Way {
     config: Config,
+    user: User,
     proxy: Option<Proxy>,
     hidden: Hidden,
 }
@@ -63,6 +72,7 @@ struct Settled {
     origin: String,
     cluster: Cluster,
     user: AuthInfo,
+    named: User,
     url: Uri,
     proxy: Option<Proxy>,
     hidden: Hidden,
@@ -90,17 +100,22 @@ impl Connection {
                 origin: POD.to_owned(),
                 problem,
             };
-            let mut config =
-                Config::incluster().map_err(|error| wrong(not_a_pod(&error).to_owned()))?;
+            // kube would fail without the file of the namespace, which is not needed.
+            let mut config = Config::new(pod_url().map_err(wrong)?);
+            let authority = Path::new(POD_AUTHORITY);
+            config.root_cert = Some(certificates(POD_AUTHORITY, authority).map_err(wrong)?);
             let token = token(POD_TOKEN, Path::new(POD_TOKEN)).map_err(wrong)?;
             let proxy = Proxy::before(&config.cluster_url, None).map_err(wrong)?;
             let mut hidden = Hidden::default();
             hidden.add(&token);
             hidden.add_proxy(proxy.as_ref());
-            config.auth_info.token_file = None;
             config.auth_info.token = Some(token.into());
             let way = Way {
                 config,
+                user: User {
+                    origin: POD.to_owned(),
+                    has_credentials: true,
+                },
                 proxy,
                 hidden,
             };
@@ -112,6 +127,7 @@ impl Connection {
     fn new(way: Way, patience: Duration) -> Result<Self, Fault> {
         let Way {
             mut config,
+            user,
             proxy,
             hidden,
         } = way;
@@ -155,6 +171,7 @@ impl Connection {
             client,
             server,
             proxy,
+            user,
             hidden,
             weaknesses,
             patience,
@@ -179,6 +196,7 @@ impl Settled {
             origin,
             cluster,
             user,
+            named,
         } = selected;
         let wrong = |problem: String| Fault::Kubeconfig {
             origin: origin.clone(),
@@ -195,6 +213,7 @@ impl Settled {
             origin,
             cluster,
             user,
+            named,
             url,
             proxy,
             hidden,
@@ -238,6 +257,7 @@ impl Settled {
         config.auth_info = self.user;
         Ok(Way {
             config,
+            user: self.named,
             proxy: self.proxy,
             hidden: self.hidden,
         })
@@ -262,18 +282,22 @@ fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault
     Ok(header)
 }
 
-/// Returns why there is no service account. The error itself may quote files.
-fn not_a_pod(error: &InClusterError) -> &'static str {
-    match error {
-        InClusterError::ReadEnvironmentVariable(_)
-        | InClusterError::ParseClusterPort(_)
-        | InClusterError::ParseClusterUrl(_) => {
-            "`KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?"
-        }
-        InClusterError::ReadDefaultNamespace(_) => "its namespace cannot be read",
-        InClusterError::ReadCertificateBundle(_) => "its certificate authority cannot be read",
-        InClusterError::ParseCertificates(_) => "its certificate authority is not valid PEM",
-    }
+/// Returns the API server of the cluster that a pod runs in, as Kubernetes tells every container.
+fn pod_url() -> Result<Uri, String> {
+    let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let host = variable("KUBERNETES_SERVICE_HOST");
+    let port = variable("KUBERNETES_SERVICE_PORT").and_then(|port| port.parse::<u16>().ok());
+    let url = host.zip(port).and_then(|(host, port)| {
+        let host = match host.parse() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]"),
+            _ => host,
+        };
+        format!("https://{host}:{port}").parse().ok()
+    });
+    url.ok_or_else(|| {
+        "`KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?"
+            .to_owned()
+    })
 }
 
 /// Returns why there is no client. The error itself may quote the private key.

@@ -128,6 +128,12 @@ pub(super) fn token(what: &str, path: &Path) -> Result<String, String> {
     }
 }
 
+/// Reads the certificates in a file, which errors call `what`.
+pub(super) fn certificates(what: &str, path: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let certificates = Pem::of_text(text(what, path)?).certificates();
+    certificates.map_err(|problem| format!("{what} {problem}"))
+}
+
 /// A field that holds PEM, or names a file that does.
 struct Field {
     name: &'static str,

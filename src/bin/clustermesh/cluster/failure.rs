@@ -82,8 +82,12 @@ fn known(
             server: connection.way(),
             seconds: waited.as_secs(),
         })),
-        ErrorKind::ConnectionRefused
-        | ErrorKind::HostUnreachable
+        // An API server that restarts refuses connections for some seconds.
+        ErrorKind::ConnectionRefused => Some(Failure::Passing(
+            unreachable(connection, error.to_string()),
+            None,
+        )),
+        ErrorKind::HostUnreachable
         | ErrorKind::NetworkUnreachable
         | ErrorKind::AddrNotAvailable => {
             Some(Failure::Final(unreachable(connection, error.to_string())))
@@ -154,6 +158,7 @@ fn unreachable(connection: &Connection, problem: String) -> Fault {
         None => Fault::Unreachable {
             server: connection.server.clone(),
             problem,
+            attempts: 1,
         },
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clustermesh::document::nearest;
-use clustermesh::rules::clusters::Fault;
+use clustermesh::rules::clusters::{Fault, User};
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
 
 mod source;
@@ -20,6 +20,8 @@ pub(crate) struct Selected {
     pub(super) cluster: Cluster,
     /// The source of the kubeconfig's name.
     pub(super) user: AuthInfo,
+    /// What that user is called in messages.
+    pub(super) named: User,
 }
 
 /// Kubeconfigs that were read, each once.
@@ -148,8 +150,13 @@ impl Loaded {
         let cluster = cluster
             .and_then(|it| it.cluster.clone())
             .ok_or_else(|| self.wrong(format!("the cluster of context `{name}` is missing")))?;
-        let user = match context.user.as_deref() {
-            None | Some("") => AuthInfo::default(),
+        let user = context.user.as_deref().filter(|user| !user.is_empty());
+        let origin = match user {
+            None => format!("context `{name}` of {}", self.origin),
+            Some(user) => format!("user `{user}` of {}", self.origin),
+        };
+        let user = match user {
+            None => AuthInfo::default(),
             Some(user) => {
                 let users = &self.kubeconfig.auth_infos;
                 let found = users.iter().find(|it| it.name == user);
@@ -161,6 +168,10 @@ impl Loaded {
         Ok(Selected {
             origin: self.origin.clone(),
             cluster,
+            named: User {
+                origin,
+                has_credentials: has_credentials(&user),
+            },
             user,
         })
     }
@@ -171,4 +182,15 @@ impl Loaded {
             problem,
         }
     }
+}
+
+/// Returns whether a user has anything by which a server could know them.
+fn has_credentials(user: &AuthInfo) -> bool {
+    user.token.is_some()
+        || user.token_file.is_some()
+        || user.username.is_some()
+        || user.client_certificate.is_some()
+        || user.client_certificate_data.is_some()
+        || user.exec.is_some()
+        || user.auth_provider.is_some()
 }

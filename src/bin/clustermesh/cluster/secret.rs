@@ -143,6 +143,7 @@ fn harmless(selected: Selected) -> Result<Selected, Fault> {
         origin,
         cluster,
         user,
+        ..
     } = &selected;
     let Cluster {
         certificate_authority,

@@ -112,21 +112,40 @@ fn begins_again_when_the_list_expires() {
 
 #[test]
 fn comes_again_when_it_is_told() {
-    let busy = || Answer::failure(429, "TooManyRequests", "the server is busy");
-    let site = Site::new(passing(move || busy().header("Retry-After", "1").into()));
+    let site = Site::new(passing(|| Answer::too_many("1").into()));
     let start = Instant::now();
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
     assert!(Duration::from_secs(1) <= start.elapsed());
     assert_eq!(site.east.requests().len(), 2);
 
-    let site = Site::new(passing(move || {
-        busy().header("Retry-After", "86400").into()
-    }));
+    let site = Site::new(passing(|| Answer::too_many("86400").into()));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 429: the server is busy; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: it answered 429; snapshots/east.json was kept
     help: it may pass; is the API server, or what is before it, in order?
     ");
     assert_eq!(site.east.requests().len(), 1);
+}
+
+#[test]
+fn is_patient_with_a_server_that_has_too_much_to_do() {
+    let busy = |times: usize| {
+        Setup::nodes(&nodes(1)).fault(move |_, number| {
+            (number <= times).then(|| Answer::too_many("1").into())
+        })
+    };
+    // More often than it asks again after other errors.
+    let site = Site::new(busy(6));
+    site.success(&["--timeout", "20"]);
+    assert_eq!(site.east.requests().len(), 7);
+
+    let site = Site::new(busy(100));
+    let start = Instant::now();
+    insta::assert_snapshot!(site.failure(&["--timeout", "3"]), @"
+    error[refused-request]: east: could not be read: it answered 429 3 times; snapshots/east.json was kept
+    help: it may pass; is the API server, or what is before it, in order?
+    ");
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 #[test]

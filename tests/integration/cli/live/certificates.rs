@@ -196,7 +196,7 @@ fn hears_that_its_certificate_is_not_taken() {
     ");
     site.reach(|context| context.trusting(&authority));
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
-    error[unauthorized]: east: could not be read: it does not know who asks (401: Unauthorized); snapshots/east.json was kept
-    help: have the credentials in the kubeconfig expired, or been revoked?
+    error[unauthorized]: east: could not be read: 127.0.0.1:PORT requires credentials, and user `east` of kubeconfig has none (401: Unauthorized); snapshots/east.json was kept
+    help: add a token, a client certificate or a login plugin (`exec`) to user `east` of kubeconfig
     ");
 }

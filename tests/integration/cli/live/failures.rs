@@ -1,7 +1,8 @@
 //! Answers that are none: the old snapshot is kept, and the cause is told.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -29,8 +30,8 @@ fn said(site: &Site) -> String {
 fn it_does_not_know_us() {
     let site = Site::new(Setup::nodes(&nodes(1)).login(Login::token("sesame")));
     insta::assert_snapshot!(said(&site), @"
-    error[unauthorized]: east: could not be read: it does not know who asks (401: Unauthorized); snapshots/east.json was kept
-    help: have the credentials in the kubeconfig expired, or been revoked?
+    error[unauthorized]: east: could not be read: 127.0.0.1:PORT requires credentials, and user `east` of kubeconfig has none (401: Unauthorized); snapshots/east.json was kept
+    help: add a token, a client certificate or a login plugin (`exec`) to user `east` of kubeconfig
     ");
 }
 
@@ -42,7 +43,27 @@ fn we_may_not() {
     });
     insta::assert_snapshot!(said(&site), @r#"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "ada" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
+    "#);
+}
+
+#[test]
+fn nobody_gets_rights_who_is_anonymous() {
+    let anonymous = || {
+        let message = r#"nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope"#;
+        Answer::failure(403, "Forbidden", message).into()
+    };
+    let site = always(anonymous);
+    insta::assert_snapshot!(said(&site), @r#"
+    error[forbidden]: east: could not be read: user `east` of kubeconfig has no credentials (403: nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
+    help: add a token, a client certificate or a login plugin (`exec`) to user `east` of kubeconfig
+    "#);
+    // As behind a proxy that ends TLS.
+    let setup = Setup::default().fault(move |_, _| Some(anonymous()));
+    let site = Site::with(setup.start(), |context| context.user("token", "sesame"));
+    insta::assert_snapshot!(said(&site), @r#"
+    error[forbidden]: east: could not be read: the server received no credentials from user `east` of kubeconfig (403: nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
+    help: add a token, a client certificate or a login plugin (`exec`) to user `east` of kubeconfig
     "#);
 }
 
@@ -224,9 +245,33 @@ fn nobody_listens() {
     });
     let said = site.failure(&[]).replace(&port.to_string(), "SERVER");
     insta::assert_snapshot!(said, @"
-    error[unreachable-cluster]: east: could not be read: nobody answers at SERVER: Connection refused (os error 111); snapshots/east.json was kept
+    error[unreachable-cluster]: east: could not be read: cannot connect to SERVER (5 attempts): Connection refused (os error 111); snapshots/east.json was kept
     help: is the cluster up, is the way to it open, is `server` right in the kubeconfig?
     ");
+}
+
+#[test]
+fn it_restarts() {
+    // Nothing listens on the port for a second.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let site = Site::with(Setup::default().start(), |_| {
+        Context::new("east", &format!("http://{port}"))
+    });
+    let server = thread::spawn(move || {
+        thread::sleep(Duration::from_secs(1));
+        let listener = TcpListener::bind(port).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        let list = r#"{"kind":"NodeList","metadata":{},"items":[]}"#;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", list.len());
+        stream.write_all(format!("{head}{list}").as_bytes()).unwrap();
+    });
+    let run = site.snapshot(&["east", "--accept", "east"]);
+    server.join().unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 #[test]
@@ -403,7 +448,7 @@ fn it_repeats_the_secrets_of_a_provider() {
     });
     insta::assert_snapshot!(said(&site), @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: [hidden] [hidden] [hidden] https://idp.example); snapshots/east.json was kept
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
     ");
 }
 

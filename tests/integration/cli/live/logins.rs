@@ -181,8 +181,8 @@ fn does_not_take_a_token_that_the_server_does_not() {
     let site = plugin(&says(&credential("other-sesame")));
     let said = site.failure(&[]);
     insta::assert_snapshot!(said, @"
-    error[unauthorized]: east: could not be read: it does not know who asks (401: Unauthorized); snapshots/east.json was kept
-    help: have the credentials in the kubeconfig expired, or been revoked?
+    error[unauthorized]: east: could not be read: 127.0.0.1:PORT refused the credentials of user `east` of kubeconfig (401: Unauthorized); snapshots/east.json was kept
+    help: renew the credentials of user `east` of kubeconfig
     ");
     assert_eq!(runs(&site), 1);
 }

@@ -129,6 +129,22 @@ fn are_not_where_the_mesh_says() {
 }
 
 #[test]
+fn name_the_cluster_that_refuses() {
+    let site = Site::new("config", logged_in);
+    let context = Context::new("hub", &site.hub.url()).user("token", "other-sesame");
+    site.folder.write("kubeconfig", kubeconfig(&[context]));
+    let run = site.snapshot();
+    assert_eq!(run.code, 2);
+    let said = run.stderr.replace(&site.hub.address().to_string(), "SERVER");
+    insta::assert_snapshot!(said, @"
+    error[unauthorized]: east: could not be read: the operator's cluster SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/east.json was kept
+    help: renew the credentials of user `hub` of kubeconfig
+    error[unauthorized]: north: could not be read: SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/north.json was kept
+    help: renew the credentials of user `hub` of kubeconfig
+    ");
+}
+
+#[test]
 fn may_not_be_read() {
     let site = Site::new("config", logged_in);
     let forbidding = Setup::nodes(&nodes(2)).fault(|request, _| {
@@ -141,7 +157,7 @@ fn may_not_be_read() {
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     insta::assert_snapshot!(site.failure(), @r#"
     error[forbidden]: east: could not be read: the right to `get` the Secret `kilo/east` is missing (403: secrets "east" is forbidden: User "ada" cannot get resource "secrets"); snapshots/east.json was kept
-    help: examples/rbac-secrets.yaml grants just that
+    help: `clustermesh rbac --secret kilo/east` prints the manifests that grant this right in the operator's cluster
     "#);
 }
 

@@ -17,7 +17,7 @@ fn one_that_fails_fails_the_run() {
     let site = ill();
     insta::assert_snapshot!(site.failure(&[]), @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); snapshots/east.json was kept
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
     ");
 }
 
@@ -30,7 +30,7 @@ fn one_that_keeps_its_snapshot_may_be_forgiven() {
     assert_eq!(site.folder.read("snapshots/east.json"), old);
     insta::assert_snapshot!(site.about_east(&run), @"
     warning[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); snapshots/east.json was kept
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
     ");
 
     let site = ill();
@@ -46,7 +46,7 @@ fn one_without_a_snapshot_is_not_forgiven() {
     assert!(!site.folder.path("snapshots/east.json").exists());
     insta::assert_snapshot!(site.about_east(&run), @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); it has no snapshot yet
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
     ");
 }
 
@@ -77,7 +77,7 @@ fn failures_weigh_more_than_differences() {
     ");
     insta::assert_snapshot!(run.stderr, @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); snapshots/east.json was kept
-    help: examples/rbac.yaml grants just that
+    help: `clustermesh rbac` prints the manifests that grant this right
     snapshots/north.json: 2 nodes, 2 usable, differs
     snapshots/west.json: 2 nodes, 2 usable, differs
     ");
