@@ -168,8 +168,9 @@ fn fails_as_told() {
             _ => None,
         })
         .start();
-    let (head, _) = answer(&server, NODES, "");
-    assert!(head.contains("Retry-After: 1"), "{head}");
+    let busy = String::from_utf8(exchange(&server, NODES, "")).unwrap();
+    assert!(busy.contains("Retry-After: 1\r\n"), "{busy}");
+    assert!(busy.contains("\r\n\r\nToo many requests, "), "{busy}");
     let head = String::from_utf8(exchange(&server, NODES, "")).unwrap();
     assert!(head.contains("Location: http://198.18.2.1/\r\n"), "{head}");
     assert_eq!(answer(&server, NODES, "").1["kind"], "NodeList");
