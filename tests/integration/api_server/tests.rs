@@ -161,9 +161,7 @@ fn serves_secrets() {
 fn fails_as_told() {
     let server = Setup::nodes(&nodes(1))
         .fault(|request, number| match (request.path.as_str(), number) {
-            (NODES, 1) => {
-                Some(Answer::too_many("1").into())
-            }
+            (NODES, 1) => Some(Answer::too_many("1").into()),
             (NODES, 2) => Some(Answer::redirect("http://198.18.2.1/").into()),
             _ => None,
         })

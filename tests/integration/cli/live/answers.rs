@@ -129,9 +129,8 @@ fn comes_again_when_it_is_told() {
 #[test]
 fn is_patient_with_a_server_that_has_too_much_to_do() {
     let busy = |times: usize| {
-        Setup::nodes(&nodes(1)).fault(move |_, number| {
-            (number <= times).then(|| Answer::too_many("1").into())
-        })
+        Setup::nodes(&nodes(1))
+            .fault(move |_, number| (number <= times).then(|| Answer::too_many("1").into()))
     };
     // More often than it asks again after other errors.
     let site = Site::new(busy(6));

@@ -267,7 +267,9 @@ fn it_restarts() {
         let _ = stream.read(&mut [0; 4096]).unwrap();
         let list = r#"{"kind":"NodeList","metadata":{},"items":[]}"#;
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", list.len());
-        stream.write_all(format!("{head}{list}").as_bytes()).unwrap();
+        stream
+            .write_all(format!("{head}{list}").as_bytes())
+            .unwrap();
     });
     let run = site.snapshot(&["east", "--accept", "east"]);
     server.join().unwrap();

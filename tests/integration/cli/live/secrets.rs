@@ -135,7 +135,9 @@ fn name_the_cluster_that_refuses() {
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     let run = site.snapshot();
     assert_eq!(run.code, 2);
-    let said = run.stderr.replace(&site.hub.address().to_string(), "SERVER");
+    let said = run
+        .stderr
+        .replace(&site.hub.address().to_string(), "SERVER");
     insta::assert_snapshot!(said, @"
     error[unauthorized]: east: could not be read: the operator's cluster SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/east.json was kept
     help: renew the credentials of user `hub` of kubeconfig
