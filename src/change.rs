@@ -391,12 +391,12 @@ impl Found {
             first_gone,
         } = share;
         let Some(first) = first else { return };
-        let block = given.block(&source);
+        let peer_set = given.peer_set(&source);
         // Claims of nodes must not be able to stop the render for all clusters. But if the mesh or
         // the config no longer gives the target what is lost, or as many nodes, the loss is not
         // only due to nodes.
-        let nodes = given.missed(&source).map_or(0, |it| it.nodes);
-        if block.is_none() && nodes.min(claimed) < stale {
+        let nodes = given.absent(&source).map_or(0, |it| it.nodes);
+        if peer_set.is_none() && nodes.min(claimed) < stale {
             self.losses.insert(Loss::Source {
                 target: target.to_owned(),
                 source,
@@ -405,10 +405,10 @@ impl Found {
             });
             return;
         }
-        if let Some(block) = block
-            && same.contains(&format!("{target}/{}.yaml", block.name))
+        if let Some(peer_set) = peer_set
+            && same.contains(&format!("{target}/{}.yaml", peer_set.name))
         {
-            before += block.peers.len();
+            before += peer_set.peers.len();
         }
         let is_share = limits.lost_peers_percent * before < 100 * gone.len();
         if let Some(place) = first_gone.filter(|_| is_share && limits.lost_peers <= gone.len()) {

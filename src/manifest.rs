@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::kilo::peer::Peer;
 use crate::name::ClusterName;
-use crate::plan::{Block, Plan, Target};
+use crate::plan::{PeerSet, Plan, Target};
 use crate::template::{self, TemplateError};
 use crate::wireguard::Host;
 use crate::yaml;
@@ -52,10 +52,10 @@ pub struct ManifestError {
 /// # Errors
 /// A template that does not fit its values, which is a mistake of this program.
 pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
-    tree_of(plan, &plan.blocks.iter().map(text).collect::<Vec<_>>())
+    tree_of(plan, &plan.peer_sets.iter().map(text).collect::<Vec<_>>())
 }
 
-/// Returns the files of every target, given the text of each block. They are independent of each
+/// Returns the files of every target, given the text of each set of Peers. They are independent of each
 /// other, so a caller can build several in parallel.
 ///
 /// # Errors
@@ -64,9 +64,11 @@ pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
     let mut tree = Tree::new();
     for target in &plan.targets {
         let mut files = Vec::new();
-        for &block in &target.blocks {
-            if let (Some(block), Some(text)) = (plan.blocks.get(block), texts.get(block)) {
-                let file = file(block);
+        for &peer_set in &target.peer_sets {
+            if let (Some(peer_set), Some(text)) =
+                (plan.peer_sets.get(peer_set), texts.get(peer_set))
+            {
+                let file = file(peer_set);
                 tree.insert(format!("{}/{file}", target.cluster), Arc::clone(text));
                 files.push(file);
             }
@@ -78,16 +80,19 @@ pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
     Ok(tree)
 }
 
-/// Returns the name of a block's file in the folder of a target.
-pub fn file(block: &Block) -> String {
-    format!("{}.yaml", block.name)
+/// Returns the name of the file of a set of Peers in the folder of a target.
+pub fn file(peer_set: &PeerSet) -> String {
+    format!("{}.yaml", peer_set.name)
 }
 
 /// Returns the Peers of one target as a single stream of documents.
 pub fn stream(plan: &Plan, target: &Target) -> String {
     let mut stream = format!("{HEADER}\n");
-    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-    for (position, peer) in blocks.flat_map(|block| &block.peers).enumerate() {
+    let peer_sets = target
+        .peer_sets
+        .iter()
+        .filter_map(|&it| plan.peer_sets.get(it));
+    for (position, peer) in peer_sets.flat_map(|peer_set| &peer_set.peers).enumerate() {
         if 0 < position {
             stream.push_str("---\n");
         }
@@ -96,10 +101,10 @@ pub fn stream(plan: &Plan, target: &Target) -> String {
     stream
 }
 
-/// Returns the file that every target gets that gets this block.
-pub fn text(block: &Block) -> Arc<str> {
+/// Returns the file that every target gets that gets this set of Peers.
+pub fn text(peer_set: &PeerSet) -> Arc<str> {
     let mut text = format!("{HEADER}\n");
-    for (position, peer) in block.peers.iter().enumerate() {
+    for (position, peer) in peer_set.peers.iter().enumerate() {
         if 0 < position {
             text.push_str("---\n");
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::diagnostic::{Finding, Severity, mistake};
 use crate::document::Source;
 use crate::granularity::Granularity;
-use crate::name::{BlockName, ClusterName, MeshName};
+use crate::name::{ClusterName, MeshName, PeerSetName};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::schema;
@@ -205,8 +205,8 @@ impl Reading {
 
 impl Mesh {
     /// Returns the common name of what `cluster` gives to others.
-    pub fn block(&self, cluster: &ClusterName) -> BlockName {
-        BlockName::new(&self.name, cluster)
+    pub fn peer_set_name(&self, cluster: &ClusterName) -> PeerSetName {
+        PeerSetName::new(&self.name, cluster)
     }
 
     /// Returns whether two different clusters are in it and see each other.

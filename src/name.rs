@@ -31,7 +31,7 @@ pub struct NodeName(String);
 ///
 /// It is the beginning of their names and the stem of their file.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct BlockName(String);
+pub struct PeerSetName(String);
 
 /// The name of a Peer object, bit for bit the operator's.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -89,7 +89,7 @@ impl FromStr for NodeName {
     }
 }
 
-impl BlockName {
+impl PeerSetName {
     /// Returns the common beginning of the names of `cluster`'s Peers in `mesh`.
     pub fn new(mesh: &MeshName, cluster: &ClusterName) -> Self {
         Self(format!("{mesh}--{cluster}"))
@@ -228,7 +228,7 @@ macro_rules! texts {
     )*};
 }
 
-texts!(ClusterName, MeshName, NodeName, BlockName, PeerName);
+texts!(ClusterName, MeshName, NodeName, PeerSetName, PeerName);
 
 #[cfg(test)]
 mod tests {

@@ -1,56 +1,57 @@
-//! The plan: which Peers every cluster gets, and what was cut for its sake.
+//! The plan: which Peers every cluster gets, and which Peers and ranges it does not get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fleet::Fleet;
 use crate::kilo::peer::Peer;
-use crate::name::{BlockName, ClusterName, MeshName};
+use crate::name::{ClusterName, MeshName, PeerSetName};
 use crate::net::Cidr;
 
-use self::block::{Blocks, Key};
-use self::ground::Ground;
+use self::conflicts::Conflicts;
 use self::key::Keepers;
-use self::seen::Seen;
+use self::peer_set::{PeerSetKey, PeerSets};
+use self::target_view::TargetView;
 
 mod accepted;
 mod anchor;
-mod block;
-mod cut;
-mod ground;
-mod hijack;
+mod peer_set;
+mod withheld;
+mod conflicts;
+mod captured;
 mod key;
 mod loops;
-mod missed;
+mod absent_source;
 mod promise;
 mod seat;
-mod seen;
-mod within;
+mod target_view;
+mod own_loops;
 
-pub use cut::{
-    Captured, Cut, CutOff, DistantAnchor, Endpoint, Fate, FewerAnchors, LocalNetwork, LoopingPeer,
-    LoopingRanges, Own, Ranges, UnknownAnchor,
-};
-pub use missed::Missed;
+pub use absent_source::AbsentSource;
 pub use promise::BrokenPromise;
+pub use withheld::{
+    Captured, CapturedOutcome, DistantAnchor, FewerAnchors, LocalAddress, LocalNetwork,
+    LoopingPeer, LoopingRanges, TargetReason, UnknownAnchor, Withheld, WithheldEndpoint,
+    WithheldRanges,
+};
 
 /// The Peers of every cluster.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Every different set of Peers, each used by one target or many.
-    pub blocks: Vec<Block>,
+    pub peer_sets: Vec<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
     /// What a target does not get although its source offers it.
-    pub cuts: Vec<Cut>,
+    pub withheld: Vec<Withheld>,
     /// Clusters with nodes that give no other cluster a Peer, by name.
     pub silent: Vec<ClusterName>,
 }
 
 /// What one source gives to one target, or to many: the Peers of its segments.
 #[derive(Debug)]
-pub struct Block {
+pub struct PeerSet {
     /// The common beginning of their names.
-    pub name: BlockName,
+    pub name: PeerSetName,
     /// The mesh that links the two.
     pub mesh: MeshName,
     /// The cluster that they lead to.
@@ -66,20 +67,20 @@ pub struct Block {
 pub struct Target {
     /// The cluster.
     pub cluster: ClusterName,
-    /// Places in [`Plan::blocks`], in order of their names.
-    pub blocks: Vec<usize>,
+    /// Places in [`Plan::peer_sets`], in order of their names.
+    pub peer_sets: Vec<usize>,
     /// Sources that it sees and that give it nothing.
     pub without: BTreeSet<ClusterName>,
     /// Those of them that people let give it something.
-    pub missed: BTreeMap<ClusterName, Missed>,
+    pub absent: BTreeMap<ClusterName, AbsentSource>,
 }
 
 impl Plan {
     /// Returns the targets that get no Peer for what people wrote. One that only nodes' claims keep
     /// from having any is not among them: a node must not be able to stop everybody's render.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
-        let empty = self.targets.iter().filter(|it| it.blocks.is_empty());
-        empty.filter(|it| !it.missed.values().any(|missed| missed.is_claimed))
+        let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
+        empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
 }
 
@@ -89,68 +90,72 @@ impl Plan {
 /// Never, unless this program is wrong about its own promise: nothing outside of what sources
 /// declare and targets accept.
 pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
-    let ground = Ground::new(fleet);
-    let mut blocks = Blocks::default();
+    let conflicts = Conflicts::new(fleet);
+    let mut peer_sets = PeerSets::default();
     let mut targets = Vec::new();
-    let mut cuts = Vec::new();
+    let mut withheld = Vec::new();
     for target in fleet.clusters() {
-        let seen = Seen::new(&ground, target);
-        let mut verdicts = seen.verdicts();
+        let view = TargetView::new(&conflicts, target);
+        let mut decisions = view.decisions();
         let mut keepers = Keepers::new();
         let mut given = Vec::new();
         let mut without = BTreeSet::new();
-        let mut missed = BTreeMap::new();
-        for source in &seen.sources {
-            let mut verdict = verdicts.remove(&source.index).unwrap_or_default();
-            key::settle(&seen, source, &mut keepers, &mut verdict);
-            let draft = blocks.draft(
+        let mut absent = BTreeMap::new();
+        for source in &view.sources {
+            let mut decision = decisions.remove(&source.index).unwrap_or_default();
+            key::settle(&view, source, &mut keepers, &mut decision);
+            let draft = peer_sets.draft(
                 source.member,
-                ground.within(source.index),
-                Key {
+                conflicts.own_loops(source.index),
+                PeerSetKey {
                     member: source.index,
-                    family: seen.family,
-                    dropped: verdict.dropped,
-                    withheld: verdict.withheld,
-                    holes: verdict.holes,
+                    family: view.family,
+                    excluded: decision.excluded,
+                    withheld: decision.withheld,
+                    holes: decision.holes,
                 },
             )?;
-            let block = draft.block.and_then(|index| blocks.get(index));
-            if let (Some(accepted), Some(block)) = (seen.accepted(source), block) {
-                promise::is_accepted(target, accepted, block)?;
+            let peer_set = draft.peer_set.and_then(|index| peer_sets.get(index));
+            if let (Some(accepted), Some(peer_set)) = (view.accepted(source), peer_set) {
+                promise::is_accepted(target, accepted, peer_set)?;
             }
-            given.extend(draft.block);
+            given.extend(draft.peer_set);
             let name = &source.member.entry.name;
-            let found = verdict.cuts.into_iter().chain(draft.cuts.iter().cloned());
+            let found = decision
+                .reasons
+                .into_iter()
+                .chain(draft.reasons.iter().cloned());
             let found: Vec<_> = found.collect();
-            if draft.block.is_none() {
+            if draft.peer_set.is_none() {
                 without.insert(name.clone());
-                let missing = Missed::of(&seen, source, &found);
-                missed.extend(missing.map(|it| (name.clone(), it)));
+                let missing = AbsentSource::of(&view, source, &found);
+                absent.extend(missing.map(|it| (name.clone(), it)));
             }
-            cuts.extend(found.into_iter().map(|what| Cut {
+            withheld.extend(found.into_iter().map(|reason| Withheld {
                 target: target.clone(),
                 source: name.clone(),
-                what,
+                reason,
             }));
         }
-        given.sort_by(|&a, &b| blocks.name(a).cmp(&blocks.name(b)));
+        given.sort_by(|&a, &b| peer_sets.name(a).cmp(&peer_sets.name(b)));
         targets.push(Target {
             cluster: target.clone(),
-            blocks: given,
+            peer_sets: given,
             without,
-            missed,
+            absent,
         });
     }
     Ok(Plan {
-        silent: silent(fleet, &blocks.made),
-        blocks: blocks.made,
+        silent: silent(fleet, &peer_sets.made),
+        peer_sets: peer_sets.made,
         targets,
-        cuts,
+        withheld,
     })
 }
 
-fn silent(fleet: &Fleet, blocks: &[Block]) -> Vec<ClusterName> {
-    let giving: BTreeSet<&ClusterName> = blocks.iter().map(|block| &block.source).collect();
+fn silent(fleet: &Fleet, peer_sets: &[PeerSet]) -> Vec<ClusterName> {
+    let giving: BTreeSet<&ClusterName> =
+        peer_sets.iter().map(|peer_set| &peer_set.source).collect();
     let has_nodes = |cluster: &ClusterName| {
         let mut members = fleet.memberships(cluster);
         members.any(|it| !it.cluster.nodes.is_empty())

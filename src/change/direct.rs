@@ -2,7 +2,7 @@
 
 use super::{Changes, Loss, Standing};
 use crate::manifest::KUSTOMIZATION;
-use crate::plan::{Missed, Plan, Target};
+use crate::plan::{AbsentSource, Plan, Target};
 
 /// Returns what a target would lose, given the rendered tree if there is one.
 ///
@@ -21,8 +21,8 @@ pub fn losses_of(target: &Target, plan: &Plan, tree: Option<(&Standing, &Changes
         return vec![Loss::EmptyTarget { target }];
     }
     let unrecorded = target.without.iter().filter(|&source| {
-        let missed = target.missed.get(source);
-        !missed.is_some_and(Missed::is_by_claims)
+        let absent = target.absent.get(source);
+        !absent.is_some_and(AbsentSource::is_by_claims)
     });
     unrecorded
         .map(|source| Loss::Unrecorded {

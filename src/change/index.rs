@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kilo::peer::Peer;
 use crate::manifest::OldPeer;
 use crate::net::Cidr;
-use crate::plan::{Block, Missed, Plan, Target};
+use crate::plan::{AbsentSource, PeerSet, Plan, Target};
 
-/// Where a Peer is: its block, and its place in that.
+/// Where a Peer is: its set of Peers, and its place in that.
 type At = (usize, usize);
 
-/// The Peers of all blocks.
+/// The Peers of all sets of Peers.
 #[derive(Default)]
 pub(super) struct Index<'a> {
     names: BTreeMap<&'a str, Vec<At>>,
@@ -22,26 +22,26 @@ pub(super) struct Given<'a> {
     index: &'a Index<'a>,
     plan: &'a Plan,
     /// Sources that give nothing although people let them.
-    missed: BTreeMap<&'a str, &'a Missed>,
-    blocks: BTreeSet<usize>,
-    sources: BTreeMap<&'a str, &'a Block>,
+    absent: BTreeMap<&'a str, &'a AbsentSource>,
+    peer_sets: BTreeSet<usize>,
+    sources: BTreeMap<&'a str, &'a PeerSet>,
     /// The cluster-wide ranges, by source.
     carriers: BTreeMap<&'a str, BTreeMap<Cidr, &'a Peer>>,
 }
 
-/// A Peer in its block.
+/// A Peer in its set of Peers.
 #[derive(Clone, Copy)]
 pub(super) struct Planned<'a> {
-    pub(super) block: &'a Block,
+    pub(super) peer_set: &'a PeerSet,
     pub(super) peer: &'a Peer,
 }
 
 impl<'a> Index<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
         let mut index = Self::default();
-        for (block_at, block) in plan.blocks.iter().enumerate() {
-            for (peer_at, peer) in block.peers.iter().enumerate() {
-                let at = (block_at, peer_at);
+        for (set_at, peer_set) in plan.peer_sets.iter().enumerate() {
+            for (peer_at, peer) in peer_set.peers.iter().enumerate() {
+                let at = (set_at, peer_at);
                 index.names.entry(peer.name.as_str()).or_default().push(at);
                 index.keys.entry(peer.key.as_bytes()).or_default().push(at);
             }
@@ -51,17 +51,17 @@ impl<'a> Index<'a> {
 
     /// Returns what one target gets.
     pub(super) fn given(&'a self, plan: &'a Plan, target: &'a Target) -> Given<'a> {
-        let blocks = target.blocks.iter();
-        let blocks: Vec<&Block> = blocks.filter_map(|&it| plan.blocks.get(it)).collect();
+        let peer_sets = target.peer_sets.iter();
+        let peer_sets: Vec<&PeerSet> = peer_sets.filter_map(|&it| plan.peer_sets.get(it)).collect();
         let mut carriers: BTreeMap<&str, BTreeMap<Cidr, &Peer>> = BTreeMap::new();
-        for block in &blocks {
-            let shared: BTreeSet<&Cidr> = block.shared.iter().collect();
-            let peers = block.peers.iter().filter(|_| !shared.is_empty());
+        for peer_set in &peer_sets {
+            let shared: BTreeSet<&Cidr> = peer_set.shared.iter().collect();
+            let peers = peer_set.peers.iter().filter(|_| !shared.is_empty());
             for (peer, range) in
                 peers.flat_map(|it| it.allowed_ips.iter().map(move |cidr| (it, cidr)))
             {
                 if shared.contains(range) {
-                    let of_source = carriers.entry(block.source.as_str()).or_default();
+                    let of_source = carriers.entry(peer_set.source.as_str()).or_default();
                     of_source.insert(*range, peer);
                 }
             }
@@ -69,13 +69,16 @@ impl<'a> Index<'a> {
         Given {
             index: self,
             plan,
-            missed: target
-                .missed
+            absent: target
+                .absent
                 .iter()
                 .map(|(source, it)| (source.as_str(), it))
                 .collect(),
-            blocks: target.blocks.iter().copied().collect(),
-            sources: blocks.iter().map(|it| (it.source.as_str(), *it)).collect(),
+            peer_sets: target.peer_sets.iter().copied().collect(),
+            sources: peer_sets
+                .iter()
+                .map(|it| (it.source.as_str(), *it))
+                .collect(),
             carriers,
         }
     }
@@ -98,27 +101,29 @@ impl<'a> Given<'a> {
     }
 
     /// Returns what a source gives.
-    pub(super) fn block(&self, source: &str) -> Option<&'a Block> {
+    pub(super) fn peer_set(&self, source: &str) -> Option<&'a PeerSet> {
         self.sources.get(source).copied()
     }
 
     /// Returns whether people still let the target have a Peer of a source that gives nothing.
     pub(super) fn lets(&self, source: &str, old: &OldPeer) -> bool {
-        let missed = self.missed(source);
-        missed.is_some_and(|missed| old.ranges.iter().any(|it| missed.lets(*it)))
+        let absent = self.absent(source);
+        absent.is_some_and(|absent| old.ranges.iter().any(|it| absent.lets(*it)))
     }
 
     /// Returns what a source that gives nothing might give.
-    pub(super) fn missed(&self, source: &str) -> Option<&'a Missed> {
-        self.missed.get(source).copied()
+    pub(super) fn absent(&self, source: &str) -> Option<&'a AbsentSource> {
+        self.absent.get(source).copied()
     }
 
     fn first(&self, all: &[At]) -> Option<Planned<'a>> {
-        let mut of_target = all.iter().filter(|(block, _)| self.blocks.contains(block));
-        let &(block, peer) = of_target.next()?;
-        let block = self.plan.blocks.get(block)?;
-        let peer = block.peers.get(peer)?;
-        Some(Planned { block, peer })
+        let mut of_target = all
+            .iter()
+            .filter(|(peer_set, _)| self.peer_sets.contains(peer_set));
+        let &(peer_set, peer) = of_target.next()?;
+        let peer_set = self.plan.peer_sets.get(peer_set)?;
+        let peer = peer_set.peers.get(peer)?;
+        Some(Planned { peer_set, peer })
     }
 }
 
@@ -126,7 +131,7 @@ impl<'a> Planned<'a> {
     /// Returns the node, if the name still contains it.
     pub(super) fn node(&self) -> &'a str {
         let name = self.peer.name.as_str();
-        let rest = name.strip_prefix(self.block.name.as_str());
+        let rest = name.strip_prefix(self.peer_set.name.as_str());
         rest.and_then(|it| it.strip_prefix("--")).unwrap_or(name)
     }
 }

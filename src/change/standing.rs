@@ -8,7 +8,7 @@ use crate::diagnostic::escaped;
 use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, OldPeer};
 use crate::place::Place;
-use crate::plan::{Block, Plan};
+use crate::plan::{PeerSet, Plan};
 
 /// How much of a path is shown, in characters.
 const SHOWN: usize = 400;
@@ -189,9 +189,9 @@ impl Standing {
                         .or_insert_with(|| file.place(&peer.bytes));
                 }
             }
-            for (block, peer) in self.kept(plan, target) {
+            for (peer_set, peer) in self.kept(plan, target) {
                 if let Some(names) = by_key.get_mut(peer.key.as_bytes()) {
-                    let path = format!("{target}/{}.yaml", block.name);
+                    let path = format!("{target}/{}.yaml", peer_set.name);
                     let place = || Place::document(&self.source(&path), 0).bytes(&(0..0));
                     names.entry(peer.name.as_str()).or_insert_with(place);
                 }
@@ -218,7 +218,7 @@ impl Standing {
             peers.sort_by_key(|(_, peer)| &peer.name);
             let kept = self.kept(plan, target);
             let kept: BTreeMap<&str, &str> = kept
-                .map(|(block, peer)| (peer.name.as_str(), block.name.as_str()))
+                .map(|(peer_set, peer)| (peer.name.as_str(), peer_set.name.as_str()))
                 .collect();
             let mut last: Option<(&OldFile, &OldPeer)> = None;
             for (file, peer) in peers {
@@ -243,21 +243,24 @@ impl Standing {
         clashes
     }
 
-    /// Returns the Peers of a target whose files are up to date, each with its block.
+    /// Returns the Peers of a target whose files are up to date, each with its set of Peers.
     fn kept<'a>(
         &'a self,
         plan: &'a Plan,
         target: &str,
-    ) -> impl Iterator<Item = (&'a Block, &'a Peer)> {
+    ) -> impl Iterator<Item = (&'a PeerSet, &'a Peer)> {
         let mut targets = plan.targets.iter();
         let target = targets.find(|it| it.cluster.as_str() == target);
-        let blocks = target.into_iter().flat_map(|target| {
-            let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-            blocks.filter(|it| {
+        let peer_sets = target.into_iter().flat_map(|target| {
+            let peer_sets = target
+                .peer_sets
+                .iter()
+                .filter_map(|&it| plan.peer_sets.get(it));
+            peer_sets.filter(|it| {
                 self.same
                     .contains(&format!("{}/{}.yaml", target.cluster, it.name))
             })
         });
-        blocks.flat_map(|block| block.peers.iter().map(move |peer| (block, peer)))
+        peer_sets.flat_map(|peer_set| peer_set.peers.iter().map(move |peer| (peer_set, peer)))
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::kilo::peer::Peer;
 use crate::manifest::{HEADER, reading};
-use crate::name::{BlockName, ClusterName, MeshName, PeerName};
-use crate::plan::{Block, Missed};
+use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
+use crate::plan::{AbsentSource, PeerSet};
 use crate::testing::key;
 
 /// A Peer of `west`, from `node key range …`.
@@ -28,25 +28,25 @@ fn mesh() -> MeshName {
 /// A plan that gives `east` these Peers of `west`.
 fn plan(lines: &[&str]) -> Plan {
     let source: ClusterName = "west".parse().unwrap();
-    let block = Block {
-        name: BlockName::new(&mesh(), &source),
+    let peer_set = PeerSet {
+        name: PeerSetName::new(&mesh(), &source),
         mesh: mesh(),
         source,
         peers: lines.iter().map(|it| peer(it)).collect(),
         shared: vec!["10.96.0.0/16".parse().unwrap()],
     };
-    let blocks: Vec<Block> = Some(block)
+    let peer_sets: Vec<PeerSet> = Some(peer_set)
         .filter(|_| !lines.is_empty())
         .into_iter()
         .collect();
     Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
-            blocks: (0..blocks.len()).collect(),
+            peer_sets: (0..peer_sets.len()).collect(),
             without: BTreeSet::new(),
-            missed: BTreeMap::new(),
+            absent: BTreeMap::new(),
         }],
-        blocks,
+        peer_sets,
         ..Plan::default()
     }
 }
@@ -54,7 +54,7 @@ fn plan(lines: &[&str]) -> Plan {
 /// A file with Peers of `west`.
 fn file(path: &str, lines: &[&str]) -> OldFile {
     let old = plan(lines);
-    let text = old.blocks.first().map(crate::manifest::text);
+    let text = old.peer_sets.first().map(crate::manifest::text);
     read(path, &text.unwrap_or_else(|| HEADER.into()))
 }
 
@@ -135,24 +135,24 @@ fn tells_sources_and_targets_that_lose_their_peers() {
 }
 
 /// A plan that gives `east` nothing of `west`, whose nodes might give something of a range.
-fn missed(nodes: usize, range: &str, is_claimed: bool) -> Plan {
+fn absent(nodes: usize, range: &str, is_claimed: bool) -> Plan {
     let mut plan = plan(&[]);
-    let missed = Missed {
+    let absent = AbsentSource {
         nodes,
         ranges: vec![range.parse().unwrap()],
         is_claimed,
-        ..Missed::default()
+        ..AbsentSource::default()
     };
     plan.targets[0]
-        .missed
-        .insert("west".parse().unwrap(), missed);
+        .absent
+        .insert("west".parse().unwrap(), absent);
     plan
 }
 
 #[test]
 fn nodes_excuse_as_many_peers_as_there_are_of_them() {
     let lost = |lines: &[&str]| {
-        let plan = missed(2, "10.1.0.0/16", true);
+        let plan = absent(2, "10.1.0.0/16", true);
         losses(&plan, &[file("east/m--west.yaml", lines)], &same())
     };
     let three = ["a A 10.1.0.0/24", "b B 10.1.1.0/24", "c C 10.1.2.0/24"];
@@ -163,7 +163,7 @@ fn nodes_excuse_as_many_peers_as_there_are_of_them() {
 #[test]
 fn nodes_excuse_no_peer_that_people_took_away() {
     let lost = |lines: &[&str]| {
-        let plan = missed(2, "10.1.1.0/24", true);
+        let plan = absent(2, "10.1.1.0/24", true);
         losses(&plan, &[file("east/m--west.yaml", lines)], &same())
     };
     assert_eq!(lost(&["a A 10.1.0.0/24"]), ["east loses 1 of west"]);
@@ -176,8 +176,8 @@ fn nodes_excuse_no_peer_that_people_took_away() {
 fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
     let empty = |plan: &Plan, files: &[OldFile]| losses(plan, files, &BTreeSet::new());
     let (claimed, unsaid) = (
-        missed(1, "10.1.0.0/16", true),
-        missed(1, "10.1.0.0/16", false),
+        absent(1, "10.1.0.0/16", true),
+        absent(1, "10.1.0.0/16", false),
     );
     assert_eq!(empty(&plan(&[]), &[]), ["east is empty"]);
     assert_eq!(empty(&claimed, &[]), Vec::<String>::new());
@@ -307,9 +307,9 @@ fn what_is_alike_in_many_targets_is_told_once() {
     let mut plan = plan(&["b A 10.1.0.0/24"]);
     plan.targets.push(Target {
         cluster: "north".parse().unwrap(),
-        blocks: vec![0],
+        peer_sets: vec![0],
         without: BTreeSet::new(),
-        missed: BTreeMap::new(),
+        absent: BTreeMap::new(),
     });
     let files = [
         file("east/m--west.yaml", &lines),

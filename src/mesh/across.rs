@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Finding, mistake};
-use crate::name::{BlockName, ClusterName, MeshName};
+use crate::name::{ClusterName, MeshName, PeerSetName};
 
 use super::{Entry, Mesh};
 
@@ -182,12 +182,12 @@ fn shared_links<'a>(
 
 /// Returns the clusters whose Peers and files could get the names of another's.
 fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
-    let blocks: Vec<(BlockName, &Mesh, &Entry)> = meshes
+    let blocks: Vec<(PeerSetName, &Mesh, &Entry)> = meshes
         .iter()
         .flat_map(|mesh| {
             mesh.entries
                 .iter()
-                .map(move |entry| (mesh.block(&entry.name), mesh, entry))
+                .map(move |entry| (mesh.peer_set_name(&entry.name), mesh, entry))
         })
         .collect();
     let mut known: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -222,7 +222,7 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
     cuts.filter_map(|cut| name.get(..cut)).chain([name])
 }
 
-fn collision(later: (&BlockName, &Entry), earlier: (&BlockName, &Entry)) -> Finding {
+fn collision(later: (&PeerSetName, &Entry), earlier: (&PeerSetName, &Entry)) -> Finding {
     let message = format!(
         "Peers of `{}` and of `{}` could get one name",
         later.0, earlier.0

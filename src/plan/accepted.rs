@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::cut::{CutOff, Ranges};
-use super::ground::declaration;
-use super::seen::{Seen, Source, Verdicts};
+use super::conflicts::declaration;
+use super::target_view::{Decisions, TargetSource, TargetView};
+use super::withheld::{TargetReason, WithheldRanges};
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover};
 use crate::place::Place;
@@ -61,27 +61,27 @@ impl List<'_> {
 }
 
 /// Leaves out what the target does not take of a source.
-pub(super) fn settle(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
-    let Some(accepted) = seen.accepted(source) else {
+pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
+    let Some(accepted) = view.accepted(source) else {
         return;
     };
     let mut refused: BTreeMap<Option<Cidr>, BTreeSet<Cidr>> = BTreeMap::new();
     for range in source.member.given() {
-        if seen.can_route(range) && !accepted.takes(range) {
+        if view.can_route(range) && !accepted.takes(range) {
             let declared = declaration(source.member, range).map(|it| it.cidr);
             refused.entry(declared).or_default().insert(range);
         }
     }
     for ranges in refused.into_values() {
-        let verdict = verdicts.entry(source.index).or_default();
-        verdict.withheld.extend(&ranges);
+        let decision = decisions.entry(source.index).or_default();
+        decision.withheld.extend(&ranges);
         let Some(&first) = ranges.first() else {
             continue;
         };
         let place = accepted.refusal(first).cloned();
-        verdict.cuts.extend(place.map(|accepted| {
-            Arc::new(CutOff::Unaccepted {
-                ranges: Ranges {
+        decision.reasons.extend(place.map(|accepted| {
+            Arc::new(TargetReason::Unaccepted {
+                ranges: WithheldRanges {
                     declared: declaration(source.member, first).map(|it| it.place.clone()),
                     cidrs: ranges.into_iter().collect(),
                 },

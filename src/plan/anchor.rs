@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cut::{CutOff, DistantAnchor, FewerAnchors, UnknownAnchor};
 use super::seat::{Seat, Seats};
+use super::withheld::{DistantAnchor, FewerAnchors, TargetReason, UnknownAnchor};
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
 use crate::membership::PeerCandidate;
@@ -38,7 +38,7 @@ pub(super) fn carry(
     source: &Member,
     left: &mut [Carrier],
     ranges: Vec<Cidr>,
-    cuts: &mut Vec<CutOff>,
+    reasons: &mut Vec<TargetReason>,
 ) -> Vec<Cidr> {
     let claimed = left.iter().flat_map(|it| it.ranges.iter().copied());
     let claimed: BTreeSet<Cidr> = claimed.collect();
@@ -50,11 +50,11 @@ pub(super) fn carry(
     let by_rank = by_rank(left);
     if by_rank.is_empty() {
         if !source.membership.candidates.is_empty() {
-            cuts.push(CutOff::NoAnchor { ranges });
+            reasons.push(TargetReason::NoAnchor { ranges });
         }
         return Vec::new();
     }
-    let shares = shares(source, left, &by_rank, &ranges, cuts);
+    let shares = shares(source, left, &by_rank, &ranges, reasons);
     let seats = Seats::new(source, left);
     let mut distant: BTreeMap<(NodeId, usize, usize), Vec<Cidr>> = BTreeMap::new();
     let mut carried = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn carry(
             Seat::Several(segments) => segments.as_slice(),
             Seat::One { .. } | Seat::Nobody => &[],
         };
-        let spread = spread(anchor, by_rank.len(), range, cuts);
+        let spread = spread(anchor, by_rank.len(), range, reasons);
         let parts = range.parts(spread);
         let mut known = BTreeSet::new();
         let carriers = named.iter().chain(near).chain(&by_rank);
@@ -91,7 +91,7 @@ pub(super) fn carry(
         }
     }
     for ((node, carrier, first), ranges) in distant {
-        cuts.extend(distant_anchor(source, left, (node, carrier, first), ranges));
+        reasons.extend(distant_anchor(source, left, (node, carrier, first), ranges));
     }
     carried
 }
@@ -114,10 +114,10 @@ fn distant_anchor(
     left: &[Carrier],
     (node, carrier, first): (NodeId, usize, usize),
     ranges: Vec<Cidr>,
-) -> Option<CutOff> {
+) -> Option<TargetReason> {
     let (node, place) = source.node_at(node);
     let leader = |carrier: usize| Some(left.get(carrier)?.candidate.leader.clone());
-    Some(CutOff::DistantAnchor(DistantAnchor {
+    Some(TargetReason::DistantAnchor(DistantAnchor {
         ranges,
         node: node.name.clone(),
         place,
@@ -133,7 +133,7 @@ fn shares<'a>(
     left: &[Carrier],
     dialled: &[usize],
     ranges: &[Cidr],
-    cuts: &mut Vec<CutOff>,
+    reasons: &mut Vec<TargetReason>,
 ) -> Vec<Share<'a>> {
     let mut anchors: Vec<&Anchor> = source.entry.anchors.iter().collect();
     anchors.sort_by_key(|anchor| anchor.ranges.is_none());
@@ -147,7 +147,7 @@ fn shares<'a>(
         if 0 < own {
             shares.push(Share {
                 anchor,
-                named: named(source, anchor, left, dialled, cuts),
+                named: named(source, anchor, left, dialled, reasons),
             });
         }
     }
@@ -160,7 +160,7 @@ fn named(
     anchor: &Anchor,
     left: &[Carrier],
     dialled: &[usize],
-    cuts: &mut Vec<CutOff>,
+    reasons: &mut Vec<TargetReason>,
 ) -> Vec<usize> {
     let mut carriers = Vec::new();
     for named in &anchor.nodes {
@@ -170,7 +170,7 @@ fn named(
         };
         match dialled.iter().find(is_named) {
             Some(index) => carriers.push(*index),
-            None => cuts.push(CutOff::UnknownAnchor(UnknownAnchor {
+            None => reasons.push(TargetReason::UnknownAnchor(UnknownAnchor {
                 node: named.name.clone(),
                 place: named.place.clone(),
                 node_place: source.node_place(&named.name),
@@ -182,12 +182,17 @@ fn named(
 
 /// Returns over how many a range is spread, as a power of two: as many as somebody asked for, if
 /// there are so many nodes and addresses.
-fn spread(anchor: Option<&Anchor>, carriers: usize, range: Cidr, cuts: &mut Vec<CutOff>) -> u8 {
+fn spread(
+    anchor: Option<&Anchor>,
+    carriers: usize,
+    range: Cidr,
+    reasons: &mut Vec<TargetReason>,
+) -> u8 {
     let Some(anchor) = anchor else { return 0 };
     let by_nodes = u8::try_from(carriers.max(1).ilog2()).unwrap_or(u8::MAX);
     let spread = anchor.spread.min(by_nodes).min(range.host_bits());
     if spread < anchor.spread {
-        cuts.push(CutOff::FewerAnchors(FewerAnchors {
+        reasons.push(TargetReason::FewerAnchors(FewerAnchors {
             range,
             wanted: 1 << anchor.spread,
             got: 1 << spread,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cut::CutOff;
-use super::seen::{Seen, Source, Verdict};
+use super::target_view::{SourceDecision, TargetSource, TargetView};
+use super::withheld::TargetReason;
 use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
 
@@ -14,58 +14,62 @@ pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f PeerCandi
 /// Leaves out the candidates of a source whose keys the target must not have twice, and those that
 /// neither side can dial. Sources come in order of rank.
 pub(super) fn settle<'f>(
-    seen: &Seen<'_, 'f>,
-    source: &Source<'f>,
+    view: &TargetView<'_, 'f>,
+    source: &TargetSource<'f>,
     keepers: &mut Keepers<'f>,
-    verdict: &mut Verdict,
+    decision: &mut SourceDecision,
 ) {
-    let within = seen.ground.within(source.index);
+    let own_loops = view.conflicts.own_loops(source.index);
     let (mut peers, mut nodes) = (0, 0);
     for (index, candidate) in source.member.membership.candidates.iter().enumerate() {
-        if verdict.dropped.contains(&index) || within.dropped.contains(&index) {
+        if decision.excluded.contains(&index) || own_loops.excluded.contains(&index) {
             continue;
         }
         if candidate.endpoint.is_none() && source.own.roams() {
             peers += 1;
             nodes += candidate.nodes;
-            verdict.dropped.insert(index);
-        } else if gives(seen, source, (candidate, verdict))
-            && !keeps_key(seen, source, candidate, keepers, verdict)
+            decision.excluded.insert(index);
+        } else if gives(view, source, (candidate, decision))
+            && !keeps_key(view, source, candidate, keepers, decision)
         {
-            verdict.dropped.insert(index);
+            decision.excluded.insert(index);
         }
     }
     if 0 < peers {
-        let cut = CutOff::NoInitiator { peers, nodes };
-        verdict.cuts.push(Arc::new(cut));
+        let reason = TargetReason::NoInitiator { peers, nodes };
+        decision.reasons.push(Arc::new(reason));
     }
 }
 
 /// Returns whether the target may get a candidate: for its own ranges, or as an anchor.
-fn gives(seen: &Seen, source: &Source, (candidate, verdict): (&PeerCandidate, &Verdict)) -> bool {
-    let within = seen.ground.within(source.index);
+fn gives(
+    view: &TargetView,
+    source: &TargetSource,
+    (candidate, decision): (&PeerCandidate, &SourceDecision),
+) -> bool {
+    let own_loops = view.conflicts.own_loops(source.index);
     let carried = source.member.cluster.shared.iter();
     let carried = carried.filter(|_| candidate.endpoint.is_some());
     candidate.claims.iter().chain(carried).any(|it| {
-        let is_withheld = verdict.withheld.contains(it) || within.withheld.contains(it);
-        seen.can_route(*it) && !is_withheld
+        let is_withheld = decision.withheld.contains(it) || own_loops.withheld.contains(it);
+        view.can_route(*it) && !is_withheld
     })
 }
 
 /// Settles whether the target may have a candidate's key: neither of its own nodes nor of a Peer that
 /// ranks first.
 fn keeps_key<'f>(
-    seen: &Seen<'_, 'f>,
-    source: &Source<'f>,
+    view: &TargetView<'_, 'f>,
+    source: &TargetSource<'f>,
     candidate: &'f PeerCandidate,
     keepers: &mut Keepers<'f>,
-    verdict: &mut Verdict,
+    decision: &mut SourceDecision,
 ) -> bool {
     let (member, own) = (source.member, source.own);
-    let claimants = seen.ground.fleet.claimants(&candidate.key);
+    let claimants = view.conflicts.fleet.claimants(&candidate.key);
     if let Some(owner) = claimants.iter().find(|it| *it.cluster == own.entry.name) {
         let kept = member.rank < own.rank;
-        verdict.cuts.push(Arc::new(CutOff::OwnKey {
+        decision.reasons.push(Arc::new(TargetReason::OwnKey {
             node: candidate.leader.clone(),
             place: candidate.place.clone(),
             own: owner.node.to_owned(),
@@ -81,7 +85,7 @@ fn keeps_key<'f>(
         return true;
     }
     if let Some((keeper, keeping)) = keepers.get(candidate.key.as_bytes()) {
-        verdict.cuts.push(Arc::new(CutOff::SharedKey {
+        decision.reasons.push(Arc::new(TargetReason::SharedKey {
             node: candidate.leader.clone(),
             place: candidate.place.clone(),
             nodes: candidate.nodes,

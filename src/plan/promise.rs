@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::Block;
+use super::PeerSet;
 use super::accepted::Accepted;
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
@@ -56,13 +56,13 @@ pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenP
     }
 }
 
-/// Holds a block against what a target accepts.
+/// Holds a set of Peers against what a target accepts.
 pub(super) fn is_accepted(
     target: &ClusterName,
     accepted: &Accepted,
-    block: &Block,
+    peer_set: &PeerSet,
 ) -> Result<(), BrokenPromise> {
-    match first(&block.peers, |cidr| !accepted.takes(cidr)) {
+    match first(&peer_set.peers, |cidr| !accepted.takes(cidr)) {
         Some((cidr, peer)) => Err(BrokenPromise::Unaccepted {
             cidr,
             peer: peer.name.clone(),

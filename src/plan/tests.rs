@@ -65,34 +65,38 @@ fn planned(fleet: &Fleet) -> String {
     let mut text = String::new();
     for target in &plan.targets {
         let _ = writeln!(text, "{}:", target.cluster);
-        for peer in target.blocks.iter().flat_map(|&it| &plan.blocks[it].peers) {
+        for peer in target
+            .peer_sets
+            .iter()
+            .flat_map(|&it| &plan.peer_sets[it].peers)
+        {
             let cidrs: Vec<String> = peer.allowed_ips.iter().map(ToString::to_string).collect();
             let _ = writeln!(text, "  {} {}", peer.name, cidrs.join(" "));
         }
     }
-    for Cut {
+    for Withheld {
         target,
         source,
-        what,
-    } in &plan.cuts
+        reason,
+    } in &plan.withheld
     {
-        let what = cut_off(what);
-        let _ = writeln!(text, "{source} in {target}: {what}");
+        let reason = shortened(reason);
+        let _ = writeln!(text, "{source} in {target}: {reason}");
     }
     text
 }
 
-/// Returns what is cut, in short.
-fn cut_off(what: &CutOff) -> String {
-    let ranges = |ranges: &Ranges| {
+/// Returns a reason in short.
+fn shortened(what: &TargetReason) -> String {
+    let ranges = |ranges: &WithheldRanges| {
         let cidrs: Vec<String> = ranges.cidrs.iter().map(ToString::to_string).collect();
         cidrs.join(" ")
     };
     match what {
-        CutOff::OwnKey {
+        TargetReason::OwnKey {
             node, own, kept, ..
         } => format!("OwnKey {node} {own} kept={kept}"),
-        CutOff::SharedKey {
+        TargetReason::SharedKey {
             node,
             keeper,
             keeper_node,
@@ -100,32 +104,32 @@ fn cut_off(what: &CutOff) -> String {
         } => {
             format!("SharedKey {node} {keeper}/{keeper_node}")
         }
-        CutOff::LoopingPeer(it) => {
+        TargetReason::LoopingPeer(it) => {
             let (node, address, range) = (&it.node, it.endpoint.address, it.range);
             format!("LoopingPeer {node} {address} in {range} of {}", it.owner)
         }
-        CutOff::LoopingRanges(it) => {
+        TargetReason::LoopingRanges(it) => {
             let (ranges, node, address) = (ranges(&it.ranges), &it.node, it.endpoint.address);
             let (cluster, endpoints) = (&it.cluster, it.endpoints);
             format!("LoopingRanges {ranges}: {address} of {cluster}/{node} x{endpoints}")
         }
-        CutOff::Captured(it) => {
+        TargetReason::Captured(it) => {
             let (ranges, own, node) = (ranges(&it.ranges), it.own, &it.node);
             format!(
                 "Captured {ranges}: {own:?} of {node} x{} {:?}",
-                it.nodes, it.fate
+                it.nodes, it.outcome
             )
         }
-        CutOff::Local(it) => format!("Local {}: {}", ranges(&it.ranges), it.network),
-        CutOff::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
-        CutOff::UnknownAnchor(it) => {
+        TargetReason::Local(it) => format!("Local {}: {}", ranges(&it.ranges), it.network),
+        TargetReason::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
+        TargetReason::UnknownAnchor(it) => {
             format!(
                 "UnknownAnchor {} there={}",
                 it.node,
                 it.node_place.is_some()
             )
         }
-        CutOff::DistantAnchor(it) => {
+        TargetReason::DistantAnchor(it) => {
             let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
             format!(
                 "DistantAnchor {} {} of {}, by {}",
@@ -135,7 +139,7 @@ fn cut_off(what: &CutOff) -> String {
                 it.carrier
             )
         }
-        CutOff::FewerAnchors(it) => {
+        TargetReason::FewerAnchors(it) => {
             let FewerAnchors {
                 range,
                 wanted,
@@ -151,7 +155,7 @@ fn cut_off(what: &CutOff) -> String {
 
 mod accepted;
 mod anchors;
-mod hijack;
+mod captured;
 mod loops;
 
 #[test]
@@ -351,9 +355,12 @@ fn alike_targets_share_a_block() {
         .collect();
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
-    assert_eq!(plan.blocks.len(), 3);
+    assert_eq!(plan.peer_sets.len(), 3);
     assert_eq!(
-        plan.targets.iter().map(|it| it.blocks.len()).sum::<usize>(),
+        plan.targets
+            .iter()
+            .map(|it| it.peer_sets.len())
+            .sum::<usize>(),
         6
     );
 }

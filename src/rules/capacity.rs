@@ -14,7 +14,7 @@ use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
-use crate::plan::{Block, Plan, Target};
+use crate::plan::{PeerSet, Plan, Target};
 
 rules! {
     "capacity" about Tree;
@@ -33,20 +33,24 @@ pub fn is_about(rule: &Rule) -> bool {
     RULES.iter().chain(&others).any(|it| it.name == rule.name)
 }
 
-/// Returns the load of every target of a plan whose blocks have so many bytes as files, in their
+/// Returns the load of every target of a plan whose sets of Peers have so many bytes as files, in their
 /// order.
 ///
 /// What Kilo drops of ranges that more than one claims is not looked for: a plan has no such.
 pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
-    let bundles: Vec<Bundle> = plan.blocks.iter().map(bundle).collect();
+    let bundles: Vec<Bundle> = plan.peer_sets.iter().map(bundle).collect();
     let load = |target: &Target| {
-        let bundles = target.blocks.iter().filter_map(|&it| bundles.get(it));
-        let largest = target.blocks.iter().filter_map(|&it| bytes.get(it)).max();
+        let bundles = target.peer_sets.iter().filter_map(|&it| bundles.get(it));
+        let largest = target
+            .peer_sets
+            .iter()
+            .filter_map(|&it| bytes.get(it))
+            .max();
         Load {
             nodes: nodes(fleet, target),
             bundles: bundles.cloned().collect(),
             files: Some(Files {
-                entries: target.blocks.len() + 1,
+                entries: target.peer_sets.len() + 1,
                 largest: largest.copied().unwrap_or_default(),
             }),
         }
@@ -54,12 +58,12 @@ pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
     plan.targets.iter().map(load).collect()
 }
 
-fn bundle(block: &Block) -> Bundle {
+fn bundle(peer_set: &PeerSet) -> Bundle {
     let mut bundle = Bundle {
-        name: block.name.to_string(),
+        name: peer_set.name.to_string(),
         ..Bundle::default()
     };
-    for peer in &block.peers {
+    for peer in &peer_set.peers {
         let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::of);
         bundle.add(ranges, peer.endpoint.as_ref());
     }
@@ -111,21 +115,24 @@ fn wave(
     load: &Load,
     (paths, standing): (&BTreeSet<&str>, &Standing),
 ) -> Wave {
-    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-    let is_new = |block: &&Block| {
-        let path = format!("{}/{}.yaml", target.cluster, block.name);
+    let peer_sets = target
+        .peer_sets
+        .iter()
+        .filter_map(|&it| plan.peer_sets.get(it));
+    let is_new = |peer_set: &&PeerSet| {
+        let path = format!("{}/{}.yaml", target.cluster, peer_set.name);
         paths.contains(path.as_str())
     };
-    let blocks: Vec<&Block> = blocks.filter(is_new).collect();
+    let peer_sets: Vec<&PeerSet> = peer_sets.filter(is_new).collect();
     let prefix = format!("{}/", target.cluster);
-    let of_target = |path: &str| !blocks.is_empty() && path.starts_with(&prefix);
+    let of_target = |path: &str| !peer_sets.is_empty() && path.starts_with(&prefix);
     let mut there: BTreeSet<&str> = BTreeSet::new();
     for file in standing.files.iter().filter(|it| of_target(&it.path)) {
         if let Content::Peers(reading) = &file.content {
             there.extend(reading.peers.iter().map(|it| it.name.as_str()));
         }
     }
-    let peers = blocks.iter().flat_map(|block| &block.peers);
+    let peers = peer_sets.iter().flat_map(|peer_set| &peer_set.peers);
     let mut wave = Wave::default();
     for peer in peers.filter(|it| !there.contains(it.name.as_str())) {
         wave.added += 1;

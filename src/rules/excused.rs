@@ -3,7 +3,7 @@
 use crate::fleet::{Fleet, Member};
 use crate::name::{ClusterName, NodeName};
 use crate::net::Cidr;
-use crate::plan::{Captured, CutOff, Fate, Own, Plan};
+use crate::plan::{Captured, CapturedOutcome, LocalAddress, Plan, TargetReason};
 use crate::proof::verify::Excused;
 
 /// Returns what is left out for nodes' claims, unless most of a cluster's nodes agree: then it is what
@@ -13,29 +13,29 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
     for member in fleet.members() {
         membership(member, &mut excused);
     }
-    for cut in &plan.cuts {
-        let (target, source) = (&cut.target, &cut.source);
+    for withheld in &plan.withheld {
+        let (target, source) = (&withheld.target, &withheld.source);
         let member = |cluster: &ClusterName| fleet.memberships(cluster).next();
-        match &*cut.what {
-            CutOff::OwnKey {
+        match &*withheld.reason {
+            TargetReason::OwnKey {
                 node, kept: false, ..
             }
-            | CutOff::SharedKey { node, .. } => {
+            | TargetReason::SharedKey { node, .. } => {
                 let ranges = given(fleet, source, node);
                 ranges.for_each(|it| excused.range(target, source, it));
             }
-            CutOff::LoopingPeer(peer) => {
-                let dropped = plan.cuts.iter().filter(|it| {
-                    let is_looping = matches!(&*it.what, CutOff::LoopingPeer(_));
+            TargetReason::LoopingPeer(peer) => {
+                let excluded = plan.withheld.iter().filter(|it| {
+                    let is_looping = matches!(&*it.reason, TargetReason::LoopingPeer(_));
                     is_looping && it.target == *target && it.source == *source
                 });
                 let all = member(source).map_or(0, |it| it.membership.candidates.len());
-                if is_minority(dropped.count(), all) {
+                if is_minority(excluded.count(), all) {
                     let ranges = given(fleet, source, &peer.node);
                     ranges.for_each(|it| excused.range(target, source, it));
                 }
             }
-            CutOff::Captured(captured) => {
+            TargetReason::Captured(captured) => {
                 let all = member(target).map_or(0, |it| it.membership.local_nodes.len());
                 let ranges = lacking(captured, is_minority(captured.nodes, all));
                 ranges.for_each(|it| excused.range(target, source, it));
@@ -84,11 +84,11 @@ fn given<'f>(
 /// Returns what a target lacks for what its own nodes have: hosts always, networks only where few
 /// nodes say so.
 fn lacking(captured: &Captured, is_minority: bool) -> impl Iterator<Item = Cidr> {
-    let is_address = !matches!(captured.own, Own::Lan(_));
-    let lacking = match &captured.fate {
-        Fate::LeftOut => captured.ranges.cidrs.clone(),
-        Fate::Without(holes) => holes.clone(),
-        Fate::Kept => Vec::new(),
+    let is_address = !matches!(captured.own, LocalAddress::Lan(_));
+    let lacking = match &captured.outcome {
+        CapturedOutcome::Withheld => captured.ranges.cidrs.clone(),
+        CapturedOutcome::Without(holes) => holes.clone(),
+        CapturedOutcome::Kept => Vec::new(),
     };
     let is_excused = move |it: &Cidr| is_minority || is_address && it.is_host();
     lacking.into_iter().filter(is_excused)

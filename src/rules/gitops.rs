@@ -13,7 +13,7 @@ use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes};
 use crate::place::Place;
-use crate::plan::{Block, Plan};
+use crate::plan::{PeerSet, Plan};
 
 rules! {
     "gitops" about Tree;
@@ -58,21 +58,21 @@ pub enum Fate {
     Replaced,
 }
 
-/// Returns what there is to tell about a plan whose blocks have so many bytes as files.
+/// Returns what there is to tell about a plan whose sets of Peers have so many bytes as files.
 pub(super) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for target in &plan.targets {
-        for &block in &target.blocks {
+        for &peer_set in &target.peer_sets {
             let name = target.cluster.to_string();
-            targets_of.entry(block).or_default().push(name);
+            targets_of.entry(peer_set).or_default().push(name);
         }
     }
-    for (block, targets) in targets_of {
-        if let (Some(bytes), Some(block)) = (bytes.get(block), plan.blocks.get(block)) {
-            findings.extend(large_file(block, *bytes, limits, &targets));
+    for (peer_set, targets) in targets_of {
+        if let (Some(bytes), Some(peer_set)) = (bytes.get(peer_set), plan.peer_sets.get(peer_set)) {
+            findings.extend(large_file(peer_set, *bytes, limits, &targets));
             findings.extend(
-                block
+                peer_set
                     .peers
                     .iter()
                     .filter_map(|it| large_peer(it, limits, &targets)),
@@ -82,7 +82,12 @@ pub(super) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Find
     findings
 }
 
-fn large_file(block: &Block, bytes: usize, limits: &Limits, targets: &[String]) -> Option<Finding> {
+fn large_file(
+    peer_set: &PeerSet,
+    bytes: usize,
+    limits: &Limits,
+    targets: &[String],
+) -> Option<Finding> {
     let steps = limits.capacity.steps(Quantity::FileBytes);
     let (severity, step) = steps.passed(text::float(bytes))?;
     if severity < Severity::Warning {
@@ -90,10 +95,10 @@ fn large_file(block: &Block, bytes: usize, limits: &Limits, targets: &[String]) 
     }
     let message = format!(
         "{}.yaml would have {bytes} bytes, more than {step} {}",
-        block.name,
+        peer_set.name,
         within(targets)
     );
-    let mut finding = Finding::on_cluster(&LARGE_FILE, &block.source, message);
+    let mut finding = Finding::on_cluster(&LARGE_FILE, &peer_set.source, message);
     finding.severity = severity;
     Some(finding.help("declare fewer, larger ranges, or let fewer nodes have a Peer"))
 }

@@ -12,7 +12,7 @@ use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
-use crate::plan::{Cut, CutOff, Plan, Ranges};
+use crate::plan::{Plan, TargetReason, Withheld, WithheldRanges};
 
 mod anchors;
 mod captured;
@@ -20,7 +20,7 @@ mod loops;
 
 /// One cut of a source, and the targets in which it is made.
 struct Alike<'p> {
-    cut: &'p Cut,
+    withheld: &'p Withheld,
     targets: Vec<&'p ClusterName>,
 }
 
@@ -30,8 +30,8 @@ type Told<'p> = (Finding, Vec<&'p ClusterName>);
 /// Returns what there is to tell about the targets, alike cuts of many targets as one.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     let mut told: BTreeMap<(Option<String>, String), Told> = BTreeMap::new();
-    for Alike { cut, targets } in alike(plan) {
-        let finding = finding(cut);
+    for Alike { withheld, targets } in alike(plan) {
+        let finding = finding(withheld);
         let key = (finding.subject(), finding.message.clone());
         let entry = told.entry(key).or_insert_with(|| (finding, Vec::new()));
         entry.1.extend(targets);
@@ -50,15 +50,15 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
 fn alike(plan: &Plan) -> Vec<Alike<'_>> {
     let mut known: BTreeMap<usize, usize> = BTreeMap::new();
     let mut alike: Vec<Alike> = Vec::new();
-    for cut in &plan.cuts {
+    for withheld in &plan.withheld {
         let at = *known
-            .entry(Arc::as_ptr(&cut.what).addr())
+            .entry(Arc::as_ptr(&withheld.reason).addr())
             .or_insert(alike.len());
         match alike.get_mut(at) {
-            Some(alike) => alike.targets.push(&cut.target),
+            Some(alike) => alike.targets.push(&withheld.target),
             None => alike.push(Alike {
-                cut,
-                targets: vec![&cut.target],
+                withheld,
+                targets: vec![&withheld.target],
             }),
         }
     }
@@ -75,10 +75,10 @@ pub(super) fn within(targets: &[String]) -> String {
     }
 }
 
-fn finding(cut: &Cut) -> Finding {
-    let source = &cut.source;
-    match &*cut.what {
-        CutOff::OwnKey {
+fn finding(withheld: &Withheld) -> Finding {
+    let source = &withheld.source;
+    match &*withheld.reason {
+        TargetReason::OwnKey {
             node,
             place,
             own,
@@ -94,7 +94,7 @@ fn finding(cut: &Cut) -> Finding {
             );
             finding.at(key(place), "").at(key(own_place), "")
         }
-        CutOff::SharedKey {
+        TargetReason::SharedKey {
             node,
             place,
             keeper,
@@ -108,27 +108,27 @@ fn finding(cut: &Cut) -> Finding {
             let finding = Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), message);
             finding.at(key(place), "").at(key(keeper_place), "")
         }
-        CutOff::LoopingPeer(peer) => loops::peer(source, peer),
-        CutOff::LoopingRanges(ranges) => loops::ranges(source, ranges),
-        CutOff::Captured(captured) => captured::finding(source, &cut.target, captured),
-        CutOff::Local(network) => captured::local(source, &cut.target, network),
-        CutOff::NoAnchor { ranges } => anchors::none(source, ranges),
-        CutOff::DistantAnchor(distant) => anchors::distant(source, distant),
-        CutOff::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
-        CutOff::FewerAnchors(fewer) => anchors::fewer(source, fewer),
-        CutOff::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
-        CutOff::Rangeless { peers, .. } => {
+        TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
+        TargetReason::LoopingRanges(ranges) => loops::ranges(source, ranges),
+        TargetReason::Captured(captured) => captured::finding(source, &withheld.target, captured),
+        TargetReason::Local(network) => captured::local(source, &withheld.target, network),
+        TargetReason::NoAnchor { ranges } => anchors::none(source, ranges),
+        TargetReason::DistantAnchor(distant) => anchors::distant(source, distant),
+        TargetReason::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
+        TargetReason::FewerAnchors(fewer) => anchors::fewer(source, fewer),
+        TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
+        TargetReason::Rangeless { peers, .. } => {
             let peers = count(*peers, "Peer");
             let message = format!("{peers} left out: none of their ranges is left");
             Finding::on_cluster(&RANGELESS_PEER, source, message)
                 .help("other findings about the same cluster say what became of the ranges")
         }
-        CutOff::Family { family, ranges } => {
+        TargetReason::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
             let message = format!("{ranges} left out: not of the family that Kilo routes there");
             Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
         }
-        CutOff::NoInitiator { peers, .. } => {
+        TargetReason::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
             let message =
                 format!("{peers} left out: neither side has an endpoint, so neither can dial");
@@ -151,7 +151,7 @@ fn key(node: &Place) -> Place {
     node.key("annotations").key(annotation::KEY)
 }
 
-fn unaccepted(source: &ClusterName, ranges: &Ranges, accepted: &Place) -> Finding {
+fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -> Finding {
     let message = format!("{} left out: not accepted there", listed_ranges(ranges));
     let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
     add_declaration(&mut finding, ranges);
@@ -161,12 +161,12 @@ fn unaccepted(source: &ClusterName, ranges: &Ranges, accepted: &Place) -> Findin
 }
 
 /// Names the first few ranges.
-fn listed_ranges(ranges: &Ranges) -> String {
+fn listed_ranges(ranges: &WithheldRanges) -> String {
     listed(ranges.cidrs.iter().map(ToString::to_string))
 }
 
 /// Points to the line that declares ranges.
-fn add_declaration(finding: &mut Finding, ranges: &Ranges) {
+fn add_declaration(finding: &mut Finding, ranges: &WithheldRanges) {
     finding
         .labels
         .extend(ranges.declared.iter().map(|place| Label {

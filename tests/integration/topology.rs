@@ -381,9 +381,9 @@ fn given(scenario: &Scenario) -> Given {
     let target: ClusterName = "target".parse().unwrap();
     let target = plan.targets.iter().find(|it| it.cluster == target).unwrap();
     let peers = target
-        .blocks
+        .peer_sets
         .iter()
-        .flat_map(|block| &plan.blocks[*block].peers);
+        .flat_map(|peer_set| &plan.peer_sets[*peer_set].peers);
     let peers: BTreeMap<String, &Peer> = peers.map(|it| (it.name.to_string(), it)).collect();
     let source: ClusterName = "source".parse().unwrap();
     let membership = &fleet.memberships(&source).next().unwrap().membership;

@@ -57,7 +57,7 @@ pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Set
     Context::new((fleet, plan), &loads, &config.limits.capacity, rendered).values()
 }
 
-/// Compares the outputs on disk with those rendered from their templates for a plan whose blocks
+/// Compares the outputs on disk with those rendered from their templates for a plan whose sets of Peers
 /// have these sizes.
 ///
 /// # Errors

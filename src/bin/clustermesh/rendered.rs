@@ -39,12 +39,12 @@ pub(crate) struct Rendered {
     pub(crate) outputs: Outputs,
 }
 
-/// Returns the text of every block.
+/// Returns the text of every peer_set.
 pub(crate) fn texts(plan: &Plan) -> Vec<Arc<str>> {
-    plan.blocks.par_iter().map(manifest::text).collect()
+    plan.peer_sets.par_iter().map(manifest::text).collect()
 }
 
-/// Compares the tree on disk with a plan whose blocks have these texts.
+/// Compares the tree on disk with a plan whose peer_sets have these texts.
 pub(crate) fn compare(
     plan: &Plan,
     texts: &[Arc<str>],

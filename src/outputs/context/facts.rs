@@ -12,7 +12,7 @@ use crate::manifest;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{Block, Plan};
+use crate::plan::{PeerSet, Plan};
 use crate::wireguard::Endpoint;
 
 impl Context {
@@ -41,8 +41,11 @@ impl Context {
             mesh: None,
             targets: targets
                 .map(|(target, load)| {
-                    let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-                    let sources: Vec<Source> = blocks.map(|it| source(fleet, it)).collect();
+                    let peer_sets = target
+                        .peer_sets
+                        .iter()
+                        .filter_map(|&it| plan.peer_sets.get(it));
+                    let sources: Vec<Source> = peer_sets.map(|it| source(fleet, it)).collect();
                     let peers = sources.iter().map(|it| it.segments.len()).sum();
                     Target {
                         name: target.cluster.to_string(),
@@ -64,13 +67,13 @@ impl Context {
     }
 }
 
-fn source(fleet: &Fleet, block: &Block) -> Source {
+fn source(fleet: &Fleet, peer_set: &PeerSet) -> Source {
     let member = fleet
         .members()
         .iter()
-        .find(|it| it.mesh.name == block.mesh && it.entry.name == block.source);
-    let prefix = format!("{}--", block.name);
-    let segments = block.peers.iter().map(|peer| {
+        .find(|it| it.mesh.name == peer_set.mesh && it.entry.name == peer_set.source);
+    let prefix = format!("{}--", peer_set.name);
+    let segments = peer_set.peers.iter().map(|peer| {
         let name = peer.name.as_str();
         let node = name.strip_prefix(&*prefix).unwrap_or(name);
         let known = member.and_then(|it| it.cluster.node(node));
@@ -90,9 +93,9 @@ fn source(fleet: &Fleet, block: &Block) -> Source {
         }
     });
     Source {
-        mesh: block.mesh.to_string(),
-        cluster: block.source.to_string(),
-        file: manifest::file(block),
+        mesh: peer_set.mesh.to_string(),
+        cluster: peer_set.source.to_string(),
+        file: manifest::file(peer_set),
         segments: segments.collect(),
     }
 }

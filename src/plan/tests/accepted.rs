@@ -112,6 +112,6 @@ fn targets_that_take_the_same_share_a_block() {
     let snapshots = snapshots(&clusters);
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
-    let of_u = plan.blocks.iter().filter(|it| it.source.as_str() == "u");
+    let of_u = plan.peer_sets.iter().filter(|it| it.source.as_str() == "u");
     assert_eq!(of_u.count(), 1);
 }

@@ -89,7 +89,7 @@ fn who_is_left_out_somewhere_does_not_carry_there() {
       m--u--a2 10.1.2.0/24 10.201.0.2/32
       m--u--a3 10.1.3.0/24 10.201.0.3/32
       m--v--b 10.2.1.0/24 10.202.0.1/32
-    w in u: Captured 198.18.113.1/32: Endpoint(198.18.113.1) of a1 x1 LeftOut
+    w in u: Captured 198.18.113.1/32: Endpoint(198.18.113.1) of a1 x1 Withheld
     u in v: LoopingPeer a1 198.18.113.1 in 198.18.113.1/32 of w
     u in v: UnknownAnchor a1 there=true
     ");

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::config::capacity::Steps;
-use crate::name::{BlockName, ClusterName, MeshName, PeerName};
+use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
 use crate::plan::Target;
 use crate::testing::key;
 
@@ -24,13 +24,13 @@ fn plan(ranges: u32) -> Plan {
     };
     let target = |name: &str| Target {
         cluster: name.parse().unwrap(),
-        blocks: vec![0],
+        peer_sets: vec![0],
         without: BTreeSet::new(),
-        missed: BTreeMap::new(),
+        absent: BTreeMap::new(),
     };
     Plan {
-        blocks: vec![Block {
-            name: BlockName::new(&mesh, &source),
+        peer_sets: vec![PeerSet {
+            name: PeerSetName::new(&mesh, &source),
             mesh,
             source,
             peers: vec![peer],

@@ -7,7 +7,7 @@ use super::{CLONED_KEY, label};
 use crate::fleet::{Claimant, Fleet};
 use crate::kilo::node::annotation;
 use crate::membership::ExcludedReason;
-use crate::plan::{CutOff, Plan};
+use crate::plan::{Plan, TargetReason};
 use crate::rules::{Finding, bare};
 
 /// Clusters and nodes.
@@ -46,19 +46,19 @@ fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
             }
         }
     }
-    for cut in plan.iter().flat_map(|plan| &plan.cuts) {
-        match &*cut.what {
-            CutOff::OwnKey { node, own, .. } => {
-                named.insert((cut.source.as_str(), node.as_str()));
-                named.insert((cut.target.as_str(), own));
+    for withheld in plan.iter().flat_map(|plan| &plan.withheld) {
+        match &*withheld.reason {
+            TargetReason::OwnKey { node, own, .. } => {
+                named.insert((withheld.source.as_str(), node.as_str()));
+                named.insert((withheld.target.as_str(), own));
             }
-            CutOff::SharedKey {
+            TargetReason::SharedKey {
                 node,
                 keeper,
                 keeper_node,
                 ..
             } => {
-                named.insert((cut.source.as_str(), node.as_str()));
+                named.insert((withheld.source.as_str(), node.as_str()));
                 named.insert((keeper.as_str(), keeper_node.as_str()));
             }
             _ => {}

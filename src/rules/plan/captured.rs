@@ -3,7 +3,7 @@
 use super::{add_declaration, count, listed_ranges};
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{Captured, Fate, LocalNetwork, Own};
+use crate::plan::{Captured, CapturedOutcome, LocalAddress, LocalNetwork};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::ranges::{CAPTURED_NETWORK, LOST_LAN};
 use crate::rules::{Finding, bare, listed};
@@ -18,9 +18,9 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
     };
     let holder = format!("{target}/{node}{more}");
     let own = match captured.own {
-        Own::Lan(lan) => format!("{lan}, the LAN of {holder}"),
-        Own::Address(address) => format!("{address}, the address of {holder}"),
-        Own::Endpoint(address) => format!("{address}, the endpoint of {holder}"),
+        LocalAddress::Lan(lan) => format!("{lan}, the LAN of {holder}"),
+        LocalAddress::Address(address) => format!("{address}, the address of {holder}"),
+        LocalAddress::Endpoint(address) => format!("{address}, the endpoint of {holder}"),
     };
     let is_inside = |it: &Cidr| captured.own.cidr().contains(*it);
     let is_on_lan = captured.own.address().is_none() && captured.ranges.cidrs.iter().all(is_inside);
@@ -31,9 +31,9 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         (false, false) => ("contain", "they"),
     };
     let stays = if is_one { "stays" } else { "stay" };
-    let message = match &captured.fate {
-        Fate::LeftOut => format!("{cidrs} left out: {it} {lies} {own}"),
-        Fate::Without(holes) => {
+    let message = match &captured.outcome {
+        CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
+        CapturedOutcome::Without(holes) => {
             let holes = holes.iter().map(|it| {
                 if it.is_host() {
                     it.first().to_string()
@@ -43,28 +43,28 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
             });
             format!("{} cut out of {cidrs}: {it} {lies} {own}", listed(holes))
         }
-        Fate::Kept if matches!(captured.own, Own::Lan(_)) => format!(
+        CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
             "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} are on that LAN: \
              Kilo will route addresses of that LAN into a tunnel there"
         ),
-        Fate::Kept => format!(
+        CapturedOutcome::Kept => format!(
             "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} have an address \
              there: packets to these addresses will go into a tunnel"
         ),
     };
     let rule = match captured.own {
-        Own::Lan(_) if captured.fate == Fate::Kept => &LOST_LAN,
-        Own::Endpoint(_) => &LOOPING_ENDPOINT,
-        Own::Lan(_) | Own::Address(_) => &CAPTURED_NETWORK,
+        LocalAddress::Lan(_) if captured.outcome == CapturedOutcome::Kept => &LOST_LAN,
+        LocalAddress::Endpoint(_) => &LOOPING_ENDPOINT,
+        LocalAddress::Lan(_) | LocalAddress::Address(_) => &CAPTURED_NETWORK,
     };
     let mut finding = Finding::on_cluster(rule, source, message);
     add_declaration(&mut finding, &captured.ranges);
-    let help = match (captured.own, &captured.fate) {
-        (Own::Lan(lan), Fate::Kept) => format!(
+    let help = match (captured.own, &captured.outcome) {
+        (LocalAddress::Lan(lan), CapturedOutcome::Kept) => format!(
             "if `{target}` uses this LAN, add `localNetworks: ['{lan}']` to its entry in the mesh; \
              otherwise correct the node's annotation"
         ),
-        (_, Fate::Kept) => format!(
+        (_, CapturedOutcome::Kept) => format!(
             "add the network of these addresses to `localNetworks` of `{target}` in the mesh"
         ),
         _ => format!(

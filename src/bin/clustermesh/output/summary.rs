@@ -13,15 +13,18 @@ const TOLD_SINGLY: usize = 20;
 /// Returns the lines of the summary.
 pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String> {
     let peers = |target: &clustermesh::plan::Target| -> usize {
-        let blocks = target.blocks.iter().filter_map(|&it| plan.blocks.get(it));
-        blocks.map(|block| block.peers.len()).sum()
+        let peer_sets = target
+            .peer_sets
+            .iter()
+            .filter_map(|&it| plan.peer_sets.get(it));
+        peer_sets.map(|peer_set| peer_set.peers.len()).sum()
     };
     let mut by_count: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     let mut lines = Vec::new();
     for target in &plan.targets {
         let name = target.cluster.as_str();
         if plan.targets.len() <= TOLD_SINGLY {
-            let sources = plural(target.blocks.len(), "cluster");
+            let sources = plural(target.peer_sets.len(), "cluster");
             lines.push(format!(
                 "{name}: {} of {sources}",
                 plural(peers(target), "Peer")

@@ -1,4 +1,5 @@
-//! The ground: what of all clusters meets in which declared ranges, found out once for all targets.
+//! Conflicts: which addresses of one cluster lie in declared ranges of another, computed once for all
+//! targets.
 //!
 //! In most fleets nothing does, and no target has to look at anything then.
 
@@ -6,8 +7,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::cut::Own;
-use super::within::{self, Within};
+use super::own_loops::{self, OwnLoops};
+use super::withheld::LocalAddress;
 use crate::fleet::{Fleet, Member};
 use crate::membership::LocalNode;
 use crate::mesh::{Networks, Range};
@@ -17,38 +18,38 @@ use crate::wireguard::Endpoint;
 
 /// What is known of all members before the first target is looked at. Members go by their places in
 /// [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
-pub(super) struct Ground<'f> {
+pub(super) struct Conflicts<'f> {
     pub(super) fleet: &'f Fleet<'f>,
     /// What each member leaves out for its own sake, in every target.
-    within: Vec<Within>,
-    nothing: Within,
+    own_loops: Vec<OwnLoops>,
+    nothing: OwnLoops,
     clusters: BTreeMap<&'f ClusterName, usize>,
     /// Of each member, the endpoints of its candidates that lie in ranges of other clusters, by these.
-    endpoints: Vec<Meetings<'f>>,
+    endpoints: Vec<ConflictsByCluster<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
-    local_nodes: Vec<Meetings<'f>>,
+    local_nodes: Vec<ConflictsByCluster<'f>>,
     /// Of each member that somebody asked for, everything that it gives.
     given: Vec<OnceCell<Nest<()>>>,
 }
 
 /// What meets ranges of other clusters, by these.
-pub(super) type Meetings<'f> = BTreeMap<usize, Vec<Meeting<'f>>>;
+pub(super) type ConflictsByCluster<'f> = BTreeMap<usize, Vec<Conflict<'f>>>;
 
 /// Something that meets a declared range of another cluster.
-pub(super) struct Meeting<'f> {
+pub(super) struct Conflict<'f> {
     /// The candidates that have it, or the local_nodes.
     pub(super) whose: Vec<usize>,
-    pub(super) what: What,
+    pub(super) what: Conflicting,
     pub(super) range: &'f Range,
 }
 
 /// What can meet a range.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum What {
+pub(super) enum Conflicting {
     /// Of a source's Peer.
     Endpoint(IpAddr),
     /// What a node of the target has.
-    Own(Own),
+    Own(LocalAddress),
     /// What the target's entry names, by its place in that list.
     Local(Cidr, usize),
 }
@@ -56,7 +57,7 @@ pub(super) enum What {
 /// Every declared range of the fleet, with its cluster.
 type Declared<'f> = Nest<(usize, &'f Range)>;
 
-impl<'f> Ground<'f> {
+impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         let clusters = fleet.clusters().enumerate();
         let clusters: BTreeMap<&ClusterName, usize> =
@@ -71,23 +72,27 @@ impl<'f> Ground<'f> {
                 ranges.map(move |range| (range.cidr, (index, range)))
             })
             .collect();
-        let mut ground = Self {
+        let mut conflicts = Self {
             fleet,
-            within: Vec::new(),
-            nothing: Within::default(),
+            own_loops: Vec::new(),
+            nothing: OwnLoops::default(),
             endpoints: Vec::new(),
             local_nodes: Vec::new(),
             given: fleet.members().iter().map(|_| OnceCell::new()).collect(),
             clusters,
         };
         for member in fleet.members() {
-            let own = ground.cluster(member);
+            let own = conflicts.cluster(member);
             let (endpoints, inside) = endpoints(member, own, &declared);
-            ground.endpoints.push(endpoints);
-            ground.local_nodes.push(local_nodes(member, own, &declared));
-            ground.within.push(within::within(member, inside));
+            conflicts.endpoints.push(endpoints);
+            conflicts
+                .local_nodes
+                .push(local_nodes(member, own, &declared));
+            conflicts
+                .own_loops
+                .push(own_loops::own_loops(member, inside));
         }
-        ground
+        conflicts
     }
 
     /// Returns which cluster a member is.
@@ -96,18 +101,21 @@ impl<'f> Ground<'f> {
     }
 
     /// Returns what a member leaves out for its own sake.
-    pub(super) fn within(&self, member: usize) -> &Within {
-        self.within.get(member).unwrap_or(&self.nothing)
+    pub(super) fn own_loops(&self, member: usize) -> &OwnLoops {
+        self.own_loops.get(member).unwrap_or(&self.nothing)
     }
 
     /// Returns which endpoints of a member lie in ranges of other clusters.
-    pub(super) fn endpoints(&self, member: usize) -> impl Iterator<Item = (usize, &[Meeting<'f>])> {
+    pub(super) fn endpoints(
+        &self,
+        member: usize,
+    ) -> impl Iterator<Item = (usize, &[Conflict<'f>])> {
         let meetings = self.endpoints.get(member).into_iter().flatten();
         meetings.map(|(cluster, meetings)| (*cluster, meetings.as_slice()))
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
-    pub(super) fn local_nodes(&self, member: usize, cluster: Option<usize>) -> &[Meeting<'f>] {
+    pub(super) fn local_nodes(&self, member: usize, cluster: Option<usize>) -> &[Conflict<'f>] {
         let meetings = self.local_nodes.get(member).zip(cluster);
         let meetings = meetings.and_then(|(meetings, cluster)| meetings.get(&cluster));
         meetings.map_or(&[], Vec::as_slice)
@@ -117,11 +125,11 @@ impl<'f> Ground<'f> {
     /// among it.
     pub(super) fn given(&self, index: usize) -> Option<&Nest<()>> {
         let member = self.fleet.members().get(index)?;
-        let (given, within) = (self.given.get(index)?, self.within(index));
+        let (given, own_loops) = (self.given.get(index)?, self.own_loops(index));
         Some(given.get_or_init(|| {
             let ranges = member
                 .given()
-                .filter(|range| !within.withheld.contains(range));
+                .filter(|range| !own_loops.withheld.contains(range));
             ranges.map(|range| (range, ())).collect()
         }))
     }
@@ -133,8 +141,8 @@ fn endpoints<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
     declared: &Declared<'f>,
-) -> (Meetings<'f>, Vec<(usize, IpAddr)>) {
-    let mut meetings = Meetings::new();
+) -> (ConflictsByCluster<'f>, Vec<(usize, IpAddr)>) {
+    let mut meetings = ConflictsByCluster::new();
     let mut inside = Vec::new();
     for (index, candidate) in member.membership.candidates.iter().enumerate() {
         let Some(address) = candidate.endpoint.as_ref().and_then(Endpoint::address) else {
@@ -146,9 +154,9 @@ fn endpoints<'f>(
                 is_inside = true;
                 continue;
             }
-            meetings.entry(*cluster).or_default().push(Meeting {
+            meetings.entry(*cluster).or_default().push(Conflict {
                 whose: vec![index],
-                what: What::Endpoint(address),
+                what: Conflicting::Endpoint(address),
                 range,
             });
         }
@@ -162,11 +170,11 @@ fn local_nodes<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
     declared: &Declared<'f>,
-) -> Meetings<'f> {
-    let mut meetings = Meetings::new();
-    let mut add = |whose: &[usize], what: What, cluster: usize, range: &'f Range| {
+) -> ConflictsByCluster<'f> {
+    let mut meetings = ConflictsByCluster::new();
+    let mut add = |whose: &[usize], what: Conflicting, cluster: usize, range: &'f Range| {
         if Some(cluster) != own {
-            meetings.entry(cluster).or_default().push(Meeting {
+            meetings.entry(cluster).or_default().push(Conflict {
                 whose: whose.to_vec(),
                 what,
                 range,
@@ -174,7 +182,7 @@ fn local_nodes<'f>(
         }
     };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
-        let what = What::Local(local.cidr, index);
+        let what = Conflicting::Local(local.cidr, index);
         let around = declared.around(local.cidr);
         let around = around.filter(|(range, _)| *range != local.cidr);
         for (_, (cluster, range)) in around.chain(declared.inside(local.cidr)) {
@@ -183,7 +191,7 @@ fn local_nodes<'f>(
     }
     // Networks first: what holds one holds the node's address too, and says less.
     for (lan, whose) in &lans(member) {
-        let what = What::Own(Own::Lan(*lan));
+        let what = Conflicting::Own(LocalAddress::Lan(*lan));
         let around = declared.around(*lan).filter(|(range, _)| range != lan);
         for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
             add(whose, what, *cluster, range);
@@ -212,23 +220,24 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
 
 /// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
 /// lie in what its own cluster declares, which no other declares too.
-fn points(home: &LocalNode) -> impl Iterator<Item = (What, IpAddr)> {
+fn points(home: &LocalNode) -> impl Iterator<Item = (Conflicting, IpAddr)> {
     let endpoints = home.endpoints.iter();
-    let endpoints = endpoints.map(|it| (What::Own(Own::Endpoint(*it)), *it));
+    let endpoints = endpoints.map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));
     let addresses = home.addresses.iter();
-    let addresses = addresses.map(|it| (What::Own(Own::Address(*it)), *it));
+    let addresses = addresses.map(|it| (Conflicting::Own(LocalAddress::Address(*it)), *it));
     endpoints.chain(addresses)
 }
 
-impl What {
+impl Conflicting {
     /// Returns what of the ranges that a member gives it meets.
     pub(super) fn met(self, given: &Nest<()>) -> Vec<Cidr> {
         let cidrs = |it: (Cidr, &())| it.0;
         match self {
-            Self::Endpoint(address) | Self::Own(Own::Endpoint(address) | Own::Address(address)) => {
+            Self::Endpoint(address)
+            | Self::Own(LocalAddress::Endpoint(address) | LocalAddress::Address(address)) => {
                 given.holders(address).map(cidrs).collect()
             }
-            Self::Own(Own::Lan(network)) | Self::Local(network, _) => {
+            Self::Own(LocalAddress::Lan(network)) | Self::Local(network, _) => {
                 let around = given.around(network).filter(|it| it.0 != network);
                 around.chain(given.inside(network)).map(cidrs).collect()
             }

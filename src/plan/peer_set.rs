@@ -1,86 +1,86 @@
-//! Blocks: the Peers that a source gives, made once for all targets that get the same.
+//! Peer sets: the Peers that a source gives, made once for all targets that get the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchor;
-use super::cut::CutOff;
+use super::own_loops::OwnLoops;
 use super::promise::{self, BrokenPromise};
-use super::within::Within;
-use super::{Block, anchor::Carrier};
+use super::withheld::TargetReason;
+use super::{PeerSet, anchor::Carrier};
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
 use crate::membership::PeerCandidate;
-use crate::name::{BlockName, PeerName};
+use crate::name::{PeerName, PeerSetName};
 use crate::net::{Cidr, Family};
 use crate::wireguard::Endpoint;
 
 /// What is cut out of ranges, by these.
 pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 
-/// What decides a block, beside what a member leaves out for its own sake: the member, the family
-/// kept, the candidates dropped, the ranges withheld, and what is cut out of others.
+/// What decides a set of Peers, beside what a member leaves out for its own sake: the member, the family
+/// kept, the candidates excluded, the ranges withheld, and what is cut out of others.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Key {
+pub(super) struct PeerSetKey {
     pub(super) member: usize,
     pub(super) family: Option<Family>,
-    pub(super) dropped: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<usize>,
     pub(super) withheld: BTreeSet<Cidr>,
     pub(super) holes: Holes,
 }
 
-/// Blocks that were made, each once.
+/// Peer sets that were made, each once.
 #[derive(Default)]
-pub(super) struct Blocks {
-    pub(super) made: Vec<Block>,
-    known: BTreeMap<Key, Draft>,
+pub(super) struct PeerSets {
+    pub(super) made: Vec<PeerSet>,
+    known: BTreeMap<PeerSetKey, PeerSetDraft>,
 }
 
-/// A block that may turn out empty, with what was cut in it.
+/// A set of Peers that may turn out empty, with what was withheld.
 #[derive(Clone, Default)]
-pub(super) struct Draft {
-    pub(super) block: Option<usize>,
-    pub(super) cuts: Arc<[Arc<CutOff>]>,
+pub(super) struct PeerSetDraft {
+    pub(super) peer_set: Option<usize>,
+    pub(super) reasons: Arc<[Arc<TargetReason>]>,
 }
 
-impl Blocks {
-    pub(super) fn get(&self, block: usize) -> Option<&Block> {
-        self.made.get(block)
+impl PeerSets {
+    pub(super) fn get(&self, peer_set: usize) -> Option<&PeerSet> {
+        self.made.get(peer_set)
     }
 
-    pub(super) fn name(&self, block: usize) -> Option<&BlockName> {
-        self.get(block).map(|block| &block.name)
+    pub(super) fn name(&self, peer_set: usize) -> Option<&PeerSetName> {
+        self.get(peer_set).map(|peer_set| &peer_set.name)
     }
 
-    /// Returns the block for `key`, made now or before.
+    /// Returns the set of Peers for `key`, made now or before.
     pub(super) fn draft(
         &mut self,
         source: &Member,
-        within: &Within,
-        key: Key,
-    ) -> Result<Draft, BrokenPromise> {
+        own_loops: &OwnLoops,
+        key: PeerSetKey,
+    ) -> Result<PeerSetDraft, BrokenPromise> {
         if let Some(draft) = self.known.get(&key) {
             return Ok(draft.clone());
         }
-        let Offer {
+        let SourceOffer {
             peers,
             shared,
-            cuts,
-        } = offer(source, within, &key);
+            reasons,
+        } = offer(source, own_loops, &key);
         promise::is_declared(source, &peers)?;
-        let cuts = within
-            .cuts
+        let reasons = own_loops
+            .reasons
             .iter()
             .cloned()
-            .chain(cuts.into_iter().map(Arc::new));
-        let mut draft = Draft {
-            block: None,
-            cuts: cuts.collect(),
+            .chain(reasons.into_iter().map(Arc::new));
+        let mut draft = PeerSetDraft {
+            peer_set: None,
+            reasons: reasons.collect(),
         };
         if !peers.is_empty() {
-            draft.block = Some(self.made.len());
-            self.made.push(Block {
-                name: source.mesh.block(&source.entry.name),
+            draft.peer_set = Some(self.made.len());
+            self.made.push(PeerSet {
+                name: source.mesh.peer_set_name(&source.entry.name),
                 mesh: source.mesh.name.clone(),
                 source: source.entry.name.clone(),
                 peers,
@@ -92,22 +92,23 @@ impl Blocks {
     }
 }
 
-/// What a source has to give: its Peers, the cluster-wide ranges that they carry, what was cut.
-struct Offer {
+/// What a source has to give: its Peers, the cluster-wide ranges that they carry, what was withheld.
+struct SourceOffer {
     peers: Vec<Peer>,
     shared: Vec<Cidr>,
-    cuts: Vec<CutOff>,
+    reasons: Vec<TargetReason>,
 }
 
 /// Makes the Peers of a source, of one family, without what is left out.
-fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
+fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer {
     let routable = |cidr: &&Cidr| key.family.is_none_or(|family| cidr.family() == family);
-    let is_given = |cidr: &&Cidr| !key.withheld.contains(cidr) && !within.withheld.contains(cidr);
-    let mut cuts = Vec::new();
+    let is_given =
+        |cidr: &&Cidr| !key.withheld.contains(cidr) && !own_loops.withheld.contains(cidr);
+    let mut reasons = Vec::new();
     let mut unroutable = 0;
     let mut left: Vec<Carrier> = Vec::new();
     for (index, candidate) in source.membership.candidates.iter().enumerate() {
-        if key.dropped.contains(&index) || within.dropped.contains(&index) {
+        if key.excluded.contains(&index) || own_loops.excluded.contains(&index) {
             continue;
         }
         let routed = candidate.claims.iter().filter(routable);
@@ -122,14 +123,14 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
     let shared = &source.cluster.shared;
     unroutable += shared.iter().filter(|it| !routable(it)).count();
     if let (Some(family), true) = (key.family, 0 < unroutable) {
-        cuts.push(CutOff::Family {
+        reasons.push(TargetReason::Family {
             family: family.other(),
             ranges: unroutable,
         });
     }
     let shared = shared.iter().filter(routable).filter(is_given);
     let claimed: BTreeSet<Cidr> = left.iter().flat_map(|it| &it.ranges).copied().collect();
-    let mut shared = anchor::carry(source, &mut left, shared.copied().collect(), &mut cuts);
+    let mut shared = anchor::carry(source, &mut left, shared.copied().collect(), &mut reasons);
     // Anchors share out whole ranges, so holes come last.
     if !key.holes.is_empty() {
         shared = key.without_holes(&shared, &claimed);
@@ -143,14 +144,14 @@ fn offer(source: &Member, within: &Within, key: &Key) -> Offer {
         .map(|Carrier { candidate, ranges }| peer(source, candidate, ranges))
         .collect();
     peers.sort_by(|a, b| a.name.cmp(&b.name));
-    Offer {
+    SourceOffer {
         peers,
         shared,
-        cuts,
+        reasons,
     }
 }
 
-impl Key {
+impl PeerSetKey {
     /// Returns what stays of ranges, or of parts of them. What a node claims is left to that node, as
     /// a target must not get one range twice.
     fn without_holes(&self, ranges: &[Cidr], claimed: &BTreeSet<Cidr>) -> Vec<Cidr> {

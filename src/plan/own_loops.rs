@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::cut::{CutOff, Endpoint, LoopingPeer, LoopingRanges, Ranges};
-use super::ground::declaration;
+use super::conflicts::declaration;
+use super::withheld::{LoopingPeer, LoopingRanges, TargetReason, WithheldEndpoint, WithheldRanges};
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
 use crate::mesh::Networks;
@@ -14,13 +14,13 @@ use crate::place::Place;
 
 /// What a member leaves out for its own sake, whoever the target is.
 #[derive(Debug, Default)]
-pub(super) struct Within {
+pub(super) struct OwnLoops {
     /// The candidates.
-    pub(super) dropped: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
     /// What there is to tell about both.
-    pub(super) cuts: Vec<Arc<CutOff>>,
+    pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
 /// A candidate whose endpoint lies in a range of its own cluster.
@@ -31,10 +31,10 @@ type Inside = (usize, IpAddr);
 /// A range that is there for nodes stays, and the node goes that is dialled in it. Of one that is
 /// there for the whole cluster, most of the endpoints decide. What is left are host routes to where
 /// nodes are dialled, and nobody needs those.
-pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
-    let mut within = Within::default();
+pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
+    let mut own_loops = OwnLoops::default();
     if inside.is_empty() {
-        return within;
+        return own_loops;
     }
     let candidates = &member.membership.candidates;
     let of_nodes = of_nodes(member);
@@ -43,7 +43,7 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
         let Some((range, place)) = found else {
             return true;
         };
-        within.drop_speaker(member, (index, address), (range, place.clone()));
+        own_loops.exclude_candidate(member, (index, address), (range, place.clone()));
         false
     });
     let dialled = candidates.iter().filter(|it| it.endpoint.is_some()).count();
@@ -51,11 +51,11 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
         let is_in = |it: &Inside| range.holds(it.1);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
         if dialled < 2 * lying.len() {
-            within.withhold(member, vec![range], &lying);
+            own_loops.withhold(member, vec![range], &lying);
         } else if !lying.is_empty() {
             let place = declaration(member, range).map(|it| it.place.clone());
             for &it in &lying {
-                within.drop_speaker(member, it, (range, place.clone()));
+                own_loops.exclude_candidate(member, it, (range, place.clone()));
             }
             inside.retain(|it| !is_in(it));
         }
@@ -74,9 +74,9 @@ pub(super) fn within(member: &Member, mut inside: Vec<Inside>) -> Within {
             Some((*addresses.get(&address)?, address))
         });
         let lying: Vec<Inside> = lying.collect();
-        within.withhold(member, routes, &lying);
+        own_loops.withhold(member, routes, &lying);
     }
-    within
+    own_loops
 }
 
 /// Returns the ranges that are there for nodes: those of these uses, or else the pod CIDRs.
@@ -104,8 +104,8 @@ fn of_nodes(member: &Member) -> Nest<Option<Place>> {
     }
 }
 
-impl Within {
-    fn drop_speaker(
+impl OwnLoops {
+    fn exclude_candidate(
         &mut self,
         member: &Member,
         (index, address): Inside,
@@ -114,18 +114,19 @@ impl Within {
         let Some(candidate) = member.membership.candidates.get(index) else {
             return;
         };
-        if self.dropped.insert(index) {
-            self.cuts.push(Arc::new(CutOff::LoopingPeer(LoopingPeer {
-                node: candidate.leader.clone(),
-                nodes: candidate.nodes,
-                endpoint: Endpoint {
-                    address,
-                    place: member.endpoint_place(candidate),
-                },
-                range,
-                owner: member.entry.name.clone(),
-                range_place,
-            })));
+        if self.excluded.insert(index) {
+            self.reasons
+                .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
+                    node: candidate.leader.clone(),
+                    nodes: candidate.nodes,
+                    endpoint: WithheldEndpoint {
+                        address,
+                        place: member.endpoint_place(candidate),
+                    },
+                    range,
+                    owner: member.entry.name.clone(),
+                    range_place,
+                })));
         }
     }
 
@@ -137,15 +138,15 @@ impl Within {
             return;
         };
         self.withheld.extend(&cidrs);
-        self.cuts
-            .push(Arc::new(CutOff::LoopingRanges(LoopingRanges {
-                ranges: Ranges {
+        self.reasons
+            .push(Arc::new(TargetReason::LoopingRanges(LoopingRanges {
+                ranges: WithheldRanges {
                     declared: declaration(member, *cidr).map(|it| it.place.clone()),
                     cidrs,
                 },
                 cluster: member.entry.name.clone(),
                 node: candidate.leader.to_string(),
-                endpoint: Endpoint {
+                endpoint: WithheldEndpoint {
                     address,
                     place: member.endpoint_place(candidate),
                 },

@@ -18,11 +18,11 @@ fn a_range_on_the_network_of_a_node_is_left_out() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
       m--u--a 10.1.1.0/24 10.201.0.1/32
-    u in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
+    u in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld
     ");
     for range in ["192.168.1.128/25", "192.168.1.77/32", "192.168.1.9/32"] {
         let told = of(range, "internal-ip=192.168.1.9/24");
-        let cut = format!("u in v: Captured {range}: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut\n");
+        let cut = format!("u in v: Captured {range}: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld\n");
         assert!(told.contains(&cut), "{range}: {told}");
     }
 }
@@ -35,8 +35,8 @@ fn each_range_is_told_with_the_line_that_declares_it() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
       m--u--a 10.1.1.0/24 10.201.0.1/32 192.168.2.0/24
-    u in v: Captured 192.168.1.0/25: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
-    u in v: Captured 192.168.1.128/25: Lan(Cidr(192.168.1.0/24)) of b x1 LeftOut
+    u in v: Captured 192.168.1.0/25: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld
+    u in v: Captured 192.168.1.128/25: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld
     ");
 }
 
@@ -72,7 +72,7 @@ fn pods_of_others_on_the_network_of_a_node_are_left_out_too() {
     v:
       m--u--a 10.201.0.1/32
       m--u--a2 10.201.0.2/32
-    u in v: Captured 10.1.1.0/24 10.1.2.0/24: Lan(Cidr(10.1.0.0/16)) of b x1 LeftOut
+    u in v: Captured 10.1.1.0/24 10.1.2.0/24: Lan(Cidr(10.1.0.0/16)) of b x1 Withheld
     ");
 }
 
@@ -159,7 +159,7 @@ fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() 
     let lan = "192.168.1.0/24";
     let is_given = |own: &str, at: &[&str]| {
         let told = in_both_orders(lan, own, &standing(at));
-        let is_left_out = told.contains("LeftOut");
+        let is_left_out = told.contains("Withheld");
         assert_ne!(is_left_out, told.contains("Kept"), "{told}");
         assert_eq!(
             is_left_out,
@@ -274,7 +274,7 @@ fn too_many_holes_are_for_most_nodes_to_decide() {
     );
     let most = of(3);
     assert!(
-        !most.contains(" fd00:50::/48\n") && most.contains("b0 x3 LeftOut"),
+        !most.contains(" fd00:50::/48\n") && most.contains("b0 x3 Withheld"),
         "{most}"
     );
 }

@@ -1,4 +1,5 @@
-//! Cuts: what a target does not get although its source offers it, and why.
+//! What is excluded or withheld: Peers and ranges that a target does not get although its source offers
+//! them, and why.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,18 +10,18 @@ use crate::place::Place;
 
 /// Something that a target does not get although its source offers it, or gets although it hurts.
 #[derive(Clone, Debug)]
-pub struct Cut {
+pub struct Withheld {
     /// Who does not get it.
     pub target: ClusterName,
     /// Who offers it.
     pub source: ClusterName,
-    /// What it is: one and the same for all targets of a block, where it goes with that.
-    pub what: Arc<CutOff>,
+    /// What it is: one and the same for all targets of a set of Peers, where it goes with that.
+    pub reason: Arc<TargetReason>,
 }
 
-/// What a target does not get.
+/// Why a target does not get something.
 #[derive(Clone, Debug)]
-pub enum CutOff {
+pub enum TargetReason {
     /// Ranges that the target's Kilo cannot route.
     Family {
         /// Their kind.
@@ -70,7 +71,7 @@ pub enum CutOff {
     /// Ranges that the target does not accept.
     Unaccepted {
         /// The ranges.
-        ranges: Ranges,
+        ranges: WithheldRanges,
         /// The list in which they do not lie.
         accepted: Place,
     },
@@ -109,7 +110,7 @@ pub struct LoopingPeer {
     /// For how many nodes it speaks.
     pub nodes: usize,
     /// Where it is dialled.
-    pub endpoint: Endpoint,
+    pub endpoint: WithheldEndpoint,
     /// The range, be it its own cluster's or another's.
     pub range: Cidr,
     /// Whose it is.
@@ -122,13 +123,13 @@ pub struct LoopingPeer {
 #[derive(Clone, Debug)]
 pub struct LoopingRanges {
     /// The ranges.
-    pub ranges: Ranges,
+    pub ranges: WithheldRanges,
     /// The cluster of the endpoints.
     pub cluster: ClusterName,
     /// The node of one of them, as it claims.
     pub node: String,
     /// One of them.
-    pub endpoint: Endpoint,
+    pub endpoint: WithheldEndpoint,
     /// Their number.
     pub endpoints: usize,
 }
@@ -137,9 +138,9 @@ pub struct LoopingRanges {
 #[derive(Clone, Debug)]
 pub struct Captured {
     /// The ranges.
-    pub ranges: Ranges,
+    pub ranges: WithheldRanges,
     /// What one of these nodes has.
-    pub own: Own,
+    pub own: LocalAddress,
     /// The node, as it claims.
     pub node: String,
     /// Its place.
@@ -147,14 +148,14 @@ pub struct Captured {
     /// How many nodes are hit.
     pub nodes: usize,
     /// What becomes of the ranges.
-    pub fate: Fate,
+    pub outcome: CapturedOutcome,
 }
 
 /// What becomes of ranges that hold what the target's own nodes reach by themselves.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Fate {
+pub enum CapturedOutcome {
     /// They are left out.
-    LeftOut,
+    Withheld,
     /// They are given without these hosts and networks.
     Without(Vec<Cidr>),
     /// They are given as they are: too few nodes say that they are hit.
@@ -165,8 +166,8 @@ pub enum Fate {
 #[derive(Clone, Debug)]
 pub struct LocalNetwork {
     /// The ranges.
-    pub ranges: Ranges,
-    /// The network. Ranges that lie in it are left out; it is cut out of wider ones.
+    pub ranges: WithheldRanges,
+    /// The network. Ranges that lie in it are withheld; it is cut out of wider ones.
     pub network: Cidr,
     /// The line that names it.
     pub place: Place,
@@ -215,7 +216,7 @@ pub struct FewerAnchors {
 
 /// Ranges that share a fate and a reason.
 #[derive(Clone, Debug)]
-pub struct Ranges {
+pub struct WithheldRanges {
     /// The ranges, never none.
     pub cidrs: Vec<Cidr>,
     /// The line that declares the range in which they lie.
@@ -224,7 +225,7 @@ pub struct Ranges {
 
 /// An address at which a node is dialled.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub struct WithheldEndpoint {
     /// The address.
     pub address: IpAddr,
     /// Where the snapshot has it.
@@ -233,7 +234,7 @@ pub struct Endpoint {
 
 /// What a node reaches by itself.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Own {
+pub enum LocalAddress {
     /// Where it is dialled.
     Endpoint(IpAddr),
     /// The network in which its internal address stands.
@@ -242,7 +243,7 @@ pub enum Own {
     Address(IpAddr),
 }
 
-impl Own {
+impl LocalAddress {
     /// Returns its addresses.
     pub fn cidr(self) -> Cidr {
         match self {
@@ -260,7 +261,7 @@ impl Own {
     }
 }
 
-impl CutOff {
+impl TargetReason {
     /// Returns whether a node's claim has a part in it, and a target lacks something for it.
     pub fn is_of_claims(&self) -> bool {
         match self {
@@ -270,7 +271,7 @@ impl CutOff {
             | Self::Rangeless { .. }
             | Self::NoInitiator { .. } => true,
             Self::OwnKey { kept, .. } => !kept,
-            Self::Captured(captured) => captured.fate != Fate::Kept,
+            Self::Captured(captured) => captured.outcome != CapturedOutcome::Kept,
             Self::Family { .. }
             | Self::Local(_)
             | Self::Unaccepted { .. }

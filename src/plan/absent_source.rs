@@ -1,16 +1,16 @@
-//! What a target misses: sources that give it nothing although people let them.
+//! Absent sources: those that give it nothing although people let them.
 
 use std::sync::Arc;
 
-use super::cut::CutOff;
-use super::ground::is_typed;
-use super::seen::{Seen, Source};
+use super::conflicts::is_typed;
+use super::target_view::{TargetSource, TargetView};
+use super::withheld::TargetReason;
 use crate::membership::{ExcludedByMesh, ExcludedReason};
 use crate::net::Cidr;
 
 /// What a target might get of a source that gives it nothing, were it not for what nodes claim.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Missed {
+pub struct AbsentSource {
     /// How many nodes the source has, but for those that people leave out.
     pub nodes: usize,
     /// Where the target may get what nodes have, by what people wrote: the source declares it, the target
@@ -26,10 +26,14 @@ pub struct Missed {
     pub is_claimed: bool,
 }
 
-impl Missed {
+impl AbsentSource {
     /// Returns what a target misses of a source that gives it nothing; nothing where the source has no node
     /// left that can give anything to anyone: that is for the guards of its snapshot.
-    pub(super) fn of(seen: &Seen, source: &Source, cuts: &[Arc<CutOff>]) -> Option<Self> {
+    pub(super) fn of(
+        view: &TargetView,
+        source: &TargetSource,
+        reasons: &[Arc<TargetReason>],
+    ) -> Option<Self> {
         let member = source.member;
         let membership = &member.membership;
         if membership.candidates.is_empty() {
@@ -40,8 +44,8 @@ impl Missed {
         let excluded = excluded.filter(|it| it.reason != ExcludedReason::NotSelected);
         let speaking: usize = membership.candidates.iter().map(|it| it.nodes).sum();
         let all = speaking + membership.excluded.len();
-        let accepted = seen.accepted(source);
-        let is_routable = |it: &Cidr| seen.families.contains(&it.family());
+        let accepted = view.accepted(source);
+        let is_routable = |it: &Cidr| view.families.contains(&it.family());
         let declared = member.entry.networks.all().into_iter().map(|it| it.cidr);
         let common = |range: Cidr| match accepted {
             Some(accepted) => accepted.common(range),
@@ -56,7 +60,7 @@ impl Missed {
         let is_let = |range: &Cidr| {
             let is_accepted = accepted.is_none_or(|it| it.takes(*range));
             let is_local = local().any(|it| it.contains(*range));
-            let is_unasked = by_people.is_unasked && lacks_anchor(cuts, *range);
+            let is_unasked = by_people.is_unasked && lacks_anchor(reasons, *range);
             is_routable(range) && is_accepted && !is_local && !is_unasked
         };
         let shared = member.cluster.shared.iter().map(|it| (*it, is_let(it)));
@@ -66,7 +70,7 @@ impl Missed {
             shared: shared.collect(),
             barred: by_people.claims,
             is_typed: is_typed(member),
-            is_claimed: cuts.iter().any(|it| it.is_of_claims())
+            is_claimed: reasons.iter().any(|it| it.is_of_claims())
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
         })
@@ -93,9 +97,9 @@ impl Missed {
 }
 
 /// Returns whether nobody can carry a range of the cluster as a whole.
-fn lacks_anchor(cuts: &[Arc<CutOff>], range: Cidr) -> bool {
-    cuts.iter().any(|it| match &**it {
-        CutOff::NoAnchor { ranges } => ranges.contains(&range),
+fn lacks_anchor(reasons: &[Arc<TargetReason>], range: Cidr) -> bool {
+    reasons.iter().any(|it| match &**it {
+        TargetReason::NoAnchor { ranges } => ranges.contains(&range),
         _ => false,
     })
 }

@@ -1,28 +1,28 @@
-//! What one target sees: its sources, what it can route, what it takes, and what becomes of each.
+//! The view of one target: its sources, what it can route, what it takes, and what becomes of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::accepted::Accepted;
-use super::block::Holes;
-use super::cut::CutOff;
-use super::ground::{Ground, Meeting};
-use super::{accepted, hijack, loops};
+use super::conflicts::{Conflict, Conflicts};
+use super::peer_set::Holes;
+use super::withheld::TargetReason;
+use super::{accepted, captured, loops};
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, family};
 
 /// A target before anything is settled.
-pub(super) struct Seen<'g, 'f> {
-    pub(super) ground: &'g Ground<'f>,
+pub(super) struct TargetView<'g, 'f> {
+    pub(super) conflicts: &'g Conflicts<'f>,
     /// What its Kilo can route.
     pub(super) family: Option<Family>,
     /// What its Kilo could route if its nodes said so.
     pub(super) families: BTreeSet<Family>,
     /// What it sees, in order of rank.
-    pub(super) sources: Vec<Source<'f>>,
+    pub(super) sources: Vec<TargetSource<'f>>,
     /// Which of them each cluster is.
     by_cluster: BTreeMap<usize, usize>,
     /// What it takes, by the place of its own membership; nothing for everything.
@@ -31,7 +31,7 @@ pub(super) struct Seen<'g, 'f> {
 
 /// A source of a target.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'f> {
+pub(super) struct TargetSource<'f> {
     /// Its place in the fleet.
     pub(super) index: usize,
     pub(super) member: &'f Member<'f>,
@@ -43,23 +43,23 @@ pub(super) struct Source<'f> {
 
 /// What a target does not get of a source.
 #[derive(Default)]
-pub(super) struct Verdict {
+pub(super) struct SourceDecision {
     /// The candidates.
-    pub(super) dropped: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
     /// What is cut out of ranges that it gets otherwise.
     pub(super) holes: Holes,
     /// What there is to tell about both.
-    pub(super) cuts: Vec<Arc<CutOff>>,
+    pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
 /// What a target does not get, by the place of the source; most sources have nothing here.
-pub(super) type Verdicts = BTreeMap<usize, Verdict>;
+pub(super) type Decisions = BTreeMap<usize, SourceDecision>;
 
-impl<'g, 'f> Seen<'g, 'f> {
-    pub(super) fn new(ground: &'g Ground<'f>, target: &'f ClusterName) -> Self {
-        let fleet = ground.fleet;
+impl<'g, 'f> TargetView<'g, 'f> {
+    pub(super) fn new(conflicts: &'g Conflicts<'f>, target: &'f ClusterName) -> Self {
+        let fleet = conflicts.fleet;
         let mut accepted = BTreeMap::new();
         let mut own_indices = BTreeMap::new();
         for own in fleet.memberships(target) {
@@ -68,9 +68,9 @@ impl<'g, 'f> Seen<'g, 'f> {
             let lists = Accepted::new(fleet.accepted(own));
             accepted.extend(lists.map(|lists| (index, lists)));
         }
-        let sources: Vec<Source> = fleet
+        let sources: Vec<TargetSource> = fleet
             .sources(target)
-            .map(|(index, member, own)| Source {
+            .map(|(index, member, own)| TargetSource {
                 index,
                 member,
                 own,
@@ -79,10 +79,10 @@ impl<'g, 'f> Seen<'g, 'f> {
             .collect();
         let by_cluster = sources.iter().enumerate();
         let by_cluster = by_cluster
-            .filter_map(|(position, it)| Some((ground.cluster(it.member)?, position)))
+            .filter_map(|(position, it)| Some((conflicts.cluster(it.member)?, position)))
             .collect();
         Self {
-            ground,
+            conflicts,
             family: fleet.family(target),
             families: fleet.families(target),
             sources,
@@ -95,28 +95,28 @@ impl<'g, 'f> Seen<'g, 'f> {
     ///
     /// Each question is put to everything that the sources offer, not to what another question left:
     /// so no answer hangs on another one.
-    pub(super) fn verdicts(&self) -> Verdicts {
-        let mut verdicts = Verdicts::new();
+    pub(super) fn decisions(&self) -> Decisions {
+        let mut decisions = Decisions::new();
         for source in &self.sources {
-            loops::of_source(self, source, &mut verdicts);
-            hijack::settle(self, source, &mut verdicts);
+            loops::of_source(self, source, &mut decisions);
+            captured::settle(self, source, &mut decisions);
         }
         for source in &self.sources {
-            self.count_rangeless(source, &mut verdicts);
+            self.count_rangeless(source, &mut decisions);
         }
         for source in &self.sources {
-            accepted::settle(self, source, &mut verdicts);
+            accepted::settle(self, source, &mut decisions);
         }
-        verdicts
+        decisions
     }
 
     /// Returns the source that is a cluster, if the target sees it.
-    pub(super) fn source(&self, cluster: usize) -> Option<&Source<'f>> {
+    pub(super) fn source(&self, cluster: usize) -> Option<&TargetSource<'f>> {
         self.sources.get(*self.by_cluster.get(&cluster)?)
     }
 
     /// Returns what the target takes of a source, unless that is everything.
-    pub(super) fn accepted(&self, source: &Source) -> Option<&Accepted<'f>> {
+    pub(super) fn accepted(&self, source: &TargetSource) -> Option<&Accepted<'f>> {
         self.accepted.get(&source.own_index)
     }
 
@@ -126,47 +126,47 @@ impl<'g, 'f> Seen<'g, 'f> {
     }
 
     /// Returns whether the target could get a range that holds an address.
-    pub(super) fn could_reach(&self, source: &Source, address: IpAddr) -> bool {
+    pub(super) fn could_reach(&self, source: &TargetSource, address: IpAddr) -> bool {
         self.family.is_none_or(|it| it == family(address))
             && self.could_get(source, Cidr::host(address))
     }
 
     /// Returns whether the target takes a range of a source, and can route it.
-    pub(super) fn could_get(&self, source: &Source, range: Cidr) -> bool {
+    pub(super) fn could_get(&self, source: &TargetSource, range: Cidr) -> bool {
         let accepted = self.accepted(source);
         self.can_route(range) && accepted.is_none_or(|it| it.takes(range))
     }
 
     /// Returns what something meets of the ranges that the target could get of a source: those that
-    /// lie in the declared range of the meeting, as there is a meeting for each.
-    pub(super) fn met(&self, source: &Source, meeting: &Meeting) -> Vec<Cidr> {
-        let given = self.ground.given(source.index);
-        let met = given.map(|given| meeting.what.met(given));
+    /// lie in the declared range of the conflict, as there is a conflict for each.
+    pub(super) fn met(&self, source: &TargetSource, conflict: &Conflict) -> Vec<Cidr> {
+        let given = self.conflicts.given(source.index);
+        let met = given.map(|given| conflict.what.met(given));
         let mut met = met.unwrap_or_default();
-        met.retain(|it| meeting.range.cidr.contains(*it) && self.could_get(source, *it));
+        met.retain(|it| conflict.range.cidr.contains(*it) && self.could_get(source, *it));
         met
     }
 
     /// Returns what the target's own nodes have that meets ranges of a source.
-    pub(super) fn local_nodes(&self, source: &Source<'f>) -> &'g [Meeting<'f>] {
+    pub(super) fn local_nodes(&self, source: &TargetSource<'f>) -> &'g [Conflict<'f>] {
         let Some(own) = source.own_index else {
             return &[];
         };
-        self.ground
-            .local_nodes(own, self.ground.cluster(source.member))
+        self.conflicts
+            .local_nodes(own, self.conflicts.cluster(source.member))
     }
 
     /// Tells how many Peers have nothing left to give for what nodes claim, be they those of the source
     /// or those of the target, which also say what its Kilo can route.
-    fn count_rangeless(&self, source: &Source, verdicts: &mut Verdicts) {
-        let within = self.ground.within(source.index);
-        let verdict = verdicts.get(&source.index);
-        if verdict.is_none() && within.withheld.is_empty() && self.families.len() < 2 {
+    fn count_rangeless(&self, source: &TargetSource, decisions: &mut Decisions) {
+        let own_loops = self.conflicts.own_loops(source.index);
+        let decision = decisions.get(&source.index);
+        if decision.is_none() && own_loops.withheld.is_empty() && self.families.len() < 2 {
             return;
         }
         let is_withheld = |it: &Cidr| {
-            let of_target = verdict.is_some_and(|verdict| verdict.withheld.contains(it));
-            of_target || within.withheld.contains(it)
+            let of_target = decision.is_some_and(|decision| decision.withheld.contains(it));
+            of_target || own_loops.withheld.contains(it)
         };
         let is_bare = |candidate: &PeerCandidate| {
             // What people call local is no node's claim.
@@ -182,16 +182,16 @@ impl<'g, 'f> Seen<'g, 'f> {
         let candidates = source.member.membership.candidates.iter().enumerate();
         let (mut peers, mut nodes) = (0, 0);
         for (index, candidate) in candidates {
-            let is_dropped = verdict.is_some_and(|verdict| verdict.dropped.contains(&index));
-            if !is_dropped && !within.dropped.contains(&index) && is_bare(candidate) {
+            let is_dropped = decision.is_some_and(|decision| decision.excluded.contains(&index));
+            if !is_dropped && !own_loops.excluded.contains(&index) && is_bare(candidate) {
                 peers += 1;
                 nodes += candidate.nodes;
             }
         }
         if 0 < peers {
-            let verdict = verdicts.entry(source.index).or_default();
-            let cut = CutOff::Rangeless { peers, nodes };
-            verdict.cuts.push(Arc::new(cut));
+            let decision = decisions.entry(source.index).or_default();
+            let reason = TargetReason::Rangeless { peers, nodes };
+            decision.reasons.push(Arc::new(reason));
         }
     }
 }

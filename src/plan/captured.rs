@@ -1,4 +1,4 @@
-//! Hijacks: ranges that hold what the target's nodes reach by themselves (`kilo.md` §2.5, §2.6).
+//! Captured ranges: those that hold what the target's nodes reach by themselves (`kilo.md` §2.5, §2.6).
 //!
 //! No single node decides for its cluster, whichever side ranks first: an address costs a range no
 //! more than that address, and a LAN counts only if enough nodes stand on it.
@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::cut::{Captured, CutOff, Fate, LocalNetwork, Own, Ranges};
-use super::ground::{Meeting, What};
-use super::seen::{Seen, Source, Verdict, Verdicts};
+use super::conflicts::{Conflict, Conflicting};
+use super::target_view::{Decisions, SourceDecision, TargetSource, TargetView};
+use super::withheld::{
+    Captured, CapturedOutcome, LocalAddress, LocalNetwork, TargetReason, WithheldRanges,
+};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, listening};
@@ -21,8 +23,8 @@ use crate::wireguard::Endpoint;
 /// How many prefixes a range may grow by when hosts are cut out of it.
 const MOST_ADDED: usize = 32;
 
-/// A meeting, and which of the ranges that the target could get it is about.
-type Met<'m, 'f> = (&'m Meeting<'f>, Vec<Cidr>);
+/// A conflict, and which of the ranges that the target could get it is about.
+type Met<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
 
 /// What of the target's nodes meets one range of a source.
 #[derive(Default)]
@@ -36,53 +38,55 @@ struct Hit {
 }
 
 /// What becomes of a range.
-enum Outcome {
+enum RangeOutcome {
     /// It is left out.
-    LeftOut,
+    Withheld,
     /// These are cut out of it, and not always everything that nodes have in it.
     Without(BTreeSet<Cidr>),
 }
 
 /// Ranges of one declared range that share a fate.
-struct Alike<'f> {
+struct AlikeCaptures<'f> {
     declared: &'f Range,
     ranges: BTreeSet<Cidr>,
     local_nodes: BTreeSet<usize>,
     holes: BTreeSet<Cidr>,
-    first: (usize, Own),
+    first: (usize, LocalAddress),
 }
 
 /// Settles what becomes of ranges of a source that hold what the target has of its own.
-pub(super) fn settle(seen: &Seen, source: &Source, verdicts: &mut Verdicts) {
-    let meetings = seen.local_nodes(source).iter();
-    let met = meetings.map(|it| (it, seen.met(source, it)));
+pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
+    let meetings = view.local_nodes(source).iter();
+    let met = meetings.map(|it| (it, view.met(source, it)));
     let met: Vec<Met> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
     if met.is_empty() {
         return;
     }
-    let verdict = verdicts.entry(source.index).or_default();
-    local_networks(source, &met, verdict);
-    let outcomes: BTreeMap<Cidr, Outcome> = hits(&met, verdict)
+    let decision = decisions.entry(source.index).or_default();
+    local_networks(source, &met, decision);
+    let outcomes: BTreeMap<Cidr, RangeOutcome> = hits(&met, decision)
         .into_iter()
         .map(|(range, hit)| (range, outcome(source.own, range, &hit)))
         .collect();
-    for (alike, fate) in alike(&met, &outcomes) {
-        verdict.cuts.extend(told(source, alike, fate).map(Arc::new));
+    for (alike, outcome) in alike(&met, &outcomes) {
+        decision
+            .reasons
+            .extend(reason(source, alike, outcome).map(Arc::new));
     }
     for (range, outcome) in outcomes {
         match outcome {
-            Outcome::LeftOut => drop(verdict.withheld.insert(range)),
-            Outcome::Without(holes) if holes.is_empty() => {}
-            Outcome::Without(holes) => verdict.holes.entry(range).or_default().extend(holes),
+            RangeOutcome::Withheld => drop(decision.withheld.insert(range)),
+            RangeOutcome::Without(holes) if holes.is_empty() => {}
+            RangeOutcome::Without(holes) => decision.holes.entry(range).or_default().extend(holes),
         }
     }
 }
 
 /// Leaves out what lies in networks that people call the target's own, and cuts these out of wider
 /// ranges.
-fn local_networks(source: &Source, met: &[Met], verdict: &mut Verdict) {
-    for (meeting, ranges) in met {
-        let What::Local(network, index) = meeting.what else {
+fn local_networks(source: &TargetSource, met: &[Met], decision: &mut SourceDecision) {
+    for (conflict, ranges) in met {
+        let Conflicting::Local(network, index) = conflict.what else {
             continue;
         };
         let Some(local) = source.own.entry.local_networks.get(index) else {
@@ -90,53 +94,55 @@ fn local_networks(source: &Source, met: &[Met], verdict: &mut Verdict) {
         };
         for &range in ranges {
             if network.contains(range) {
-                verdict.withheld.insert(range);
+                decision.withheld.insert(range);
             } else {
-                verdict.holes.entry(range).or_default().insert(network);
+                decision.holes.entry(range).or_default().insert(network);
             }
         }
-        verdict.cuts.push(Arc::new(CutOff::Local(LocalNetwork {
-            ranges: Ranges {
-                cidrs: ranges.clone(),
-                declared: Some(meeting.range.place.clone()),
-            },
-            network,
-            place: local.place.clone(),
-        })));
+        decision
+            .reasons
+            .push(Arc::new(TargetReason::Local(LocalNetwork {
+                ranges: WithheldRanges {
+                    cidrs: ranges.clone(),
+                    declared: Some(conflict.range.place.clone()),
+                },
+                network,
+                place: local.place.clone(),
+            })));
     }
 }
 
 /// Returns what nodes have in each range, without what local networks keep from the target already.
-fn hits(met: &[Met], verdict: &Verdict) -> BTreeMap<Cidr, Hit> {
+fn hits(met: &[Met], decision: &SourceDecision) -> BTreeMap<Cidr, Hit> {
     let mut hits: BTreeMap<Cidr, Hit> = BTreeMap::new();
-    for (meeting, ranges) in met {
-        let What::Own(own) = meeting.what else {
+    for (conflict, ranges) in met {
+        let Conflicting::Own(own) = conflict.what else {
             continue;
         };
         for &range in ranges {
-            let holes = verdict.holes.get(&range);
+            let holes = decision.holes.get(&range);
             let is_cut = holes.is_some_and(|it| it.iter().any(|it| it.contains(own.cidr())));
-            if verdict.withheld.contains(&range) || is_cut {
+            if decision.withheld.contains(&range) || is_cut {
                 continue;
             }
             let hit = hits.entry(range).or_default();
             let having = match own {
-                Own::Endpoint(address) | Own::Address(address) => {
+                LocalAddress::Endpoint(address) | LocalAddress::Address(address) => {
                     hit.hosts.entry(address).or_default()
                 }
-                Own::Lan(lan) if lan.contains(range) => &mut hit.on_lan,
-                Own::Lan(lan) => hit.lans.entry(lan).or_default(),
+                LocalAddress::Lan(lan) if lan.contains(range) => &mut hit.on_lan,
+                LocalAddress::Lan(lan) => hit.lans.entry(lan).or_default(),
             };
-            having.extend(&meeting.whose);
+            having.extend(&conflict.whose);
         }
     }
     hits
 }
 
 /// Decides what becomes of a range in which the nodes of `own` have something.
-fn outcome(own: &Member, range: Cidr, hit: &Hit) -> Outcome {
+fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
     if is_lan(own, &hit.on_lan) {
-        return Outcome::LeftOut;
+        return RangeOutcome::Withheld;
     }
     let is_affordable = |holes: &BTreeSet<Cidr>| range.without(holes).len() <= 1 + MOST_ADDED;
     // The prefixes around a host on a LAN would lie on that LAN, so it is cut out as a whole.
@@ -147,15 +153,15 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> Outcome {
     let hosts: Vec<Cidr> = hosts.collect();
     wanted.extend(hosts);
     if wanted.contains(&range) {
-        return Outcome::LeftOut;
+        return RangeOutcome::Withheld;
     }
     let all: BTreeSet<Cidr> = wanted.iter().copied().collect();
     if is_affordable(&all) {
-        return Outcome::Without(all);
+        return RangeOutcome::Without(all);
     }
     let local_nodes: BTreeSet<usize> = hit.hosts.values().flatten().copied().collect();
     if own.membership.local_nodes.len() < 2 * local_nodes.len() {
-        return Outcome::LeftOut;
+        return RangeOutcome::Withheld;
     }
     // Where most nodes stand together comes first, so that one far away costs the others nothing.
     let mut affordable = BTreeSet::new();
@@ -165,7 +171,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> Outcome {
             affordable.remove(&hole);
         }
     }
-    Outcome::Without(affordable)
+    RangeOutcome::Without(affordable)
 }
 
 impl Hit {
@@ -222,10 +228,13 @@ fn densest_first(hit: &Hit) -> Vec<IpAddr> {
 }
 
 /// Returns the ranges of each declared range that share a fate, with that.
-fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Alike<'f>, Fate)> {
-    let mut found: BTreeMap<(Cidr, Fate, bool), Alike> = BTreeMap::new();
-    for (meeting, ranges) in met {
-        let (What::Own(own), Some(&home)) = (meeting.what, meeting.whose.first()) else {
+fn alike<'f>(
+    met: &[Met<'_, 'f>],
+    outcomes: &BTreeMap<Cidr, RangeOutcome>,
+) -> Vec<(AlikeCaptures<'f>, CapturedOutcome)> {
+    let mut found: BTreeMap<(Cidr, CapturedOutcome, bool), AlikeCaptures> = BTreeMap::new();
+    for (conflict, ranges) in met {
+        let (Conflicting::Own(own), Some(&home)) = (conflict.what, conflict.whose.first()) else {
             continue;
         };
         for range in ranges {
@@ -233,58 +242,64 @@ fn alike<'f>(met: &[Met<'_, 'f>], outcomes: &BTreeMap<Cidr, Outcome>) -> Vec<(Al
                 continue;
             };
             let cut_out = match outcome {
-                Outcome::LeftOut => None,
-                Outcome::Without(holes) => holes.iter().find(|it| it.contains(own.cidr())),
+                RangeOutcome::Withheld => None,
+                RangeOutcome::Without(holes) => holes.iter().find(|it| it.contains(own.cidr())),
             };
-            let fate = match (outcome, cut_out) {
-                (Outcome::LeftOut, _) => Fate::LeftOut,
-                (Outcome::Without(_), Some(_)) => Fate::Without(Vec::new()),
-                (Outcome::Without(holes), None) => {
+            let outcome = match (outcome, cut_out) {
+                (RangeOutcome::Withheld, _) => CapturedOutcome::Withheld,
+                (RangeOutcome::Without(_), Some(_)) => CapturedOutcome::Without(Vec::new()),
+                (RangeOutcome::Without(holes), None) => {
                     // A part of a range takes a LAN over only if it is no wider.
                     let is_left_whole = !holes.iter().any(|it| own.cidr().contains(*it));
                     if own.address().is_none() && !own.cidr().contains(*range) && is_left_whole {
                         continue;
                     }
-                    Fate::Kept
+                    CapturedOutcome::Kept
                 }
             };
             // What stays is about a LAN or about addresses, and the advice differs.
-            let is_lan = fate == Fate::Kept && own.address().is_none();
-            let key = (meeting.range.cidr, fate, is_lan);
-            let alike = found.entry(key).or_insert(Alike {
-                declared: meeting.range,
+            let is_lan = outcome == CapturedOutcome::Kept && own.address().is_none();
+            let key = (conflict.range.cidr, outcome, is_lan);
+            let alike = found.entry(key).or_insert(AlikeCaptures {
+                declared: conflict.range,
                 ranges: BTreeSet::new(),
                 local_nodes: BTreeSet::new(),
                 holes: BTreeSet::new(),
                 first: (home, own),
             });
             alike.ranges.insert(*range);
-            alike.local_nodes.extend(&meeting.whose);
+            alike.local_nodes.extend(&conflict.whose);
             alike.holes.extend(cut_out);
         }
     }
-    let found = found.into_iter().map(|((_, fate, _), alike)| {
-        let fate = match fate {
-            Fate::Without(_) => Fate::Without(alike.holes.iter().copied().collect()),
+    let found = found.into_iter().map(|((_, outcome, _), alike)| {
+        let outcome = match outcome {
+            CapturedOutcome::Without(_) => {
+                CapturedOutcome::Without(alike.holes.iter().copied().collect())
+            }
             other => other,
         };
-        (alike, fate)
+        (alike, outcome)
     });
     found.collect()
 }
 
-fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
+fn reason(
+    source: &TargetSource,
+    alike: AlikeCaptures,
+    outcome: CapturedOutcome,
+) -> Option<TargetReason> {
     let (home, own) = alike.first;
     let member = source.own;
     let (node, place) = member.node_at(member.membership.local_nodes.get(home)?.node);
     let has = |key: &&str| node.annotations.contains_key(*key);
     let place = match own {
-        Own::Lan(_) | Own::Address(_) => {
+        LocalAddress::Lan(_) | LocalAddress::Address(_) => {
             let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];
             let key = keys.into_iter().find(has);
             key.map_or(place.key("addresses"), |key| annotated(&place, key))
         }
-        Own::Endpoint(address) => {
+        LocalAddress::Endpoint(address) => {
             let of_kilo = listening(node).filter(|(_, it)| it.address() == Some(address));
             let dialled = |it: &Endpoint| it.address() == Some(address);
             let mut candidates = member.membership.candidates.iter();
@@ -298,8 +313,8 @@ fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
             }
         }
     };
-    Some(CutOff::Captured(Captured {
-        ranges: Ranges {
+    Some(TargetReason::Captured(Captured {
+        ranges: WithheldRanges {
             cidrs: alike.ranges.into_iter().collect(),
             declared: Some(alike.declared.place.clone()),
         },
@@ -307,7 +322,7 @@ fn told(source: &Source, alike: Alike, fate: Fate) -> Option<CutOff> {
         node: node.name.clone(),
         place,
         nodes: alike.local_nodes.len(),
-        fate,
+        outcome,
     }))
 }
 
