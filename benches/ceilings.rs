@@ -1,5 +1,5 @@
-//! What the commands cost at the built-in ceilings, each of which shall keep a run below five seconds of
-//! CPU and one GiB.
+//! The cost of the commands at the built-in ceilings, which should keep a run below five seconds of
+//! CPU time and 1 GiB.
 //!
 //! `cargo bench --bench ceilings`. It reports, and fails only when a run fails.
 #![allow(
@@ -31,9 +31,9 @@ mod random;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 3;
-/// The most seconds of CPU that a command shall take.
+/// The maximum CPU time of a command, in seconds.
 const SECONDS: f64 = 5.0;
-/// The most bytes that it shall hold.
+/// The maximum memory of a command, in bytes.
 const BYTES: f64 = (1 << 30) as f64;
 const RANGES: u32 = 19_000;
 /// An anchor, a range and a node each.

@@ -1,4 +1,4 @@
-//! How figures are told: medians with their spread, next to what we aim for.
+//! How figures are printed: medians with their spread, next to the target.
 
 use std::fmt;
 

@@ -66,9 +66,9 @@ struct Figures {
 
 /// One folder with everything about one shape in it.
 ///
-/// Files are emptied rather than removed until the last figure is taken. ext4 passes over inodes
-/// that were freed in the last minutes, one by one, and whoever comes next would pay for it, as
-/// does a run right after another; and what is empty need not reach the disk while we measure.
+/// Until the last figure is taken, files are truncated rather than removed. ext4 skips inodes that
+/// were freed in the last minutes, one by one, which would slow down the next measurement; and
+/// empty files need not reach the disk during a measurement.
 struct Site {
     root: PathBuf,
     python: Option<PathBuf>,
@@ -117,7 +117,7 @@ fn measure(shape: Shape, root: &Path, python: Option<PathBuf>) -> anyhow::Result
 }
 
 impl Site {
-    /// Warms the caches, and keeps what comes out.
+    /// Warms the caches, and keeps the output.
     fn expect(&mut self, shape: Shape) -> anyhow::Result<()> {
         clock(&mut self.render())?;
         self.expected = tree(&self.rendered())?;
@@ -130,7 +130,7 @@ impl Site {
         self.set_aside("expected")
     }
 
-    /// Every variant once; there and back, so that none always goes first.
+    /// Every variant once, in alternating order, so that none always goes first.
     fn round(&self, round: usize, figures: &mut Figures) -> anyhow::Result<()> {
         let mut steps: [Step; 3] = [Self::time_renders, Self::time_copy, Self::time_script];
         if round % 2 == 1 {

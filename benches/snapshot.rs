@@ -39,7 +39,7 @@ mod server;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 3;
-/// How many clusters `snapshot` reads at once.
+/// How many clusters `snapshot` reads in parallel.
 const AT_ONCE: usize = 4;
 const FLEETS: [Fleet; 2] = [
     Fleet {

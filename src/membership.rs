@@ -22,7 +22,7 @@ pub use crate::kilo::reason::{EndpointProblem, ExcludedReason, Origin, Unready, 
 pub use excluded_by_mesh::ExcludedByMesh;
 pub use local_node::LocalNode;
 
-/// One cluster in one mesh, as its snapshot bears out what the mesh says.
+/// One cluster in one mesh, with the parts of its entry that its snapshot confirms.
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// One for each segment that can be given to others, in order of their leaders' names.
@@ -91,7 +91,7 @@ pub struct WithheldRange {
     pub reason: WithheldReason,
 }
 
-/// A node that says another granularity than the one used.
+/// A node that reports another granularity than the one used.
 #[derive(Clone, Debug)]
 pub struct Dissenter {
     /// Its name, as it claims.
@@ -105,7 +105,7 @@ pub struct Dissenter {
 /// A line of the mesh that more than half of the nodes contradict.
 #[derive(Clone, Debug)]
 pub struct Contradiction {
-    /// What the line says.
+    /// The content of the line.
     pub what: Contradicted,
     /// The line.
     pub place: Place,
@@ -115,7 +115,7 @@ pub struct Contradiction {
     pub of: usize,
 }
 
-/// What a line of the mesh says about nodes.
+/// A line of the mesh about nodes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Contradicted {
     /// Where pod CIDRs lie.
@@ -128,7 +128,7 @@ pub enum Contradicted {
     NodeSelector,
 }
 
-/// Finds who of a cluster, whose snapshot is the file `source`, speaks in `mesh`.
+/// Finds the candidates for Peers of a cluster in `mesh`. Its snapshot is the file `source`.
 pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Membership {
     let segments = &cluster.segments;
     let mut survey = NodeSurvey::new(cluster, source);

@@ -1,4 +1,4 @@
-//! Places: where in which file something was said.
+//! Places: positions in files.
 
 use std::fmt;
 use std::ops::Range;

@@ -76,8 +76,9 @@ pub struct Target {
 }
 
 impl Plan {
-    /// Returns the targets that get no Peer for what people wrote. One that only nodes' claims keep
-    /// from having any is not among them: a node must not be able to stop everybody's render.
+    /// Returns the targets that get no Peer because of the mesh or the config. Targets that get
+    /// none because of claims of nodes are not included: a node must not be able to stop the render
+    /// for all clusters.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
         let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
         empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))

@@ -1,5 +1,5 @@
-//! The proof: what holds for all packets between clusters at once, from the manifests alone. It knows
-//! nothing of the plan, whose mistakes it is to find.
+//! The proof: reachability for all packets between clusters, from the manifests alone. It does not
+//! use the plan, because it must find the plan's mistakes.
 
 pub mod reach;
 pub mod verify;

@@ -79,7 +79,7 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
     } = candidate;
     let mut refusals = Vec::new();
     if new.nodes.is_empty() {
-        // That says it all.
+        // No more details are needed.
         return Renewal {
             usable: (!memberships.is_empty()).then_some(0),
             refusals: vec![Refusal::Empty],
@@ -126,7 +126,7 @@ struct Look {
 impl Look {
     /// Looks with the eyes of a mesh.
     fn by_roster(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
-        // Nobody asks where the nodes stand: they are told by name.
+        // The places of the nodes are not needed: the message names them.
         let cluster = Cluster::new(entry, snapshot);
         let membership = membership(&mesh.name, &cluster, &Arc::from(""));
         let excluded = membership.excluded.into_iter();

@@ -1,7 +1,7 @@
 //! Rules: names, severities, documentation and words for the facts that others have found.
 //!
-//! A fact is decided where it matters, once; here it only gets a voice. So what a command does and
-//! what any command says about it cannot differ.
+//! Facts are decided once, where they matter; rules only report them. So the actions and the
+//! reports of all commands agree.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// Drops what is told twice, as of a cluster in two meshes.
+/// Drops duplicates, such as findings about a cluster in two meshes.
 fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut known = BTreeSet::new();
     findings.retain(|finding| {
@@ -62,8 +62,8 @@ fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// Returns everything to tell about clusters and, where there is one, their plan: the gravest first,
-/// in an order that is always the same.
+/// Returns all findings about clusters and, if there is one, their plan: the gravest first, in a
+/// fixed order.
 pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));

@@ -1,7 +1,7 @@
-//! Schemas: what editors and other programs are told about our formats, as JSON Schema 2020-12.
+//! Schemas: descriptions of our formats for editors and other programs, as JSON Schema 2020-12.
 //!
-//! They are made from the types that the gates read into and the writers write from, so that what
-//! they say is what is done.
+//! They are generated from the types that the gates read and the writers write, so that they always
+//! agree with the program.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};

@@ -36,7 +36,7 @@ impl Selector {
         Self { requirements }
     }
 
-    /// Returns whether it selects whatever it is shown.
+    /// Returns whether it selects everything.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Snapshots: what the nodes of a cluster said about themselves, as kept in git.
+//! Snapshots: the values that the nodes of a cluster report, as kept in git.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -155,7 +155,7 @@ struct Written<'a> {
 /// An object, which serde by itself would read from a list of its fields too.
 struct Object<T>(T);
 
-/// Enough of a file to tell whether it was meant for us.
+/// The part of a file that shows whether it was meant as a snapshot.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Header {
@@ -166,7 +166,7 @@ struct Header {
 }
 
 impl SnapshotError {
-    /// Returns whether the text is no JSON at all, so that it could not even be read.
+    /// Returns whether the text is not JSON at all, so that it could not be read.
     pub fn is_syntax(&self) -> bool {
         matches!(self, Self::Json(error) if !error.is_data())
     }
@@ -268,7 +268,7 @@ fn example() -> Value {
     })
 }
 
-/// An unknown field may just be another version's: that is said first.
+/// An unknown field may belong to another version, so the version is reported first.
 fn other_version(text: &str) -> Option<SnapshotError> {
     let header: Header = serde_json::from_str(text).ok()?;
     check_header(&header.api_version, &header.kind).err()

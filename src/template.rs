@@ -12,7 +12,7 @@ mod whole;
 
 pub use format::Format;
 
-/// A template of ours that does not fit its values, which is a mistake of this program.
+/// A built-in template that does not fit its values, which is a bug in clustermesh.
 #[derive(Debug, ThisError)]
 #[error("cannot fill in the template `{name}`")]
 pub struct TemplateError {
@@ -173,7 +173,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Returns what the engine says, without the name of the template, which a caller knows.
+/// Returns the message of the engine, without the name of the template, which the caller knows.
 fn of_engine(error: &Error) -> String {
     let what = match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => "it takes too many steps".to_owned(),

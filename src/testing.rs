@@ -36,8 +36,7 @@ pub(crate) fn range() -> impl Strategy<Value = Cidr> {
     })
 }
 
-/// Returns what the rules tell about meshes and their clusters, each given with its nodes a line
-/// each.
+/// Returns the findings about meshes and their clusters, each given with its nodes, a line each.
 pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
     let source = Source::parse("mesh.yaml", meshes).unwrap();
     let reading = mesh::read(&[source]);
@@ -105,7 +104,7 @@ pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
     text
 }
 
-/// What a node says unless a test is about that.
+/// The default values of a node in tests.
 fn with_granularity(line: &str) -> String {
     if line.contains("granularity=") {
         line.to_owned()
@@ -127,7 +126,7 @@ pub(crate) fn key(letter: &str) -> String {
 }
 
 /// Reads a node from `name what=value …`: `pod`, `label` (or `label:KEY`), `external`, `internal`
-/// (addresses), `stale`, `uid`; all else is an annotation of Kilo's, where `·` stands for a space.
+/// (addresses), `stale`, `uid`; everything else is an annotation of Kilo. `·` means a space.
 pub(crate) fn node(line: &str) -> Node {
     let mut words = line.split_whitespace();
     let mut node = Node {

@@ -29,7 +29,7 @@ pub struct Endpoint {
 pub enum Host {
     /// An address, never IPv4-mapped.
     Ip(IpAddr),
-    /// A name. Kilo wants a lowercase RFC 1123 subdomain; [`Host::check`] tells.
+    /// A name. Kilo requires a lowercase RFC 1123 subdomain, which [`Host::check`] verifies.
     Dns(String),
 }
 
@@ -105,8 +105,8 @@ pub fn text_of_key(key: &[u8; 32]) -> String {
     STANDARD.encode(key)
 }
 
-/// Returns what Go's decoder makes of padded standard base64: line breaks are skipped, and bits
-/// beyond the last byte ignored.
+/// Decodes padded standard base64 like Go: line breaks are skipped, and bits beyond the last byte
+/// ignored.
 pub fn decoded_as_go_reads(text: &str) -> Option<Vec<u8>> {
     const BREAKS: [char; 2] = ['\r', '\n'];
     if text.contains(BREAKS) {
@@ -184,7 +184,7 @@ impl Host {
         matches!(self, Self::Ip(own) if *own == address)
     }
 
-    /// Says why no other cluster can send packets there, if that is so.
+    /// Returns why no other cluster can send packets there, if so.
     ///
     /// # Errors
     /// An address that is not a unicast one of the wide world or of some network, or a name that
@@ -261,7 +261,7 @@ fn split_host_port(text: &str) -> Result<(&str, &str), EndpointError> {
 }
 
 impl Endpoint {
-    /// The endpoint of a Peer that nobody can dial and that has to connect first.
+    /// The endpoint of a Peer that cannot be dialled and has to connect first.
     ///
     /// A Peer without any endpoint makes Kilo skip every later change of the Peers and nodes that
     /// come after it (`kilo.md` §2.10). The address is reserved for documentation (RFC 5737) and the
@@ -271,12 +271,12 @@ impl Endpoint {
         port: NonZeroU16::MIN.saturating_add(8),
     };
 
-    /// Returns whether it only stands in for an endpoint that is not known.
+    /// Returns whether it is only a placeholder for an unknown endpoint.
     pub fn is_placeholder(&self) -> bool {
         *self == Self::PLACEHOLDER
     }
 
-    /// Says why no other cluster can dial it, if that is so.
+    /// Returns why no other cluster can dial it, if so.
     ///
     /// # Errors
     /// A host that [`Host::check`] refuses, or the placeholder.

@@ -1,4 +1,4 @@
-//! Claims: of what two nodes of a cluster say is theirs, who keeps it.
+//! Claims: which node of a cluster keeps what two of them claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -161,8 +161,8 @@ fn pod_claims<'a>(draft: &'a CandidateDraft) -> impl Iterator<Item = PodClaim> +
 /// Returns the claims that lose to one of another segment, each with that. Within a segment all
 /// lead to the same Peer, so that nothing can be lost.
 ///
-/// Sorted by address, what lies in a range follows it, so the next claim of another segment tells:
-/// the cost does not grow with the number of conflicts.
+/// Sorted by address, a range is followed by those inside it, so only the next claim of another
+/// segment must be checked: the cost does not grow with the number of conflicts.
 fn losses(mut claims: Vec<PodClaim>) -> BTreeMap<(NodeId, Cidr), (PodClaim, PodClaim)> {
     claims.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length(), claim.node));
     let mut losses = BTreeMap::new();
@@ -212,7 +212,8 @@ impl PodOwners {
         });
         let mut claims: Vec<(Cidr, usize, NodeId)> = claims.collect();
         claims.sort_by_key(|(cidr, ..)| (cidr.first(), cidr.prefix_length()));
-        // What lies in another is of the same segment by now, so the wider one stands for it.
+        // A range inside another one now belongs to the same segment, so the wider one is
+        // sufficient.
         claims.dedup_by(|later, earlier| earlier.0.contains(later.0));
         Self {
             by_first: claims.into_iter().map(|it| (it.0.first(), it)).collect(),
@@ -244,7 +245,7 @@ impl CandidateDraft<'_> {
         routes
     }
 
-    /// Tells of internal addresses that are declared, but the second of their family.
+    /// Reports internal addresses that are declared, but the second of their family.
     fn lose_second_addresses(&self, survey: &mut NodeSurvey) {
         for &(node, _) in &self.members {
             let ClusterNode {
@@ -291,7 +292,7 @@ impl NodeSurvey<'_> {
         Some(WithheldReason::InPodCidr { cidr, node })
     }
 
-    /// Returns whether a segment still has a leader that speaks.
+    /// Returns whether a segment still has a leader.
     fn speaks(&self, draft: &CandidateDraft) -> bool {
         !matches!(
             self.excluded.get(&draft.leader),

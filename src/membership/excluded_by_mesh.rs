@@ -16,9 +16,10 @@ use crate::wireguard::Host;
 pub struct ExcludedByMesh {
     /// How many nodes.
     pub nodes: usize,
-    /// What these say that they have.
+    /// The ranges that these claim.
     pub claims: Vec<Cidr>,
-    /// Whether anybody speaks without an endpoint who has one that nobody asks for.
+    /// Whether a candidate without an endpoint has one from a source that `endpointFrom` does not
+    /// list.
     pub is_unasked: bool,
 }
 
@@ -51,8 +52,8 @@ impl ExcludedByMesh {
     }
 }
 
-/// Returns whether a node says where it can be dialled, whoever asks: in an annotation that a person
-/// writes, or by an external address.
+/// Returns whether a node has an endpoint for all clusters: in an annotation that an administrator
+/// writes, or as an external address.
 fn is_dialable(node: &Node) -> bool {
     let keys = ENDPOINT_ANNOTATIONS.iter();
     let mut written = keys.filter_map(|key| node.annotations.get(*key));
@@ -63,7 +64,7 @@ fn is_dialable(node: &Node) -> bool {
             .any(|it| it.kind == AddressKind::ExternalIP && it.address.parse::<IpAddr>().is_ok())
 }
 
-/// Returns what a node says that it has.
+/// Returns the ranges that a node claims.
 fn claims(ClusterNode { node, kilo, .. }: &ClusterNode) -> Vec<Cidr> {
     let addresses = kilo.internal_address().into_iter();
     let addresses = addresses.chain(kilo.wireguard_ip().map(|it| it.address));

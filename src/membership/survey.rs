@@ -99,7 +99,8 @@ impl<'a> NodeSurvey<'a> {
         }
     }
 
-    /// Applies the node checks to a segment; `None` if nobody of it can be given to others.
+    /// Applies the node checks to a segment; `None` if it has no node that other clusters can
+    /// reach.
     pub(super) fn draft<'s>(&mut self, segment: &'s Segment) -> Option<CandidateDraft<'s>> {
         let selected: Vec<NodeId> = segment
             .members
@@ -140,7 +141,7 @@ impl<'a> NodeSurvey<'a> {
         })
     }
 
-    /// Returns the pod CIDRs of a selected member of a segment that speaks.
+    /// Returns the pod CIDRs of a selected member of a segment that has a Peer.
     fn member(&mut self, index: NodeId) -> Option<Vec<Cidr>> {
         let nodes = self.nodes;
         match &nodes[index].checked.pods {
@@ -170,7 +171,7 @@ impl<'a> NodeSurvey<'a> {
 
     pub(super) fn finish(mut self, candidates: Vec<PeerCandidate>) -> Membership {
         let cluster = self.cluster;
-        // A leader that was not selected speaks all the same.
+        // A leader that is not selected still has a Peer.
         let leaders: BTreeSet<&str> = candidates.iter().map(|it| it.leader.as_str()).collect();
         let nodes = self.nodes;
         let speaks = |id: NodeId| leaders.contains(nodes[id].node.name.as_str());

@@ -1,4 +1,4 @@
-//! Who speaks, with what, and who does not: one cluster, as text.
+//! The candidates of one cluster and their ranges, and the excluded nodes, as text.
 
 use std::fmt::Write as _;
 

@@ -63,8 +63,8 @@ pub enum Ending {
         /// Its Peer for the first.
         back: PeerId,
     },
-    /// Kilo cuts the tunnel with every pass: one side calls from elsewhere than its Peer says, which
-    /// that Peer does not expect (`kilo.md` §2.9).
+    /// Kilo cuts the tunnel with every pass: one side connects from another address than the
+    /// endpoint of its Peer, and that Peer does not allow this (`kilo.md` §2.9).
     Flapping {
         /// Where.
         at: At,
@@ -88,7 +88,7 @@ pub enum Ending {
     SourceRejected {
         /// Who.
         by: At,
-        /// Whose the source is there, if anybody's.
+        /// The owner of the source there, if any.
         owner: Option<(Claim, Cidr)>,
         /// The Peer of the sender there.
         peer: Option<PeerId>,
@@ -97,7 +97,7 @@ pub enum Ending {
     Ambiguous {
         /// Where.
         at: At,
-        /// What it hangs on.
+        /// The assumption.
         doubt: Doubt,
     },
     /// Kilo does not count the node.
@@ -112,7 +112,7 @@ pub enum Ending {
 pub enum Unaccepted {
     /// There is no Peer with its key.
     NoPeer,
-    /// Only the leader of a location speaks WireGuard, and this is not one.
+    /// Only the leader of a location runs WireGuard, and this is not one.
     NotLeader,
     /// The two sides have different pre-shared keys.
     PresharedKey {

@@ -118,7 +118,7 @@ impl Fabric<'_> {
                 let Some(segment) = of(node) else {
                     return Err(Ending::NotReady { node });
                 };
-                // Whoever is of the segment but does not lead it is found not to, later.
+                // A later check finds nodes of the segment that are not its leader.
                 receiver.site == node.site && of(receiver) == Some(segment)
             }
             Goal::Services(site) | Goal::Network(site) => receiver.site == site,
@@ -241,7 +241,7 @@ pub(crate) fn keeps(
     let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);
     let around = site.model.tunnels.holding(destination);
     let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
-    // What is wider than a Peer's range has no say.
+    // Wider ranges than that of a Peer have no effect.
     let longest = around.find(|(_, claims)| {
         let is_peer = |claim: &Claim| matches!(claim.tunnel, Tunnel::Peer(_));
         claims.iter().any(|it| is_own(it) || is_peer(it))

@@ -1,5 +1,5 @@
-//! Words: the steps and endings of ways, for people. Whatever a node or a file says is harmless to
-//! print in them.
+//! Messages: the steps and endings of paths as text. Texts from nodes and files in them are safe to
+//! print.
 
 use std::net::IpAddr;
 
@@ -53,8 +53,8 @@ pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
     Some(failure)
 }
 
-/// Returns the advice on a trace that a mesh itself does not provide for: its clusters are not linked, or
-/// a node is not selected. The manifests do not tell either.
+/// Returns the remedy for a trace that the mesh excludes: its clusters are not linked, or a node is
+/// not selected. The manifests do not contain either.
 pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<String> {
     let (from, to) = (trace.packet.from, trace.packet.to);
     let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
@@ -156,7 +156,7 @@ fn place(fabric: &Fabric, at: At, claim: Claim) -> Option<Place> {
     fabric.site(at.site).model.place(claim)
 }
 
-/// Returns the address of a packet's other end where it is known to be somebody's.
+/// Returns the address of a packet's other end if its owner is known.
 pub fn whose(fabric: &Fabric, site: SiteId, address: IpAddr) -> String {
     let owner = fabric.site(site).owner(address);
     let of = |node| called(fabric, At { site, node });

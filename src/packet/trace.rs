@@ -1,4 +1,4 @@
-//! Traces: a packet between two ends that somebody names, there and back.
+//! Traces: a packet between two named ends, and its answer.
 
 use std::net::IpAddr;
 
@@ -39,7 +39,7 @@ pub enum Class {
     Network,
 }
 
-/// The way there and back.
+/// The path of the packet and that of its answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Trace {
     /// The packet.
@@ -50,7 +50,7 @@ pub struct Trace {
     pub back: Option<(Packet, Way)>,
 }
 
-/// Why something is no end of a trace.
+/// Why something is not a valid end of a trace.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum NoEnd {
     /// No mesh has a cluster of that name.
@@ -72,7 +72,7 @@ pub enum NoEnd {
         /// The class.
         class: Class,
     },
-    /// An address of no one.
+    /// An address without an owner.
     #[error("{address} belongs to no node and to no range of {}", .cluster.as_deref().unwrap_or("any cluster"))]
     Nobody {
         /// The address.
@@ -114,7 +114,7 @@ impl std::fmt::Display for Class {
 }
 
 impl Owner {
-    /// Returns the class of traffic of its addresses; none where nobody has them.
+    /// Returns the class of traffic of its addresses; none if they have no owner.
     pub fn class(self) -> Option<Class> {
         match self {
             Self::Pods(_) => Some(Class::Pod),
@@ -176,8 +176,8 @@ impl Trace {
 }
 
 impl Fabric<'_> {
-    /// Finds the end that a text means: `cluster/node`, `cluster/address` or an address. A class says
-    /// what of a node is meant, or what of a whole cluster.
+    /// Finds the end that a text names: `cluster/node`, `cluster/address` or an address. A class
+    /// selects the kind of address of a node or a cluster.
     ///
     /// # Errors
     /// What is not there, or more than once.
@@ -295,8 +295,8 @@ impl Fabric<'_> {
         }))
     }
 
-    /// Follows a packet and its answer. What hangs on how a contest comes out is tried with every
-    /// outcome: if it arrives with all of them, nothing hangs on it.
+    /// Follows a packet and its answer. If the result depends on a contest, every result of the
+    /// contest is tried: if the packet arrives with all of them, it does not depend on the contest.
     pub fn exchange(&self, packet: Packet) -> Trace {
         let trace = self.exchange_as_it_is(packet);
         self.whatever_wins(&trace).unwrap_or(trace)

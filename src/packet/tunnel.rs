@@ -46,7 +46,7 @@ pub enum Dials {
 }
 
 impl Dials {
-    /// Returns whether it does unless something speaks against it.
+    /// Returns whether it does, unless there is evidence against it.
     pub fn may_be(self) -> bool {
         self != Self::No
     }
@@ -175,7 +175,8 @@ impl Fabric<'_> {
             let missing = sides.into_iter().filter(|(dials, _)| !dials);
             missing.map(|(_, side)| side)
         };
-        // Whoever does not find the other answers it where it calls from.
+        // A side that cannot dial the other one answers at the address from which the other one
+        // connects.
         for side in missing() {
             if let Some(slot) = self.swallows(side.at, side.other) {
                 return Err(self.looped(side.at, side.peer, slot));
@@ -212,14 +213,15 @@ impl Fabric<'_> {
         };
         let endpoint = site.model.endpoint(Tunnel::Peer(peer));
         if !endpoint.is_some_and(|endpoint| self.answers(endpoint, to)) {
-            // Nobody was there anyway, and whoever calls is answered where it calls from.
+            // No node has this endpoint anyway, and a caller is answered at the address from which
+            // it connects.
             return Ok(Dials::No);
         }
         Err(self.looped(from, peer, slot))
     }
 
-    /// Returns the range by which `from` routes into a tunnel what it sends to where `to` calls from; none
-    /// where that cannot be told.
+    /// Returns the range by which `from` routes packets to the source address of `to` into a
+    /// tunnel; none if that is unknown.
     pub(crate) fn swallows(&self, from: At, to: At) -> Option<usize> {
         let site = self.site(from.site);
         match self.node(to).endpoint()?.host {

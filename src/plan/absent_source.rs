@@ -20,7 +20,8 @@ pub struct AbsentSource {
     pub barred: Vec<Cidr>,
     /// The ranges of the source as a whole, and whether people let the target have each.
     pub shared: Vec<(Cidr, bool)>,
-    /// Whether people say what each range is for, so that only addresses of nodes lie in these.
+    /// Whether the mesh declares the purpose of each range, so that only addresses of nodes are in
+    /// these.
     pub is_typed: bool,
     /// Whether anything is known to be left out for what a node claims.
     pub is_claimed: bool,
@@ -96,7 +97,7 @@ impl AbsentSource {
     }
 }
 
-/// Returns whether nobody can carry a range of the cluster as a whole.
+/// Returns whether no node can carry a range of the cluster as a whole.
 fn lacks_anchor(reasons: &[Arc<TargetReason>], range: Cidr) -> bool {
     reasons.iter().any(|it| match &**it {
         TargetReason::NoAnchor { ranges } => ranges.contains(&range),

@@ -180,8 +180,8 @@ fn named(
     carriers
 }
 
-/// Returns over how many a range is spread, as a power of two: as many as somebody asked for, if
-/// there are so many nodes and addresses.
+/// Returns among how many nodes a range is split, as a power of two: the requested number, if there
+/// are enough nodes and addresses.
 fn spread(
     anchor: Option<&Anchor>,
     carriers: usize,

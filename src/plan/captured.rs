@@ -1,7 +1,7 @@
 //! Captured ranges: those that hold what the target's nodes reach by themselves (`kilo.md` §2.5, §2.6).
 //!
-//! No single node decides for its cluster, whichever side ranks first: an address costs a range no
-//! more than that address, and a LAN counts only if enough nodes stand on it.
+//! No single node decides for its cluster, regardless of rank: an address removes only itself from
+//! a range, and a LAN counts only if enough nodes are on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ type Met<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
 struct Hit {
     /// The nodes on whose LAN the range lies.
     on_lan: BTreeSet<usize>,
-    /// The LANs that are a part of it, with the nodes that stand on them.
+    /// The LANs that are a part of it, with the nodes on them.
     lans: BTreeMap<Cidr, BTreeSet<usize>>,
     /// The addresses in it, with the nodes that have them.
     hosts: BTreeMap<IpAddr, BTreeSet<usize>>,
@@ -175,7 +175,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
 }
 
 impl Hit {
-    /// Returns the nodes that stand on a LAN, by its own prefix or by a shorter one.
+    /// Returns the nodes on a LAN, with its own prefix or a shorter one.
     fn standing(&self, lan: Cidr) -> BTreeSet<usize> {
         let wider = self.lans.iter().filter(|(it, _)| it.contains(lan));
         let wider = wider.flat_map(|(_, local_nodes)| local_nodes);
@@ -249,7 +249,7 @@ fn alike<'f>(
                 (RangeOutcome::Withheld, _) => CapturedOutcome::Withheld,
                 (RangeOutcome::Without(_), Some(_)) => CapturedOutcome::Without(Vec::new()),
                 (RangeOutcome::Without(holes), None) => {
-                    // A part of a range takes a LAN over only if it is no wider.
+                    // A part of a range takes a LAN over only if it is not wider.
                     let is_left_whole = !holes.iter().any(|it| own.cidr().contains(*it));
                     if own.address().is_none() && !own.cidr().contains(*range) && is_left_whole {
                         continue;

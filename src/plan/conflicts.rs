@@ -28,7 +28,7 @@ pub(super) struct Conflicts<'f> {
     endpoints: Vec<ConflictsByCluster<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
     local_nodes: Vec<ConflictsByCluster<'f>>,
-    /// Of each member that somebody asked for, everything that it gives.
+    /// All ranges of each member that was requested.
     given: Vec<OnceCell<Nest<()>>>,
 }
 
@@ -62,7 +62,7 @@ impl<'f> Conflicts<'f> {
         let clusters = fleet.clusters().enumerate();
         let clusters: BTreeMap<&ClusterName, usize> =
             clusters.map(|(index, name)| (name, index)).collect();
-        // All meshes say the same about a cluster's ranges, so the first stands for all.
+        // All meshes have the same ranges of a cluster, so the first one is used.
         let first = clusters
             .iter()
             .filter_map(|(name, index)| Some((*index, fleet.memberships(name).next()?)));
@@ -189,7 +189,8 @@ fn local_nodes<'f>(
             add(&[], what, *cluster, range);
         }
     }
-    // Networks first: what holds one holds the node's address too, and says less.
+    // Networks first: a range that contains the network also contains the node's address, and one
+    // reason is enough.
     for (lan, whose) in &lans(member) {
         let what = Conflicting::Own(LocalAddress::Lan(*lan));
         let around = declared.around(*lan).filter(|(range, _)| range != lan);
@@ -245,7 +246,7 @@ impl Conflicting {
     }
 }
 
-/// Returns whether an entry says which of its ranges is for what.
+/// Returns whether an entry declares the purpose of its ranges.
 pub(super) fn is_typed(member: &Member) -> bool {
     matches!(member.entry.networks, Networks::Typed { .. })
 }

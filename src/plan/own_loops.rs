@@ -12,14 +12,14 @@ use crate::mesh::Networks;
 use crate::net::{Cidr, Nest};
 use crate::place::Place;
 
-/// What a member leaves out for its own sake, whoever the target is.
+/// The ranges that a member leaves out for all targets.
 #[derive(Debug, Default)]
 pub(super) struct OwnLoops {
     /// The candidates.
     pub(super) excluded: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
-    /// What there is to tell about both.
+    /// The findings about both.
     pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
@@ -28,9 +28,8 @@ type Inside = (usize, IpAddr);
 
 /// Settles what becomes of the candidates whose endpoints lie in ranges of their own cluster.
 ///
-/// A range that is there for nodes stays, and the node goes that is dialled in it. Of one that is
-/// there for the whole cluster, most of the endpoints decide. What is left are host routes to where
-/// nodes are dialled, and nobody needs those.
+/// A range for nodes stays, and the node that is dialled in it is excluded. A cluster-wide range
+/// stays if most of the endpoints are outside. Host routes to the endpoints are never needed.
 pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     let mut own_loops = OwnLoops::default();
     if inside.is_empty() {

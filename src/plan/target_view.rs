@@ -19,7 +19,7 @@ pub(super) struct TargetView<'g, 'f> {
     pub(super) conflicts: &'g Conflicts<'f>,
     /// What its Kilo can route.
     pub(super) family: Option<Family>,
-    /// What its Kilo could route if its nodes said so.
+    /// The families that its Kilo could route if its nodes reported them.
     pub(super) families: BTreeSet<Family>,
     /// What it sees, in order of rank.
     pub(super) sources: Vec<TargetSource<'f>>,
@@ -50,7 +50,7 @@ pub(super) struct SourceDecision {
     pub(super) withheld: BTreeSet<Cidr>,
     /// What is cut out of ranges that it gets otherwise.
     pub(super) holes: Holes,
-    /// What there is to tell about both.
+    /// The findings about both.
     pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
@@ -93,8 +93,8 @@ impl<'g, 'f> TargetView<'g, 'f> {
 
     /// Returns what is left out, and why, but for what follows from keys.
     ///
-    /// Each question is put to everything that the sources offer, not to what another question left:
-    /// so no answer hangs on another one.
+    /// Each check sees everything that the sources offer, not the rest of another check, so no
+    /// result depends on another one.
     pub(super) fn decisions(&self) -> Decisions {
         let mut decisions = Decisions::new();
         for source in &self.sources {
@@ -156,8 +156,8 @@ impl<'g, 'f> TargetView<'g, 'f> {
             .local_nodes(own, self.conflicts.cluster(source.member))
     }
 
-    /// Tells how many Peers have nothing left to give for what nodes claim, be they those of the source
-    /// or those of the target, which also say what its Kilo can route.
+    /// Counts the Peers that have no ranges left because of claims of nodes, of the source or of
+    /// the target. The nodes of the target also determine which families its Kilo can route.
     fn count_rangeless(&self, source: &TargetSource, decisions: &mut Decisions) {
         let own_loops = self.conflicts.own_loops(source.index);
         let decision = decisions.get(&source.index);
@@ -169,7 +169,7 @@ impl<'g, 'f> TargetView<'g, 'f> {
             of_target || own_loops.withheld.contains(it)
         };
         let is_bare = |candidate: &PeerCandidate| {
-            // What people call local is no node's claim.
+            // `localNetworks` are not claims of nodes.
             let is_local = |it: &&Cidr| {
                 let mut local = source.own.entry.local_networks.iter();
                 local.any(|network| network.cidr.contains(**it))

@@ -39,7 +39,7 @@ pub enum TargetReason {
         own: String,
         /// Where it is.
         own_place: Place,
-        /// For how many nodes it speaks.
+        /// The number of its nodes.
         nodes: usize,
         /// Whether the Peer stays, because the source ranks first: then it is the target's node
         /// that is wrong.
@@ -51,7 +51,7 @@ pub enum TargetReason {
         node: NodeName,
         /// Where it is.
         place: Place,
-        /// For how many nodes it speaks.
+        /// The number of its nodes.
         nodes: usize,
         /// The cluster that keeps the key.
         keeper: ClusterName,
@@ -79,14 +79,14 @@ pub enum TargetReason {
     Rangeless {
         /// How many.
         peers: usize,
-        /// For how many nodes they speak.
+        /// The number of their nodes.
         nodes: usize,
     },
     /// Peers that the target cannot dial, and that cannot dial it.
     NoInitiator {
         /// How many.
         peers: usize,
-        /// For how many nodes they speak.
+        /// The number of their nodes.
         nodes: usize,
     },
     /// Cluster-wide ranges that no segment with an endpoint can carry.
@@ -96,9 +96,9 @@ pub enum TargetReason {
     },
     /// Ranges on the LAN of one node, which another segment carries.
     DistantAnchor(DistantAnchor),
-    /// A node that somebody named as an anchor and that cannot be one.
+    /// A node that `anchors` names and that cannot be an anchor.
     UnknownAnchor(UnknownAnchor),
-    /// A range that is spread over fewer nodes than somebody asked for.
+    /// A range that is split among fewer nodes than `anchors` requests.
     FewerAnchors(FewerAnchors),
 }
 
@@ -107,7 +107,7 @@ pub enum TargetReason {
 pub struct LoopingPeer {
     /// The source's node.
     pub node: NodeName,
-    /// For how many nodes it speaks.
+    /// The number of its nodes.
     pub nodes: usize,
     /// Where it is dialled.
     pub endpoint: WithheldEndpoint,
@@ -115,7 +115,7 @@ pub struct LoopingPeer {
     pub range: Cidr,
     /// Whose it is.
     pub owner: ClusterName,
-    /// Where that is said: the line, or the node that claims it.
+    /// The source: the line, or the node that claims it.
     pub range_place: Option<Place>,
 }
 
@@ -158,7 +158,7 @@ pub enum CapturedOutcome {
     Withheld,
     /// They are given without these hosts and networks.
     Without(Vec<Cidr>),
-    /// They are given as they are: too few nodes say that they are hit.
+    /// They are given unchanged, because too few nodes report that they are affected.
     Kept,
 }
 
@@ -188,7 +188,7 @@ pub struct DistantAnchor {
     pub carrier: NodeName,
 }
 
-/// A node that somebody named as an anchor and that cannot be one.
+/// A node that `anchors` names and that cannot be an anchor.
 #[derive(Clone, Debug)]
 pub struct UnknownAnchor {
     /// Its name, as it is written.
@@ -199,7 +199,7 @@ pub struct UnknownAnchor {
     pub node_place: Option<Place>,
 }
 
-/// A range that is spread over fewer nodes than somebody asked for.
+/// A range that is split among fewer nodes than `anchors` requests.
 #[derive(Clone, Debug)]
 pub struct FewerAnchors {
     /// The range.

@@ -1,4 +1,4 @@
-//! Expectations, held against what is reached.
+//! Expectations, compared with the reachable paths.
 
 use rayon::prelude::*;
 
@@ -67,7 +67,7 @@ impl Check<'_> {
 }
 
 impl Side {
-    /// Returns what an expectation says of it.
+    /// Returns whether an expectation matches it.
     pub fn of(self, expectation: &Expectation) -> &Selection {
         match self {
             Self::From => &expectation.from,

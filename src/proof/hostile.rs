@@ -1,8 +1,8 @@
-//! Hostility: what a cluster could do to the others if its root did whatever it liked to its own side.
+//! Hostility: what an attacker with root in one cluster could do to the others.
 //!
-//! It has the keys of its nodes, and every address, route and tunnel that it wants. What the others
-//! apply stays as it is, so that all it can be to them is what their own tables say of its keys: the
-//! sources that they take from it, and the destinations that they send to it.
+//! The attacker has the keys of its nodes, and can use any address, route and tunnel. The manifests
+//! of the other clusters stay the same, so their own tables limit the attacker: they accept only
+//! certain sources from its keys, and send only certain destinations to them.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +41,9 @@ pub struct Exposure {
     pub believed: Vec<Hold>,
     /// The destinations that it sends to it, in the order of addresses.
     pub attracted: Vec<Hold>,
-    /// What the hostile one can send to there: Kilo has no firewall. And what is not among it is
-    /// masqueraded (`kilo.md` §6.2), so that the cluster is a way out to wherever its nodes get.
+    /// The destinations that the hostile cluster can reach there: Kilo has no firewall. Packets to
+    /// other destinations are masqueraded (`kilo.md` §6.2), so they can go wherever the nodes of
+    /// the cluster can.
     pub open: Vec<Open>,
     /// What the others do with what it passes on.
     pub onward: Vec<Onward>,
@@ -55,20 +56,20 @@ pub struct Hold {
     pub span: Span,
     /// What gives them to it.
     pub claim: Claim,
-    /// Whether it has them whatever came last.
+    /// Whether it has them with every order of applied Peers.
     pub is_certain: bool,
     /// The rightful owner of the addresses.
     pub whose: Whose,
 }
 
-/// Whose addresses are, as the meshes say and the other clusters' nodes.
+/// The owner of addresses, according to the meshes and the nodes of the other clusters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Whose {
-    /// The hostile cluster's: it declares them. What its nodes say counts for nothing.
+    /// The hostile cluster, which declares them. Claims of its nodes are ignored.
     Declared,
     /// Those of other clusters.
     Others(Vec<(SiteId, Owner)>),
-    /// Nobody's.
+    /// No owner.
     Nobody,
 }
 
@@ -108,7 +109,7 @@ pub struct Passage {
 pub enum Breach<'h> {
     /// A cluster that no link joins it with hears it.
     Heard(&'h Exposure),
-    /// A cluster takes it for somebody else.
+    /// A cluster accepts it as another cluster.
     Impersonation(&'h Exposure, &'h Hold),
     /// A cluster sends it what is not meant for it.
     Capture(&'h Exposure, &'h Hold),
@@ -124,7 +125,7 @@ impl Open {
         }
     }
 
-    /// Returns what they are addresses of; none of a network that is nobody's alone.
+    /// Returns the kind of the addresses; none for a network that several clusters share.
     pub fn class(self) -> Option<Class> {
         match self {
             Self::Owned(owner, _) => owner.class(),
@@ -183,7 +184,7 @@ pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: SiteId) -> Hostile
     Hostile { site, exposures }
 }
 
-/// Returns everything that the nodes of a cluster deliver to, whoever sends it.
+/// Returns all destinations to which the nodes of a cluster deliver, for any sender.
 fn open(site: &Site) -> Vec<Open> {
     let ranges = site.owned.iter();
     let ranges = ranges.filter_map(|(range, owners)| {

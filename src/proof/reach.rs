@@ -1,11 +1,11 @@
-//! Reach: what holds for whole classes of packets at once, so that a mesh is proved in the time that
-//! its tables take and not in that of its pairs.
+//! Reach: results for whole classes of packets, so that the time of a proof depends on the size of
+//! the tables and not on the number of pairs.
 //!
-//! The nodes of a cluster have the same WireGuard table, themselves aside. So what becomes of a packet
-//! hangs on two views only: how the sender's cluster sees the destination, and how the receiver's sees
-//! the source. Addresses that are seen alike are one class; what [`crate::packet`] finds for one packet
-//! between two classes holds for all of them. Where nodes of one cluster see something differently, it
-//! is looked at from each of them.
+//! The nodes of a cluster have the same WireGuard table, except for their own entries. The result
+//! of a packet therefore depends on only two views: how the sender's cluster sees the destination,
+//! and how the receiver's cluster sees the source. Addresses with the same view are one class, and
+//! the result of [`crate::packet`] for one packet between two classes is valid for all of them. If
+//! nodes of one cluster have different views, each of them is considered.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,19 +62,19 @@ pub struct ClassVerdict<'r> {
     pub senders: Cow<'r, [AddressBlock]>,
     /// Who receives.
     pub receivers: Cow<'r, [AddressBlock]>,
-    /// Every way in which packets between them end, with a packet each; none where it is proven already
-    /// that all of them arrive, there and back, or that all of them are kept.
+    /// Every way in which packets between them end, with a packet each; none if it is proven
+    /// already that all of them and their answers arrive, or that none leaves its cluster.
     pub traces: Vec<Trace>,
     /// Whether no packet leaves the cluster of the senders. Then none was followed; see
     /// [`Reach::follow`].
     pub is_kept: bool,
 }
 
-/// Looks between which packets arrive, there and back, whichever clusters it is that have them.
+/// Finds the pairs between which packets and their answers arrive, in any clusters.
 #[derive(Clone, Debug, Default)]
 pub struct Proven<'r>(BTreeSet<[ClassKey<'r>; 2]>);
 
-/// What a way hangs on, as far as one side is concerned.
+/// The conditions of a path on one side.
 type ClassKey<'r> = (Class, &'r [PieceView]);
 
 impl ClassVerdict<'_> {
@@ -110,7 +110,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         }
     }
 
-    /// Returns whether no packet leaves one cluster for another, whoever sends it.
+    /// Returns whether no packet of any sender leaves one cluster for another.
     pub fn is_kept(&self, from: SiteId, to: SiteId) -> bool {
         self.view(to, from).is_kept
     }

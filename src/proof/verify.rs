@@ -46,7 +46,7 @@ pub struct Verification {
     pub leaks: Vec<Leak>,
     /// What holds and was never promised, by range, if that was asked for.
     pub undeclared: Option<Vec<Undeclared>>,
-    /// Peers that lead to nobody of the fleet.
+    /// Peers that do not lead to a node of the fleet.
     pub outsiders: Vec<Outsider>,
     /// Nodes without which something is cut.
     pub single_points: Vec<SinglePoint>,
@@ -143,7 +143,7 @@ pub struct Outsider {
     pub peer: PeerId,
 }
 
-/// A node without which something is cut until somebody does something.
+/// A node whose loss cuts paths until its cluster is rendered again.
 #[derive(Clone, Debug)]
 pub struct SinglePoint {
     /// The node.
@@ -182,7 +182,8 @@ pub fn verify(reach: &Reach, asked: Asked) -> Verification {
     Verifier::new(reach, asked).all()
 }
 
-/// Verifies all clusters, and tells what nodes' claims take away from what people's mistakes do.
+/// Verifies all clusters, and distinguishes the effects of nodes' claims from those of mistakes in
+/// the mesh.
 pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verification {
     Verifier::new(reach, asked).excusing(excused).all()
 }

@@ -172,7 +172,7 @@ fn a_node_is_of_one_cluster() {
     let order = ["first", "east", "last"].map(|name| name.parse().unwrap());
     let twins = |uids: [&[&str]; 3]| {
         let mut nodes = Nodes::default();
-        // Whichever answers first.
+        // In any order of answers.
         for (cluster, uids) in order.iter().zip(uids).rev() {
             let named = uids.iter().map(|uid| Node {
                 name: format!("n{uid}"),

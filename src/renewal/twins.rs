@@ -12,8 +12,8 @@ pub struct Nodes(BTreeMap<ClusterName, BTreeMap<String, String>>);
 /// A cluster with a node of another: perhaps two contexts lead to one cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Twin {
-    /// The cluster that comes later in the order of trust: what a cluster claims is held against
-    /// those after it.
+    /// The later cluster in the order of trust: a claim is compared with those of the clusters
+    /// after it.
     pub cluster: ClusterName,
     /// The other cluster.
     pub other: ClusterName,
@@ -22,7 +22,8 @@ pub struct Twin {
 }
 
 impl Nodes {
-    /// Sets the nodes of a cluster; a dump made by hand may have no uids, and then says nothing.
+    /// Sets the nodes of a cluster. A dump that was made by hand may have no uids, and is then not
+    /// compared.
     pub fn set(&mut self, cluster: &ClusterName, nodes: &[Node]) {
         let named = nodes.iter().filter(|node| !node.uid.is_empty());
         let uids = named.map(|node| (node.uid.clone(), node.name.clone()));

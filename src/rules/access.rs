@@ -1,4 +1,4 @@
-//! Could `snapshot` reach the clusters as their meshes say that the operator does?
+//! Could `snapshot` reach the clusters with the Secrets that their meshes name for the operator?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ rules! {
     SCATTERED_LOCAL_CLUSTERS = "scattered-local-clusters" Warning;
 }
 
-/// What a mesh says about how the operator reaches a cluster.
+/// How the operator reaches a cluster, according to a mesh.
 #[derive(Clone, Copy)]
 struct Access<'a> {
     mesh: &'a Mesh,
@@ -29,8 +29,7 @@ struct Access<'a> {
 /// Where a kubeconfig is: the namespace, and what is in it.
 type Location<'a> = (Option<&'a str>, &'a SecretKeyRef);
 
-/// Returns what there is to tell about it, but for the clusters of which the config says how they
-/// are reached.
+/// Returns findings about it, except for clusters whose access the config sets.
 pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut accesses = Vec::new();
@@ -39,7 +38,7 @@ pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> 
         let own: Vec<Access> = entries
             .filter(|access| !configured.contains(access.cluster()))
             .collect();
-        // A mesh that says nothing at all was never the operator's.
+        // A mesh without any of these fields was never used by the operator.
         if own.iter().any(Access::says_something) {
             findings.extend(own.iter().flat_map(Access::findings));
             accesses.extend(own);
@@ -69,7 +68,7 @@ impl<'a> Access<'a> {
         self.entry.place.key("kubeconfigSecretRef")
     }
 
-    /// Returns what there is to tell about this one.
+    /// Returns the findings about this one.
     fn findings(&self) -> Vec<Finding> {
         let Some(secret) = &self.entry.kubeconfig else {
             return Vec::from_iter((!self.entry.local).then(|| self.missing()));
@@ -237,7 +236,7 @@ mod tests {
     use super::*;
     use crate::document::Source;
 
-    /// Returns the rules that are told about meshes, each with its entries; `cfg` is configured.
+    /// Returns the rules of the findings about meshes, each with its entries; `cfg` is configured.
     fn rules(meshes: &[(&str, &[&str])]) -> Vec<String> {
         let mut text = String::new();
         for (number, (metadata, entries)) in meshes.iter().enumerate() {

@@ -24,7 +24,7 @@ rules! {
     CROWDED_FOLDER = "crowded-folder" Warning;
 }
 
-/// Findings about targets are told together.
+/// Findings about targets are reported together.
 const GROUP: &str = "clusters";
 
 /// Returns whether a rule is about what `clustermesh capacity` counts.
@@ -33,10 +33,10 @@ pub fn is_about(rule: &Rule) -> bool {
     RULES.iter().chain(&others).any(|it| it.name == rule.name)
 }
 
-/// Returns the load of every target of a plan whose sets of Peers have so many bytes as files, in their
-/// order.
+/// Returns the load of every target of a plan, in order. The sizes of its sets of Peers as files
+/// are given.
 ///
-/// What Kilo drops of ranges that more than one claims is not looked for: a plan has no such.
+/// Ranges with several claims, which Kilo drops, are not considered: a plan has none.
 pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
     let bundles: Vec<Bundle> = plan.peer_sets.iter().map(bundle).collect();
     let load = |target: &Target| {
@@ -89,7 +89,7 @@ pub(super) fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<F
     findings
 }
 
-/// Returns where too many Peers come at once, given how the rendered tree stands.
+/// Returns the targets in which too many Peers change together, compared with the tree on disk.
 pub(super) fn waves(
     plan: &Plan,
     loads: &[Load],
@@ -149,8 +149,8 @@ fn grave(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
     estimates
 }
 
-/// Returns whether an estimate is worth a warning. A notice would tell every larger mesh that it is
-/// one, for which there is `clustermesh capacity`.
+/// Returns whether an estimate is worth a warning. Notices would appear in every larger mesh;
+/// `clustermesh capacity` lists them.
 fn is_grave(estimate: &Estimate) -> bool {
     Some(Severity::Warning) <= estimate.grade
 }
@@ -216,7 +216,7 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
     Some(grouped(finding).help(help))
 }
 
-/// Says how many there are and how long that takes, whichever of both is too much.
+/// Reports how many there are and how long that takes, if either is too much.
 fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Finding> {
     let of = |quantity| estimates.iter().find(|it| it.quantity == quantity);
     let (number, seconds) = (of(Quantity::WavePeers)?, of(Quantity::WaveSeconds)?);
@@ -241,7 +241,7 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
     Some(grouped(finding).help(capacity_help(target)))
 }
 
-/// Tells each of the estimates for which there are words.
+/// Reports the estimates that have a message.
 fn told(
     estimates: &[Estimate],
     words: impl Fn(Quantity) -> Option<&'static str>,
@@ -267,7 +267,7 @@ fn capacity_help(target: &Target) -> String {
     )
 }
 
-/// Tells findings together although they are about several clusters.
+/// Reports findings together although they are about several clusters.
 fn grouped(mut finding: Finding) -> Finding {
     GROUP.clone_into(&mut finding.group);
     finding

@@ -32,14 +32,14 @@ rules! {
 /// Why the nodes of a cluster could not be listed. No text in it may hold a secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// The kubeconfig is not there, is none, or lacks something.
+    /// The kubeconfig does not exist, is invalid, or is incomplete.
     Kubeconfig {
         /// What is meant: a file, or a Secret.
         origin: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The kubeconfig has no such context.
+    /// The kubeconfig does not have the context.
     Context {
         /// The files that were read.
         origin: String,
@@ -57,7 +57,7 @@ pub enum Fault {
         /// The field.
         field: &'static str,
     },
-    /// A kubeconfig that somebody else's config names asks for more than its own data.
+    /// A kubeconfig that another user's config names requires more than its own data.
     Foreign {
         /// The kubeconfig.
         origin: String,
@@ -66,7 +66,7 @@ pub enum Fault {
         /// The config.
         config: String,
     },
-    /// The Secret with the kubeconfig is not there, or not what the mesh says.
+    /// The Secret with the kubeconfig does not exist, or differs from its declaration in the mesh.
     Secret {
         /// The Secret.
         origin: String,
@@ -94,7 +94,7 @@ pub enum Fault {
     Unreachable {
         /// The server, as `host:port`.
         server: String,
-        /// What the system says.
+        /// The message of the system.
         problem: String,
         /// How many times it was tried.
         attempts: u32,
@@ -103,7 +103,7 @@ pub enum Fault {
     Proxy {
         /// The proxy, as `host:port`.
         proxy: String,
-        /// Who says that there is one: a field of the kubeconfig, or a variable.
+        /// The source of the setting: a field of the kubeconfig, or a variable.
         origin: &'static str,
         /// The server, as `host:port`.
         server: String,
@@ -122,7 +122,7 @@ pub enum Fault {
         /// How long it was waited for.
         seconds: u64,
     },
-    /// Somebody else may have answered.
+    /// Another server may have answered.
     Certificate {
         /// The server, as `host:port`.
         server: String,
@@ -133,7 +133,7 @@ pub enum Fault {
     Unauthorized {
         /// The server, as `host:port`.
         server: String,
-        /// What was asked for, which says whose server it is.
+        /// The requested address, which identifies the server.
         right: Right,
         /// Whose credentials.
         user: User,
@@ -149,7 +149,7 @@ pub enum Fault {
         /// Its content.
         says: String,
     },
-    /// The server says no for some other reason.
+    /// The server refused for another reason.
     Refused {
         /// The HTTP status.
         status: u16,
@@ -165,12 +165,12 @@ pub enum Fault {
     },
     /// The answer broke off.
     Cut {
-        /// What the system says.
+        /// The message of the system.
         problem: String,
         /// How many times it was asked.
         attempts: u32,
     },
-    /// The answer is no list of nodes.
+    /// The answer is not a list of nodes.
     Unreadable {
         /// The kind.
         problem: String,
@@ -205,16 +205,16 @@ pub enum LoginProblem {
     },
     /// It did not end.
     Slow(u64),
-    /// It wants to talk to a person.
+    /// It requires a terminal.
     Interactive,
-    /// What it printed are no credentials.
+    /// Its output is not a credential.
     Unreadable(&'static str),
 }
 
 /// What is wrong with a certificate.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CertificateProblem {
-    /// Signed by nobody that is trusted.
+    /// Signed by an unknown authority.
     UnknownIssuer,
     /// For other names.
     OtherHost,
@@ -234,13 +234,13 @@ pub enum CertificateProblem {
     Version,
     /// It does not follow the rules for certificates in some other way.
     Malformed,
-    /// There is none, as the server does not speak TLS.
+    /// There is none, because the server does not use TLS.
     NoTls,
     /// Server and client have no version of TLS, or no cipher, in common.
     NoCommonTls,
 }
 
-/// A right that somebody needs.
+/// A required right.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Right {
     /// To list the nodes of the cluster.
@@ -269,8 +269,8 @@ pub enum Weakness {
     UnencryptedStore,
 }
 
-/// Returns what to tell of a cluster that could not be read; `kept` is the snapshot that stays, if
-/// there is one.
+/// Returns the finding about a cluster that could not be read; `kept` is the snapshot that stays,
+/// if there is one.
 pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Finding {
     let kept = match kept {
         Some(file) => format!("{file} was kept"),

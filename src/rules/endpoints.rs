@@ -46,7 +46,7 @@ struct Dialled<'f> {
     origin: Origin,
 }
 
-/// Returns what there is to tell about who can dial whom.
+/// Returns findings about which clusters can dial which nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));
@@ -85,7 +85,7 @@ impl<'f> Dialled<'f> {
         self.member.endpoint_place(self.candidate)
     }
 
-    /// Returns where Kilo itself dials the node, and the annotation that says so.
+    /// Returns where Kilo itself dials the node, and the annotation with that endpoint.
     fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
         node::listening(self.node)
     }

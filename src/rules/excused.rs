@@ -46,7 +46,7 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
     excused
 }
 
-/// Excuses what a cluster gives to nobody, unless it is its entry that most of its nodes contradict.
+/// Excuses ranges that no cluster gets, unless most nodes of the cluster contradict its entry.
 fn membership(member: &Member, excused: &mut Excused) {
     let membership = &member.membership;
     if !membership.contradictions.is_empty() {
@@ -63,12 +63,13 @@ fn membership(member: &Member, excused: &mut Excused) {
     }
 }
 
-/// Returns whether so many of a cluster do not speak for it; a single one may always be wrong.
+/// Returns whether this many nodes are too few to count for their cluster; a single one may always
+/// be wrong.
 fn is_minority(count: usize, all: usize) -> bool {
     2 * count <= all || all == 1
 }
 
-/// Returns what a node that speaks gives.
+/// Returns the ranges of a node with a Peer.
 fn given<'f>(
     fleet: &'f Fleet,
     cluster: &'f ClusterName,
@@ -81,8 +82,8 @@ fn given<'f>(
     candidates.flat_map(|it| it.claims.iter().copied())
 }
 
-/// Returns what a target lacks for what its own nodes have: hosts always, networks only where few
-/// nodes say so.
+/// Returns the ranges that a target does not get because of its own nodes: hosts always, networks
+/// only if a few nodes report them.
 fn lacking(captured: &Captured, is_minority: bool) -> impl Iterator<Item = Cidr> {
     let is_address = !matches!(captured.own, LocalAddress::Lan(_));
     let lacking = match &captured.outcome {

@@ -48,17 +48,16 @@ const PEER_BYTES: usize = 2_000;
 /// How many files a finding names.
 const NAMED: usize = 3;
 
-/// What becomes of the files of ours that are not what they shall be.
+/// The next change to generated files that are out of date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fate {
     /// They stay.
     Kept,
-    /// They are about to be written anew, or removed. What is wrong with them is worth knowing, and
-    /// stops nobody.
+    /// They will be replaced or removed. Mistakes in them are reported and do not stop a render.
     Replaced,
 }
 
-/// Returns what there is to tell about a plan whose sets of Peers have so many bytes as files.
+/// Returns findings about a plan. The sizes of its sets of Peers as files are given.
 pub(super) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -126,7 +125,7 @@ fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Findin
     Some(finding.help("declare fewer, larger ranges"))
 }
 
-/// Returns what there is to tell about a tree as it stands.
+/// Returns findings about the tree on disk.
 pub(super) fn standing(standing: &Standing, plan: &Plan, fate: Fate) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let blocked = standing.blocked.iter();
@@ -256,7 +255,7 @@ fn overrides(path: &str, kind: &str, overriding: Overriding) -> (String, &'stati
     (format!("{} ({kind}) {what}", Quoted(path)), help)
 }
 
-/// What Flux and Argo CD make of something that is not ours.
+/// The effect of a foreign file on Flux and Argo CD.
 enum Nature<'a> {
     Override(Overriding<'a>),
     Rival,
@@ -296,7 +295,8 @@ fn of_file(file: &OldFile, mismatches: &[Mismatch]) -> Vec<Finding> {
         Content::Peers(reading) => {
             let is_unread = |it: &Oddity| matches!(it, Oddity::Unreadable { .. });
             let is_unread = reading.oddities.iter().any(is_unread);
-            // What cannot be read was hardly written by us, which goes without saying.
+            // A file that cannot be read was probably not written by clustermesh, so the message
+            // does not mention it.
             let oddities = reading.oddities.iter();
             let told = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
             let oddities = told.map(|it| odd(file, &bare(name), it));
@@ -319,7 +319,7 @@ fn of_file(file: &OldFile, mismatches: &[Mismatch]) -> Vec<Finding> {
     }
 }
 
-/// What to do about a file of ours.
+/// The remedy for a generated file.
 const ANEW: &str =
     "`clustermesh render` writes it anew, or removes it where it is no longer wanted";
 

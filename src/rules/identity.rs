@@ -27,7 +27,7 @@ rules! {
     NODE_IN_TWO_CLUSTERS = "node-in-two-clusters" Warning;
 }
 
-/// Returns what there is to tell about who is who, but for what the plan tells.
+/// Returns findings about identities, except those from the plan.
 pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let shared = object::shared(fleet);
     let mut findings = object::findings(&shared);

@@ -16,7 +16,7 @@ pub struct Evidence<'a> {
     pub meshes: &'a [Mesh],
     /// The config.
     pub config: &'a Config,
-    /// The clusters, with what their nodes say.
+    /// The clusters, with the values of their nodes.
     pub fleet: &'a Fleet<'a>,
     /// What can be rendered, unless something keeps it from being planned.
     pub planned: Option<Planned<'a>>,
@@ -24,7 +24,7 @@ pub struct Evidence<'a> {
     pub tree: Option<Tree<'a>>,
 }
 
-/// A plan, with what its files come to.
+/// A plan, with the sizes of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'a> {
     /// The plan.
@@ -47,7 +47,7 @@ pub struct Tree<'a> {
 /// How much findings matter, and why they are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard<'a> {
-    /// What the config says of findings.
+    /// The levels and hidden findings of the config.
     pub levels: &'a Levels,
     /// The day.
     pub today: Date,

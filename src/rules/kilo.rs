@@ -54,11 +54,11 @@ rules! {
 struct Site<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
     member: &'f Member<'f>,
-    /// Nodes of which other findings say enough.
+    /// Nodes that other findings cover.
     excluded: BTreeSet<&'f str>,
 }
 
-/// Returns what there is to tell about how Kilo runs on the nodes.
+/// Returns findings about Kilo on the nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in fleet.clusters() {
@@ -81,7 +81,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 
 impl<'f> Site<'f> {
     fn new(member: &'f Member<'f>) -> Self {
-        // What Kilo makes of these matters to their cluster, even where no other gets them.
+        // Kilo uses these in their own cluster, even if no other cluster gets them.
         let matters = |reason: &ExcludedReason| {
             matches!(
                 reason,
@@ -108,7 +108,7 @@ impl<'f> Site<'f> {
         nodes.map(|it| (it.node, &*it.kilo))
     }
 
-    /// Returns the nodes that Kilo works with and of which nothing worse is told.
+    /// Returns the nodes that Kilo uses and that have no worse finding.
     fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
         let nodes = self.nodes();
         nodes.filter(|(node, kilo)| !kilo.stale && !self.excluded.contains(node.name.as_str()))

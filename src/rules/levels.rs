@@ -1,4 +1,4 @@
-//! How much is a finding to matter, says the config; and is what it says still meant?
+//! The levels of findings in the config, and whether they still apply.
 
 use super::fold::folded;
 use super::registry::all;
@@ -16,10 +16,10 @@ rules! {
     UNUSED_IGNORE = "unused-ignore" Warning;
 }
 
-/// How much of a reason is told, in characters.
+/// How much of a reason is shown, in characters.
 const TOLD: usize = 200;
 
-/// What the config says about findings, by the rules that there are.
+/// The levels and hidden findings of the config, by rule.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     levels: Vec<(Vec<&'static Rule>, RuleLevel)>,
@@ -31,7 +31,7 @@ pub struct Levels {
 pub enum Purpose {
     /// To judge: what has had its time counts again.
     Validate,
-    /// To render: a day that passes must not stop anybody.
+    /// For `render`: an expired entry must not stop it.
     Render,
     /// To keep snapshots: neither must it here.
     Snapshot,
@@ -40,8 +40,7 @@ pub enum Purpose {
 impl Levels {
     /// Finds the rules that a config means.
     ///
-    /// # Errors
-    /// Every name that is no rule's, and every rule that nobody can lower.
+    /// # Errors Every unknown rule, and every rule whose level is final.
     pub fn new(config: &Config) -> Result<Self, Vec<Finding>> {
         let (mut said, mut problems) = (Self::default(), Vec::new());
         for level in &config.rules {
@@ -71,8 +70,8 @@ impl Levels {
         }
     }
 
-    /// Returns the findings as they are to be told: none that is ignored or off, each as grave as
-    /// its rule is to be, the gravest first, and many that are alike as one. What is final stays.
+    /// Returns the findings to report: without those that are ignored or off, with the level of
+    /// their rule, the gravest first, and similar ones combined. Final findings stay.
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
@@ -147,7 +146,7 @@ impl Levels {
     }
 }
 
-/// Says what is so after the last day, if these rules are looked for.
+/// Reports expired entries, if these rules are requested.
 fn then(rules: &[&'static Rule], purpose: Purpose) -> Option<&'static str> {
     let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
     match purpose {
@@ -191,7 +190,7 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     })
 }
 
-/// Tells of a rule whose level is less than what is final.
+/// Reports a rule whose level is lower than its final severity.
 fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Finding> {
     let is_lowered =
         |rule: &&&Rule| rule.is_final() && level.level.severity() < Some(rule.severity);
@@ -211,7 +210,7 @@ fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -
     Finding::new(rule, message).at(place, "").help(help)
 }
 
-/// Says what is ignored: `missing-endpoint` of east/n1.
+/// Names the ignored finding: `missing-endpoint` of east/n1.
 fn what(ignore: &Ignore) -> String {
     let rule = Quoted(&ignore.rule);
     match (&ignore.cluster, &ignore.node) {

@@ -33,7 +33,7 @@ mod reasons;
 pub(super) use reasons::words;
 use reasons::{foreign, in_common};
 
-/// Returns what there is to tell about one cluster in one mesh, given whether it has Peers in any.
+/// Returns the findings about one cluster in one mesh, given whether it has Peers in any.
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let membership = &member.membership;
     let mut findings: Vec<Finding> = Vec::new();
@@ -238,14 +238,14 @@ fn runs_on_most(member: &Member) -> bool {
     nodes.len() < 2 * nodes.iter().filter(|node| has_run(node)).count()
 }
 
-/// Returns whether Kilo has not run on a node yet. If it runs on most nodes of the cluster, that is
-/// no reason to worry: autoscalers add nodes all the time.
+/// Returns whether Kilo has not run on a node yet. If it runs on most nodes of the cluster, this is
+/// normal: autoscalers add nodes all the time.
 fn is_new(member: &Member, excluded: &ExcludedNode) -> bool {
     excluded.reason == ExcludedReason::NoWireguardIp
         && member.node(&excluded.node).is_some_and(|it| !has_run(it))
 }
 
-/// On bare metal no node has an external address, and nobody has annotated anything yet.
+/// On bare metal, no node has an external address, and there are no annotations yet.
 fn endpoint_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let asks_kilo = member.entry.endpoint_from.contains(&EndpointSource::Kilo);
     let cluster = &member.entry.name;
@@ -276,7 +276,7 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     })
 }
 
-/// Returns which part of a node is meant; for want of it, its name.
+/// Returns the part of a node that is meant, else its name.
 fn part(reason: &ExcludedReason, node: &Place) -> Place {
     let annotated = |key: &str| node.key("annotations").key(key);
     match reason {

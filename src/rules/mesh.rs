@@ -46,10 +46,10 @@ pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {
         .help(help)
 }
 
-/// Returns a snapshot file that is none as a finding.
+/// Returns the finding about a file that is not a valid snapshot.
 pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotError) -> Finding {
     let message = error.to_string();
-    // The place says it better.
+    // The place is clearer.
     let message = match error {
         SnapshotError::Json(json) => {
             let told = format!(" at line {} column {}", json.line(), json.column());

@@ -24,10 +24,10 @@ struct Alike<'p> {
     targets: Vec<&'p ClusterName>,
 }
 
-/// What is told, and of which targets.
+/// A finding and its targets.
 type Told<'p> = (Finding, Vec<&'p ClusterName>);
 
-/// Returns what there is to tell about the targets, alike cuts of many targets as one.
+/// Returns the findings about the targets; similar cuts of many targets are combined.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     let mut told: BTreeMap<(Option<String>, String), Told> = BTreeMap::new();
     for Alike { withheld, targets } in alike(plan) {
@@ -65,7 +65,7 @@ fn alike(plan: &Plan) -> Vec<Alike<'_>> {
     alike
 }
 
-/// Says in which targets something is so: the first few, and how many more.
+/// Lists the affected targets: the first few, and how many more.
 pub(super) fn within(targets: &[String]) -> String {
     let shown: Vec<&str> = targets.iter().take(3).map(String::as_str).collect();
     let shown = shown.join(", ");

@@ -32,9 +32,9 @@ rules! {
     UNDONE_SELECTOR = "undone-selector" Warning;
 }
 
-/// Returns what there is to tell about the ranges of clusters and nodes.
+/// Returns findings about the ranges of clusters and nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
-    // All meshes say the same about a cluster's ranges, so the first stands for all.
+    // All meshes have the same ranges of a cluster, so the first one is used.
     let clusters = fleet.clusters();
     let members = clusters.filter_map(|cluster| fleet.memberships(cluster).next());
     let mut findings: Vec<Finding> = members

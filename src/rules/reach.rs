@@ -1,4 +1,4 @@
-//! Does it get there, and back? What the proof says of the manifests as they are applied.
+//! Reachability: the results of the proof for the manifests as they are applied.
 
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::{Page, bare};
@@ -8,7 +8,7 @@ use crate::kilo::peer::translation::Fault;
 use crate::name::ClusterName;
 use crate::place::Place;
 
-/// A word that is no fault and that people may look up all the same.
+/// A term that is not a fault and that users may look up.
 #[derive(Debug)]
 pub struct Term {
     /// The word.
@@ -30,8 +30,8 @@ impl Term {
     }
 }
 
-/// Returns what keeps manifests of a cluster from being what somebody meant them to be: files that
-/// are none, and Peers that never get to WireGuard.
+/// Returns findings about manifests of a cluster without the intended effect: files that are not
+/// manifests, and Peers that never get to WireGuard.
 pub fn manifests(target: &ClusterName, files: &[File]) -> Vec<Finding> {
     files
         .iter()
@@ -60,7 +60,7 @@ fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {
                 let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
                 findings.push(finding.at(file.place(&other.spot), ""));
             }
-            // Whatever else belongs there is not ours to judge.
+            // Other objects there are not checked.
             What::Kind { .. } => {}
         }
     }
@@ -93,7 +93,7 @@ fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding>
     Some(finding.at(file.place(&peer.spot), ""))
 }
 
-/// Says what a faulty spec does to a Peer.
+/// Describes the effect of an invalid spec on a Peer.
 pub(super) fn consequence(peer: &str, fault: &Fault) -> String {
     let name = bare(peer);
     match fault {

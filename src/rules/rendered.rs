@@ -1,4 +1,4 @@
-//! Has it shrunk or moved? What a render would make of the tree that is there.
+//! Losses and moves: the changes of a render to the tree on disk.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ rules! {
 /// How many Peers a finding names.
 const NAMED: usize = 3;
 
-/// How much of a flag is told, in characters.
+/// How much of a flag is shown, in characters.
 const TOLD: usize = 400;
 
 /// How a person allows losses.
@@ -188,7 +188,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
     }
 }
 
-/// Tells findings together although they are about several clusters.
+/// Reports findings together although they are about several clusters.
 fn alike(mut finding: Finding, group: &str) -> Finding {
     group.clone_into(&mut finding.group);
     finding
@@ -238,7 +238,7 @@ fn old_file(target: &ClusterName, file: &File) -> OldFile {
     }
 }
 
-/// Returns what a render would do, and somebody should look at.
+/// Returns the changes of a render that should be reviewed.
 pub(super) fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));

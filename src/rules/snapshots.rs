@@ -1,4 +1,4 @@
-//! May a new snapshot be believed, and what of it is not what the API says?
+//! Is a new snapshot plausible, and which of its values are not from the API?
 
 use super::membership::words;
 use super::{Finding, bare};
@@ -57,7 +57,7 @@ pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>)
     told.collect()
 }
 
-/// Returns why the snapshot of `cluster` is not replaced: nobody can tell what would be lost.
+/// Returns why the snapshot of `cluster` is not replaced: it is unknown what would be lost.
 pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
     let message = format!(
         "{file} is no snapshot, so nobody can tell what a new one would lose: {problem}; it was kept"
@@ -188,7 +188,7 @@ fn duration(seconds: i64) -> String {
         ..120 => format!("{seconds} seconds"),
         120..7_200 => format!("{} minutes", seconds / 60),
         7_200..172_800 => format!("{} hours", seconds / 3_600),
-        // Kilo reads a time that is none as zero.
+        // Kilo reads an invalid time as zero.
         seconds if 3_650 * DAY < seconds => "many years".to_owned(),
         seconds => format!("{} days", seconds / DAY),
     }

@@ -20,7 +20,7 @@ use crate::packet::{Ending, Unseen};
 use crate::proof::verify::{Assumption, Failure, Leak, Outsider, Verification};
 use crate::wireguard::Endpoint;
 
-/// Returns what there is to tell: what fails, what leaks, and who is there that nobody knows.
+/// Returns the findings: failures, leaks, and unknown Peers.
 pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let failures = failures(fabric, verification);
     let assumptions = verification.assumptions.iter();
@@ -161,7 +161,8 @@ fn unknown_key(
     Some(failed(fabric, failure)?.as_cause())
 }
 
-/// Tells a broken promise by the smallest packet that shows it, and says how much more fails alike.
+/// Reports a failed path by the smallest packet that shows it, and how many more fail for the same
+/// reason.
 fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let trace = &failed.trace;
     let packet = &trace.packet;

@@ -1,7 +1,8 @@
-//! Patterns: what texts must look like, as regular expressions that the engines of JavaScript, Go
-//! and Rust read alike: no class of theirs, no looking ahead.
+//! Patterns: the form of texts, as regular expressions that mean the same in JavaScript, Go and
+//! Rust: without special classes and look-around.
 //!
-//! A pattern never refuses what the gate takes. Where a rule cannot be said in one, it takes more.
+//! A pattern never refuses a text that the gate accepts. If a rule cannot be expressed in a
+//! pattern, the pattern accepts more.
 
 /// The name of a cluster: a DNS-1123 label.
 pub const CLUSTER_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
@@ -62,7 +63,7 @@ fn subdomain_body() -> String {
     format!(r"{DNS_LABEL}(\.{DNS_LABEL})*")
 }
 
-/// Readers of ours and Go's let zeros stand before the length.
+/// Our readers and those of Go accept leading zeros in the length.
 fn range_body() -> String {
     let (v4, v6) = (v4(), v6());
     format!("({v4}/0*([12]?[0-9]|3[0-2])|{v6}/0*([1-9]?[0-9]|1[01][0-9]|12[0-8]))")
@@ -72,8 +73,8 @@ fn v4() -> String {
     format!(r"({OCTET}\.){{3}}{OCTET}")
 }
 
-/// Groups between colons, the last two perhaps written as IPv4. That there are eight, or that some are
-/// left out and only once, would make a pattern that nobody can read.
+/// Groups between colons, the last two optionally written as IPv4. A pattern for the number of
+/// groups, with at most one gap, would not be readable.
 fn v6() -> String {
     format!("([0-9A-Fa-f]{{0,4}}:){{2,8}}([0-9A-Fa-f]{{0,4}}|{})", v4())
 }

@@ -39,7 +39,7 @@ pub(super) struct Object {
 /// A node of a list, with no more of it in memory than will be kept.
 pub(super) struct Item {
     pub(super) kind: Option<String>,
-    /// The node, and when its agent says it was last there; none without a name.
+    /// The node, and the time of its agent's heartbeat; none without a name.
     pub(super) node: Option<(Node, Option<i64>)>,
 }
 
@@ -80,7 +80,7 @@ struct StatusAddress {
 }
 
 impl Object {
-    /// Returns the node, and when its agent says it was last there; `None` without a name.
+    /// Returns the node, and the time of its agent's heartbeat; `None` without a name.
     pub(super) fn node(self) -> Option<(Node, Option<i64>)> {
         let metadata = self.metadata?;
         let mut annotations = metadata.annotations;
@@ -161,7 +161,7 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, 
     map(deserializer, |_| true)
 }
 
-/// Reads Kilo's annotations and drops the others at once.
+/// Reads Kilo's annotations and drops the others immediately.
 fn kilo_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {

@@ -72,7 +72,7 @@ fn changes(before: &Node, after: &Node) -> Vec<Change> {
         .collect()
 }
 
-/// Returns the fields as the file has them; what stands for nothing there is not there.
+/// Returns the fields as written in the file, without empty ones.
 fn fields(node: &Node) -> BTreeMap<String, String> {
     let Node {
         addresses,

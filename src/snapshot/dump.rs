@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::api::Object;
 use super::listing::{Listing, PageError, kind};
 
-/// Why a text is no dump of nodes.
+/// Why a text is not a dump of nodes.
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// Not JSON, though it begins like it.
@@ -25,7 +25,7 @@ pub enum DumpError {
     /// A node without a name.
     #[error("the node has no name")]
     Nameless,
-    /// A list that is none of nodes.
+    /// A list of other objects than nodes.
     #[error(transparent)]
     List(#[from] PageError),
 }
@@ -56,8 +56,8 @@ fn parse(text: &str) -> Result<Object, DumpError> {
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);
     }
-    // A machine wrote it, so its size is no sign of malice, but no honest text has more nodes than
-    // characters: aliases that multiply are still refused.
+    // A program wrote it, so its size is not a sign of malice. But no honest text has more nodes
+    // than characters, so aliases that multiply are still refused.
     let size = text.len().max(1 << 20);
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -73,7 +73,7 @@ fn parse(text: &str) -> Result<Object, DumpError> {
     })
 }
 
-/// Says where a problem is, and nothing of the text: it may be any file.
+/// Describes where a problem is without quoting the text, because it may be any file.
 fn place(place: Option<&(u64, u64)>) -> String {
     match place {
         Some((line, column)) => format!(", see line {line}, column {column}"),

@@ -21,7 +21,7 @@ pub struct Listing {
 #[derive(Debug)]
 struct Listed {
     node: Node,
-    /// In Unix seconds, if its agent says.
+    /// In Unix seconds, if its agent reports it.
     last_seen: Option<i64>,
 }
 
@@ -34,7 +34,7 @@ pub struct Stale {
     pub seconds: i64,
 }
 
-/// Why an answer is no page of a list of nodes.
+/// Why an answer is not a page of a list of nodes.
 #[derive(Debug, Error)]
 pub enum PageError {
     /// Not JSON, or not that of a list.
@@ -66,7 +66,7 @@ struct Kind {
 }
 
 impl PageError {
-    /// Returns what is wrong with JSON that is no list. Other kinds have other fields.
+    /// Returns what is wrong with JSON that is not a list. Other kinds have other fields.
     fn of(error: serde_json::Error, json: &[u8]) -> Self {
         match serde_json::from_slice(json) {
             Ok(Kind { kind }) if kind != "NodeList" => Self::Kind(kind),
@@ -178,11 +178,12 @@ impl Listing {
 const SKEW: i64 = 60;
 
 /// Returns the time at which a cluster was seen: the newest `last-seen` that more than half of the
-/// nodes have reached. As long as more than half are alive and honest, it is one of theirs, whatever
-/// the others claim; so no node makes the others stale. Of two nodes neither does.
+/// nodes have reached. As long as more than half of the nodes are alive and honest, it is the time
+/// of one of them, regardless of the claims of the others. So no node can make the others stale,
+/// also in a cluster of two nodes.
 ///
-/// If most of the nodes of a live cluster have not been seen for long, our own clock says whether
-/// the others are right. A dump may be of any age, so no clock can judge it.
+/// If most of the nodes of a live cluster have not been seen for long, our own clock shows whether
+/// the others are right. A dump may be of any age, so it cannot be compared with a clock.
 fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i64> {
     // Kilo reads nonsense as zero, and no agent was there before.
     times.retain(|time| 0 < *time);
@@ -232,7 +233,7 @@ fn size(node: &Node) -> usize {
     texts(&node.annotations) + texts(&node.labels) + lists + own
 }
 
-/// Says of which kind something is, if that looks like a kind: it may be any file.
+/// Names the kind of an object, if it looks like a kind, because the text may be any file.
 pub(super) fn kind(kind: &str) -> String {
     let is_kind = kind.starts_with(|it: char| it.is_ascii_uppercase())
         && kind.len() <= 63

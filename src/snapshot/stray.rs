@@ -1,4 +1,4 @@
-//! Strays: files beside snapshots that are the snapshot of no cluster that anybody names.
+//! Strays: files beside snapshots that are not the snapshot of a cluster of a mesh.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ pub enum Stray {
     Duplicate(String),
     /// It holds a cluster that no mesh names.
     Unnamed(String),
-    /// It is no snapshot.
+    /// It is not a snapshot.
     Foreign,
 }
 
-/// Enough of a file to tell whose it is.
+/// The part of a file that shows its cluster.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Header {

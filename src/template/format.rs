@@ -38,7 +38,7 @@ impl Format {
         }
     }
 
-    /// Fails, saying why, if a text is not in this format.
+    /// Fails, with the reason, if a text is not in this format.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Yaml => serde_yaml::Deserializer::from_str(text)
@@ -115,8 +115,8 @@ fn flow(format: Format, value: &Value) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Writes a value in which lists and maps are nested at most so many times. A few steps of a template
-/// make a list of lists that is deeper than the stack, or longer than memory.
+/// Writes a value in which lists and maps are nested at most this many times. A few steps of a
+/// template can build a list of lists that is deeper than the stack, or longer than memory.
 fn write_flow(format: Format, value: &Value, left: usize, out: &mut String) -> Result<(), Error> {
     if SIZE_LIMIT < out.len() {
         return Err(refused("the value is too large"));

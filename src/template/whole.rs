@@ -46,7 +46,7 @@ fn has_whole_values(line: &str, format: Format) -> bool {
         if !(is_whole || is_comment(&before, format)) {
             return false;
         }
-        // What the value says is not syntax.
+        // The text of the value is not syntax.
         before.push('x');
         before.push_str(after);
     }
@@ -75,7 +75,8 @@ fn may_precede(before: &str, format: Format) -> bool {
 }
 
 fn may_follow(after: &str) -> bool {
-    // Another value is not other text, but two of them are no value.
+    // The text around a value may not change with the value, and two values in one place are
+    // invalid.
     matches!(
         after.trim_start().chars().next(),
         None | Some(']' | '}' | ',' | ':' | '#')

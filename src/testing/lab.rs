@@ -1,4 +1,4 @@
-//! A lab for tests: clusters with what is rendered for them, and what somebody does to that.
+//! A lab for tests: clusters with their rendered manifests, and changes to these.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::plan::plan;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 
-/// Clusters with what is rendered for them, for somebody to spoil.
+/// Clusters with their rendered manifests, which tests can change.
 pub(crate) struct Lab {
     pub(crate) meshes: Vec<Mesh>,
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
@@ -66,7 +66,7 @@ impl Lab {
         self
     }
 
-    /// Writes a Peer of somebody's into the folder of a cluster.
+    /// Writes a foreign Peer into the folder of a cluster.
     pub(crate) fn add(mut self, target: &str, name: &str, spec: &str) -> Self {
         let text = format!(
             "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: {name} }}\nspec: {{ {spec} }}\n"
@@ -83,7 +83,7 @@ impl Lab {
         self
     }
 
-    /// Shows what every cluster's Kilo makes of it.
+    /// Shows how every cluster's Kilo handles it.
     pub(crate) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
         let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
         for (path, text) in &self.files {
@@ -100,7 +100,7 @@ impl Lab {
         look(&Fabric::new(sites.collect()), &self.meshes)
     }
 
-    /// Tells the way from one end to another, and back.
+    /// Prints the path from one end to another, and back.
     pub(crate) fn trace(&self, from: &str, to: &str) -> String {
         self.trace_of(from, to, None)
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 const WEBHOOK: &str = include_str!("../vectors/kilo-peer-admission.json");
 const OPERATOR: &str = include_str!("../vectors/operator.json");
 
-/// What the webhook says where a rule fails, and the rule; the first that is found counts.
+/// The message of the webhook for a failed rule, and the rule; the first failure counts.
 const MESSAGES: [(&str, &str); 10] = [
     ("could not unmarshal", "Undecodable"),
     ("invalid CIDR address", "AllowedIp"),

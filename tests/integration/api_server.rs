@@ -118,13 +118,13 @@ impl Setup {
         self
     }
 
-    /// Lets it speak TLS.
+    /// Enables TLS.
     pub(crate) fn tls(mut self, identity: &Identity) -> Self {
         self.tls = Some(Arc::new(identity.server(None)));
         self
     }
 
-    /// Lets it speak TLS, and know the users of an authority by their certificates.
+    /// Enables TLS, and identifies users by certificates of an authority.
     pub(crate) fn tls_for(mut self, identity: &Identity, users: &Authority) -> Self {
         self.tls = Some(Arc::new(identity.server(Some(users))));
         self
@@ -180,7 +180,7 @@ impl ApiServer {
         self.listener.connections()
     }
 
-    /// Returns how many requests there were at once, at most.
+    /// Returns the maximum number of parallel requests.
     pub(crate) fn busiest(&self) -> usize {
         self.site.busy[1].load(Ordering::SeqCst)
     }

@@ -39,7 +39,7 @@ const MODULES: &[(&str, &str)] = &[
         "kilo",
         "name net wireguard granularity selector diagnostic schema mesh snapshot",
     ),
-    // Who speaks, and what follows
+    // Members of a mesh, and the plan
     (
         "membership",
         "name net wireguard granularity selector place mesh snapshot kilo",
@@ -81,7 +81,7 @@ const MODULES: &[(&str, &str)] = &[
         "capacity",
         "name net wireguard granularity diagnostic config kilo agent",
     ),
-    // What users make of it
+    // Files of users
     (
         "outputs",
         "name net wireguard place diagnostic schema mesh config fleet plan yaml template manifest \
@@ -109,7 +109,7 @@ const SHELL: &[&str] = &[
 /// Parts of `std` that only the shell may use.
 const WORLD: &[&str] = &["env", "fs", "os", "process", "thread"];
 
-/// Types and traits that only the shell may use, wherever they come from.
+/// Types and traits of any crate that only the shell may use.
 const SOCKETS: &[&str] = &["TcpListener", "TcpStream", "ToSocketAddrs", "UdpSocket"];
 
 #[test]
@@ -195,8 +195,8 @@ fn every_rule_is_in_the_manual_and_found() {
     }
 }
 
-/// Files of the shell that look at the disk themselves: the one way in and out, the search for the
-/// config, and the credentials of clusters, which lie wherever a kubeconfig says.
+/// Files of the shell that access the disk themselves: the only way in and out, the search for the
+/// config, and the credentials of clusters, which are where a kubeconfig names them.
 const DISK: &[&str] = &[
     "disk.rs",
     "disk/",
@@ -234,7 +234,7 @@ fn only_the_disk_touches_files() {
         }
         let source = production_code(&file);
         for (number, line) in source.lines().enumerate() {
-            // What a `FileType` says was found by the disk.
+            // A `FileType` comes from the disk module.
             let line = line
                 .replace("use std::fs::FileType;", "")
                 .replace("file_type.is_file()", "")
@@ -282,7 +282,7 @@ fn every_cited_section_exists() {
     assert!(20 < cited, "{cited}");
 }
 
-/// So that a search for `crate::net` finds what it says.
+/// So that a search for `crate::net` finds only this module.
 #[test]
 fn no_name_begins_another() {
     for left in modules() {
@@ -417,8 +417,8 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file without comments and without the tests at its foot. Clippy sees to it that they stand
-/// there (`items_after_test_module`).
+/// A file without comments and without the tests at its end. Clippy makes sure that they are at the
+/// end (`items_after_test_module`).
 fn production_code(file: &Path) -> String {
     let folders = file.strip_prefix(src()).unwrap().components();
     if file.ends_with("tests.rs") || folders.into_iter().any(|it| it.as_os_str() == "tests") {

@@ -1,4 +1,4 @@
-//! The command line: arguments, exit codes, what is said and where, and what is written.
+//! The command line: arguments, exit codes, output, and written files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -104,7 +104,7 @@ const TREE: [&str; 9] = [
     "west/prod--north.yaml",
 ];
 
-/// A file as it can only be if nobody has touched it: inode, time, text.
+/// The state of a file that shows whether it was touched: inode, time, text.
 type Touch = (u64, SystemTime, String);
 
 /// A folder of its own, for one test.
@@ -246,7 +246,7 @@ fn node(cluster: u8, number: u8) -> Value {
     })
 }
 
-/// The same as the API says it.
+/// The same in the form of the API.
 fn api_node(cluster: u8, number: u8) -> Value {
     let node = node(cluster, number);
     json!({

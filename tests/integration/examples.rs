@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 
 use crate::support::{clustermesh, copy, project};
 
-/// What `validate` tells of an example that is wrong on purpose.
+/// The findings of `validate` about an example that is wrong on purpose.
 const FINDINGS: &str = "findings.txt";
 
 /// The examples that can be rendered.
@@ -103,7 +103,7 @@ fn is_up_to_date_by_its_own_check() {
     }
 }
 
-/// What a proof of an example says, which holds.
+/// The output of a proof of an example that succeeds.
 fn proof(example: &str) -> String {
     let run = clustermesh(&project().join("examples").join(example), &["verify"]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -1,14 +1,14 @@
 //! The documentation of rules: every page is whole, and every example does what its page says.
 //!
-//! An example is laid over a sound mesh of two clusters, `east` and `west`, with the nodes `n1` and
-//! `n2` each. The first line of a YAML block says what it is: `# mesh.yaml` (or any other file) is
-//! the whole file, `# mesh.yaml, east` a part of that cluster's entry, and `# east/n1` a part of that
-//! node's snapshot; a null takes a field away. What `validate` then tells must have the rule. Where
-//! there is a block of the language `console`, its lines after `$ ` are run instead, and what the
-//! last of them tells must have the rule. What only a server can cause is shown in a block of the
-//! language `text`, word by word.
+//! An example is merged into a valid mesh of two clusters, `east` and `west`, with the nodes `n1`
+//! and `n2` each. The first line of a YAML block names its target: `# mesh.yaml` (or any other
+//! file) is the whole file, `# mesh.yaml, east` a part of that cluster's entry, and `# east/n1` a
+//! part of that node's snapshot; a null removes a field. The findings of `validate` must then
+//! contain the rule. If there is a block of the language `console`, its lines after `$ ` are run
+//! instead, and the findings of the last one must contain the rule. Messages that only a server can
+//! cause are shown verbatim in a block of the language `text`.
 //!
-//! What is no rule, but a word of ours, has a page too; its `console` block must come out well.
+//! Terms that are not rules have a page too; its `console` block must succeed.
 
 use std::fs;
 
@@ -108,11 +108,11 @@ impl Stage {
         clustermesh(self.folder.path(), arguments)
     }
 
-    /// Returns the rules that `validate` tells.
+    /// Returns the rules that `validate` reports.
     fn told(&self) -> Vec<String> {
         let run = self.run(&["validate", "--output", "json"]);
         if run.stdout.is_empty() {
-            // A config that is wrong is told before anything is judged.
+            // A mistake in the config is reported before all other checks.
             return codes(&run.stderr);
         }
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -123,7 +123,7 @@ impl Stage {
     }
 }
 
-/// Returns the codes in what was told to a person.
+/// Returns the codes in output for a person.
 fn codes(text: &str) -> Vec<String> {
     let lines = text
         .lines()

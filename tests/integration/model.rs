@@ -190,7 +190,7 @@ fn every_node_is_configured_as_by_kilo() {
     assert_eq!(roaming, 5);
 }
 
-/// Who has a range, told from the list that Kilo writes and from nothing else.
+/// The owner of a range, computed only from the list that Kilo writes.
 fn written(peers: &[Value], own: &str, range: Cidr) -> Vec<String> {
     let has = |peer: &&Value| {
         let ips = texts(&peer["allowedIPs"]).into_iter();
@@ -334,7 +334,7 @@ fn nat_rules_are_kilo_s() {
     assert!(10 <= seen, "{seen}");
 }
 
-/// Every address of the pod ranges of a cluster is somebody's, or nobody's, as a whole piece.
+/// Every piece of the pod ranges of a cluster has exactly one owner, or none.
 #[test]
 fn pieces_have_one_holder_each() {
     each(|scenario, model| {

@@ -35,7 +35,7 @@ use words::*;
 
 const OPERATOR: &str = include_str!("../vectors/operator.json");
 
-/// Which generation of the operator the two forms of an entry stand for.
+/// The generation of the operator for each of the two forms of an entry.
 const FORMS: [(&str, &str); 2] = [("typed", "t3"), ("flat", "f1")];
 
 /// The vectors in which we differ, and every reason why.
@@ -88,7 +88,7 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
     ("keepalive/[25, 30, 10]", &[Why::OwnKeepalive]),
 ];
 
-/// Groups of vectors that say nothing about a program that only writes files.
+/// Groups of vectors that do not apply to a program that only writes files.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "transientReason",
@@ -129,7 +129,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("kiloPeerValidation", "tested in admission.rs"),
 ];
 
-/// Why we differ: a weakness of the operator, by its number, or a principle of ours.
+/// Why we differ: a weakness of the operator, by its number, or one of our principles.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Why {
     /// Weakness 1: of a node's internal addresses one of each family counts.
@@ -156,9 +156,9 @@ enum Why {
     Canonical,
     /// Weakness 23: who is left out takes nothing from others.
     InvalidFirst,
-    /// Weakness 25: a keepalive says that the source is behind NAT, so it is the source's own.
+    /// Weakness 25: a keepalive means that the source is behind NAT, so it belongs to the source.
     OwnKeepalive,
-    /// Weakness 27: an annotation that is there but empty is none.
+    /// Weakness 27: an empty annotation counts as missing.
     EmptyIsUnset,
     /// Weakness 34: meshes that share no cluster do not block each other.
     Strangers,
@@ -169,9 +169,9 @@ enum Why {
     RouteNotNode,
     /// Principle 3: ranges of a mesh are disjoint, so none lies inside a node's pod CIDR.
     DisjointRanges,
-    /// Principle 8: an IPv4-mapped range breaks routes, so it is none.
+    /// Principle 8: an IPv4-mapped range breaks routes, so it is invalid.
     Mapped,
-    /// Principle 8: an endpoint that no other cluster can dial is none.
+    /// Principle 8: an endpoint that no other cluster can dial is invalid.
     Undialable,
     /// Principle 8: a Peer without endpoint stops Kilo, so a roaming node gets a placeholder.
     Placeholder,
@@ -181,7 +181,7 @@ enum Why {
     InternalAddress,
     /// Section 3: `InternalIP` is a source like any other, so an IPv6 address is one too.
     InternalIpv6,
-    /// Section 5: one more label says that we wrote it.
+    /// Section 5: one more label marks it as ours.
     ManagedBy,
 }
 

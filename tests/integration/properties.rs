@@ -1,4 +1,4 @@
-//! What holds for every mesh, whatever its nodes claim.
+//! Properties of every mesh, for any claims of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
         .unwrap()
         .accepting(&accepted);
     let plan = plan::plan(&fleet).unwrap();
-    // Whatever is cut has words.
+    // Every cut has a message.
     let findings = rules::findings(&fleet, Some(&plan));
     assert!(findings.iter().all(|it| !it.message.contains('\u{1b}')));
     look(&fleet, &plan)
@@ -95,7 +95,7 @@ fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
     changes(plan, &old, &same, &Limits::default()).losses
 }
 
-/// What the config says that clusters take.
+/// The ranges that clusters accept according to the config.
 fn configured(world: &World) -> BTreeMap<ClusterName, Vec<Range>> {
     let clusters = world.clusters.iter().enumerate();
     let clusters = clusters.filter_map(|(i, cluster)| {
@@ -115,7 +115,7 @@ fn configured(world: &World) -> BTreeMap<ClusterName, Vec<Range>> {
     config::read(&source).unwrap().accepted
 }
 
-/// A Peer as whoever applies it reads it.
+/// A Peer as read by the tool that applies it.
 fn peers(text: &str) -> Vec<serde_json::Value> {
     serde_yaml::Deserializer::from_str(text)
         .map(|document| serde_json::Value::deserialize(document).unwrap())
@@ -150,7 +150,7 @@ fn routed(tree: &Tree, world: &World, target: usize) -> Vec<(usize, Cidr)> {
     routed.collect()
 }
 
-/// Whether so many of the nodes of a cluster are enough to say which LAN is theirs.
+/// Whether this many nodes of a cluster are sufficient to determine its LAN.
 fn is_lan(member: &Member, standing: &[&LocalNode]) -> bool {
     let local_nodes = &member.membership.local_nodes;
     let of = |location: &str, local_nodes: &mut dyn Iterator<Item = &LocalNode>| {
@@ -336,7 +336,7 @@ proptest! {
         let attacked = attacked(&world, attacker, (victim, claims));
         let before = render(&world);
         in_fleet(&attacked, &mesh(&attacked), |fleet, plan| {
-            // The guards of its snapshot stand before a cluster of which nothing is left.
+            // The guards of its snapshot protect a cluster that has lost everything.
             let is_gone = member(fleet, attacker).membership.candidates.is_empty();
             for loss in losses(&before, plan) {
                 let is_its_own = match &loss {

@@ -1,5 +1,5 @@
-//! What is in `schemas/`: that it is what the program prints, that it says what the gates do, and that
-//! those who look for it find it.
+//! The files in `schemas/`: they are the output of the program, agree with the gates, and have the
+//! names that other programs look for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -79,7 +79,7 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The documents of a text of YAML or JSON, as a program sees them that knows nothing of ours.
+/// The documents of a text of YAML or JSON, as another program reads them.
 fn documents(text: &str) -> Vec<Value> {
     let documents = serde_yaml::Deserializer::from_str(text);
     let documents = documents.map(|it| Value::deserialize(it).unwrap());
@@ -95,7 +95,7 @@ pub(crate) fn assert_fits(yaml: &str) {
     }
 }
 
-/// What the gate of a kind says against a document, by the names of the rules.
+/// The findings of a gate about a document, by the names of the rules.
 fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
     let text = document.to_string();
     let diagnostics = match kind {

@@ -27,7 +27,7 @@ mod shapes;
 /// Three clusters of which two don't see each other.
 const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";
 
-/// A mesh, its nodes, and what somebody did to the manifests.
+/// A mesh, its nodes, and changes to the manifests.
 #[derive(Clone, Debug)]
 struct World {
     topology: &'static str,
@@ -51,7 +51,7 @@ enum Addresses {
 struct Cluster {
     granularity: &'static str,
     is_flat: bool,
-    /// Services that somebody declares after the render: perhaps where others have their pods.
+    /// Services that are declared after the render, perhaps in the pod range of another cluster.
     services: Option<(usize, u8)>,
     nodes: Vec<Spec>,
 }
@@ -159,7 +159,7 @@ fn entry(i: usize, (cluster, addresses): (&Cluster, Addresses), services: &str) 
     format!("{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}")
 }
 
-/// What somebody declares after the render: services where another cluster has its pods.
+/// A declaration after the render: services in the pod range of another cluster.
 fn overlapping(world: &World) -> Vec<Mesh> {
     let clusters = world.clusters.iter().enumerate();
     let moved = clusters.filter_map(|(i, cluster)| {
@@ -574,7 +574,7 @@ fn pairs<'p>(
     senders.flat_map(move |sender| receivers.iter().map(move |receiver| (sender, receiver)))
 }
 
-/// Holds what is said of whole classes against every packet.
+/// Compares the results of whole classes with every packet.
 fn agree(world: &World) -> Result<(), TestCaseError> {
     let input = input(world);
     let fabric = fabric(&input);

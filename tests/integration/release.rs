@@ -1,5 +1,5 @@
-//! What a release publishes: that its names agree, and that the address of the repository stands in
-//! `Cargo.toml` alone.
+//! The files of a release: their names agree, and the address of the repository is only in
+//! `Cargo.toml`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! JSON Schema: as much of drafts 7 and 2020-12 as the schemas here say. Formats are not looked at.
+//! JSON Schema: the parts of drafts 7 and 2020-12 that the schemas here use. Formats are not
+//! checked.
 //!
 //! A validator from elsewhere would bring some fifty crates and two more licences to build for this.
 
@@ -8,7 +9,7 @@ use std::sync::Mutex;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// What a schema may say here; anything else would be passed over in silence.
+/// The keywords that a schema may use here; others would be ignored silently.
 const KNOWN: &[&str] = &[
     "$defs",
     "$id",
@@ -96,7 +97,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is said through other schemas.
+    /// Keywords that contain other schemas.
     fn combined(&mut self, schema: &Map<String, Value>, value: &Value, at: &str) {
         for every in list(schema, "allOf").into_iter().flatten() {
             self.value(every, value, at);

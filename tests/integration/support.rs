@@ -105,8 +105,8 @@ pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &
     output.into()
 }
 
-/// Returns whether files can be given to other users and programs run as these; if not, it says so.
-/// Root of a user namespace with one user cannot.
+/// Returns whether files can be given to other users and programs run as these; if not, it prints
+/// that. Root of a user namespace with one user cannot.
 #[cfg(unix)]
 #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 pub(crate) fn has_other_users() -> bool {

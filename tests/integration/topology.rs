@@ -34,17 +34,19 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
     ("location-two-locations-by-label", &[Why::OnOneAnchor]),
 ];
 
-/// Why a segment or a Peer of ours is not as Kilo's or kgctl's.
+/// Why one of our segments or Peers differs from Kilo's or kgctl's.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Why {
     /// A node that is its own segment is kept while Kilo does not count it: its Peer is right as
     /// soon as it is back.
     KeptUnready,
-    /// The only member with a WireGuard address leads, whatever an election without names would say.
+    /// The only member with a WireGuard address leads, even if an election without names has
+    /// another result.
     HolderLeads,
     /// Kilo gave the node no WireGuard address, so it has no tunnel; kgctl prints a Peer all the same.
     NoWireguardAddress,
-    /// A `force-endpoint` that is none leaves the node out; Kilo uses what it found by itself.
+    /// An invalid `force-endpoint` excludes the node; Kilo uses the endpoint that it has
+    /// discovered.
     MalformedForceEndpoint,
     /// An endpoint that no other cluster can dial.
     Undialable,
@@ -147,7 +149,7 @@ impl Scenario {
         self.segments().iter().find(is_member)
     }
 
-    /// What kgctl was told to add to every Peer.
+    /// The ranges that kgctl adds to every Peer.
     fn cluster_wide(&self) -> Vec<Cidr> {
         cidrs(&self.value["input"]["kgctlAllowedIPs"])
     }
@@ -168,7 +170,7 @@ impl Scenario {
         }
     }
 
-    /// Disjoint ranges that hold everything the nodes and the scenario speak of.
+    /// Disjoint ranges that contain all addresses of the nodes and the scenario.
     fn declared(&self) -> Vec<Cidr> {
         let readings = self.readings();
         let mut pods = Vec::new();
@@ -281,7 +283,7 @@ fn nodes_are_read_as_kilo_reads_them() {
     }
 }
 
-/// The annotation of a converged Kilo tells who leads; without it, the election must.
+/// The annotation of a converged Kilo shows the leader; without it, the election decides.
 #[test]
 fn leaders_are_elected_as_kilo_elects_them() {
     for scenario in scenarios() {
@@ -441,7 +443,7 @@ fn mesh(scenario: &Scenario, declared: &[Cidr], target: &Value) -> Value {
     })
 }
 
-/// The names under which a node says it can be dialled.
+/// The DNS names of a node's endpoints.
 fn names(node: &Node) -> Vec<String> {
     let keys = [annotation::FORCE_ENDPOINT, annotation::ENDPOINT];
     let texts = keys.iter().filter_map(|key| node.annotations.get(*key));
@@ -678,8 +680,8 @@ fn assert_our_order(scenario: &Scenario, node: &str, ours: &Peer) {
     assert!(ranks.is_sorted(), "{} {node}: {ours:?}", scenario.name());
 }
 
-/// The other way round, `verify` proves what `render` makes of every scenario, beside a cluster of one
-/// node. That nothing was proved would be an error too.
+/// Conversely, `verify` proves the output of `render` for every scenario, together with a cluster
+/// of one node. A proof without any path would be an error too.
 #[test]
 fn what_is_rendered_from_every_scenario_holds() {
     for scenario in scenarios() {

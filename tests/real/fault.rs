@@ -1,4 +1,4 @@
-//! Faults: what goes wrong between what was rendered and what a cluster gets.
+//! Faults: differences between the rendered Peers and those that a cluster gets.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     StolenPrefix,
     /// A Peer lacks one of its ranges.
     MissingRange,
-    /// A Peer has a key that nobody has.
+    /// A Peer has a key that no node has.
     WrongKey,
     /// Two Peers have one key.
     DuplicateKey,

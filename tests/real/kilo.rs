@@ -1,5 +1,5 @@
-//! What the Kilo of a cluster tells the kernel and WireGuard of each of its nodes: written from
-//! `kilo.md` §§2 to 4 and from nothing else, so that the model's mistakes show.
+//! How the Kilo of a cluster configures the kernel and WireGuard of each of its nodes. Written only
+//! from `kilo.md` §§2 to 4, so that mistakes of the model are found.
 //!
 //! Its NAT rules are left out: they change what is sent to ranges of no Peer and no segment, and
 //! that is routed into no tunnel.
@@ -27,7 +27,7 @@ pub(crate) enum Order {
     Backward,
 }
 
-/// What a node is told.
+/// The configuration of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     /// None for a node that does not lead its segment: its WireGuard is down.
@@ -88,7 +88,7 @@ impl Order {
     }
 }
 
-/// Returns what each node of a cluster is told, given the texts of its manifests.
+/// Returns the configuration of each node of a cluster, given the texts of its manifests.
 pub(crate) fn orders(cluster: &Cluster, files: &[&str], order: Order) -> Vec<Orders> {
     let peers = peers(files, order);
     let segments = segments(cluster);

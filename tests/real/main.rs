@@ -1,9 +1,9 @@
-//! The proof against the real thing: rendered Peers of small random meshes, some of them spoilt, in
-//! real WireGuard; what the library says about every ordered pair of nodes is what packets do.
+//! The proof compared with real WireGuard: rendered Peers of small random meshes, some of them with
+//! faults. The results of the library for every ordered pair of nodes must agree with real packets.
 //!
-//! `REAL=1 cargo test --test real` runs it, as root or in `unshare -r`, with `wireguard-go`, `wg` and
-//! `ip`; it fails where it cannot. `REAL_SEED=N` runs one mesh alone, and `REAL_SEED=N..END` others
-//! than those of every day. What comes of it hangs on nothing but these numbers.
+//! `REAL=1 cargo test --test real` runs it, as root or in `unshare -r`, with `wireguard-go`, `wg`
+//! and `ip`; without these it fails. `REAL_SEED=N` runs only one mesh, and `REAL_SEED=N..END` other
+//! meshes than the default ones. The result depends only on these numbers.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -47,12 +47,12 @@ mod world;
 /// How many meshes are made up.
 const MESHES: u64 = 45;
 
-/// How many of them are there at once: most of the time is spent waiting.
+/// How many of them run in parallel: most of the time is spent waiting.
 const WORKERS: usize = 10;
 
 fn main() -> ExitCode {
     if env::args().any(|it| it == "--list") {
-        // Whoever asks for the names of tests: this is one without a name.
+        // To `--list`, this is a test without a name.
         return ExitCode::SUCCESS;
     }
     if env::var_os("REAL").is_none() {
@@ -111,7 +111,7 @@ fn rehearse() -> std::io::Result<()> {
         .map(drop)
 }
 
-/// Runs meshes, several at once, and returns them in order.
+/// Runs meshes, several in parallel, and returns them in order.
 fn run(seeds: Range<u64>) -> Vec<Trial> {
     let next = AtomicU64::new(seeds.start);
     let trials = Mutex::new(BTreeMap::new());

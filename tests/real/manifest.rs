@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// What stands between the documents of a file.
+/// The separator of the documents of a file.
 const BETWEEN: &str = "---\n";
 
 /// A Peer as it is written.

@@ -75,7 +75,7 @@ impl Namespace {
         input.flush()
     }
 
-    /// Waits for the script that was sent, and returns what it said.
+    /// Waits for the script that was sent, and returns its output.
     pub(crate) fn receive(&mut self) -> io::Result<String> {
         let mut said = String::new();
         loop {

@@ -15,13 +15,14 @@ use crate::world::{Cluster, Node, World};
 /// Where all nodes' packets go first.
 const GATEWAY: &str = "169.254.1.1";
 
-/// How long a node takes to open its tunnels; the next one waits, lest they miss each other.
+/// How long a node needs to open its tunnels; the next one waits, so that they do not miss each
+/// other.
 const CALL: Duration = Duration::from_millis(10);
 
-/// Makes `wireguard-go` do as the kernel's WireGuard does: it answers through the interface that it
-/// was called through, whatever the routes say, whereas the kernel looks the route up and refuses to
-/// send through the device itself. Here an answer through `eth0` is refused wherever a route into the
-/// device would be taken otherwise.
+/// Makes `wireguard-go` behave like the kernel's WireGuard: it answers through the interface from
+/// which it was called, independent of routes, whereas the kernel looks up the route and refuses to
+/// send through the device itself. Here an answer through `eth0` is refused if the route leads into
+/// the device.
 const NO_LOOPS: &str = "ip route flush table 51 2>/dev/null || true
 ip route show table main dev kilo0 | while read range rest; do
     ip route add blackhole $range table 51
@@ -46,7 +47,7 @@ struct Place {
     device: Option<Device>,
 }
 
-/// What every namespace of a router is told.
+/// The configuration of every namespace of a router.
 ///
 /// A kernel that checks return paths by itself would hide what WireGuard lets through.
 const ROUTER: &str = "cd /proc/sys/net/ipv4; echo 1 > ip_forward
@@ -95,9 +96,9 @@ impl Network {
 
     /// Gives an address to a node, as the one that answers for its cluster's services.
     ///
-    /// In a cluster the proxy answers: it puts a pod's address in the place of the service's, on this
-    /// node, before the packet is routed, and back on the answer's way. An address of the node's own
-    /// is as good for a packet that only wants to come and go.
+    /// In a cluster, the proxy answers: on this node, it replaces the service's address with that
+    /// of a pod before the packet is routed, and reverses this for the answer. For this test, an
+    /// address of the node itself is sufficient.
     pub(crate) fn serve(
         &mut self,
         (cluster, node): (usize, usize),
@@ -108,7 +109,7 @@ impl Network {
         Ok(())
     }
 
-    /// Tells every node of every cluster its addresses and routes.
+    /// Configures the addresses and routes of every node of every cluster.
     pub(crate) fn apply(&mut self, orders: &[Vec<Orders>]) -> io::Result<()> {
         self.each(orders, |place, orders| {
             // What an earlier order left must not help this one.
@@ -130,8 +131,8 @@ impl Network {
         })
     }
 
-    /// Configures WireGuard anew: all sessions are over, and all endpoints that were learned are
-    /// forgotten. No device speaks by itself before all are configured.
+    /// Configures WireGuard again: all sessions end, and all learned endpoints are forgotten. No
+    /// device sends packets before all are configured.
     pub(crate) fn reset(&mut self, orders: &[Vec<Orders>]) -> io::Result<()> {
         let devices = self.nodes.iter().flatten().map(|it| it.device.as_ref());
         for device in devices.flatten() {
@@ -152,7 +153,7 @@ impl Network {
         Ok(())
     }
 
-    /// Returns what WireGuard and the kernel of every node say, for people.
+    /// Returns the state of WireGuard and the kernel of every node, for people.
     pub(crate) fn state(&mut self) -> String {
         let mut state = String::new();
         for place in self.nodes.iter_mut().flatten() {
@@ -163,7 +164,7 @@ impl Network {
         state
     }
 
-    /// Runs a script on every node, on all at once.
+    /// Runs a script on all nodes in parallel.
     fn each(
         &mut self,
         orders: &[Vec<Orders>],
@@ -177,7 +178,7 @@ impl Network {
                 busy.push(place);
             }
         }
-        // Whatever is sent must be received, or the next script gets its answer.
+        // Every answer must be received, or the next script gets it.
         let said: Vec<io::Result<String>> = busy.into_iter().map(|it| it.node.receive()).collect();
         said.into_iter().try_for_each(|it| it.map(drop))
     }

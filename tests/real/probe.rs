@@ -97,7 +97,7 @@ impl Drop for Stations {
     fn drop(&mut self) {
         self.log.is_over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It has said why it panicked.
+            // It has printed why it panicked.
             let _ = thread.join();
         }
     }

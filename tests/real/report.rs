@@ -87,8 +87,7 @@ impl Report {
         }
     }
 
-    /// Returns what should have been tried and was not: faults that do something to somebody, and
-    /// endings.
+    /// Returns what should have been tried and was not: faults with an effect, and endings.
     pub(crate) fn missing(&self) -> Vec<String> {
         let has = |kind: &String, is_there: fn(&Tally) -> bool| {
             let tally = self.tallies.get(kind);

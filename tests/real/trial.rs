@@ -1,4 +1,4 @@
-//! A trial: one mesh, told to real WireGuard, and every pair tried.
+//! A trial: one mesh in real WireGuard, with packets for every pair.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -36,12 +36,12 @@ pub(crate) struct Trial {
     pub(crate) world: World,
     pub(crate) faults: Vec<(Fault, String)>,
     pub(crate) manifests: Manifests,
-    /// What `verify` says.
+    /// The result of `verify`.
     pub(crate) whole: Whole,
     pub(crate) outcomes: Vec<Outcome>,
     /// Why it is not complete.
     pub(crate) trouble: Option<io::Error>,
-    /// What the nodes were told at the end, where something differs.
+    /// The final configuration of the nodes, if something differs.
     state: String,
     took: Duration,
 }
@@ -70,7 +70,7 @@ impl Outcome {
         !self.fates.is_empty() && self.fates.iter().all(|it| it.answered)
     }
 
-    /// Returns whether a link promises that it gets through, whatever the mesh declares.
+    /// Returns whether a link declares the path, for any declared ranges.
     fn is_promised(&self) -> bool {
         self.pair.is_linked && matches!(self.pair.class, Class::Pod | Class::Service)
     }
@@ -101,13 +101,13 @@ impl Trial {
         trial
     }
 
-    /// Returns the pairs that went otherwise than the library said.
+    /// Returns the pairs whose result differs from that of the library.
     pub(crate) fn differences(&self) -> Vec<&Outcome> {
         let outcomes = self.outcomes.iter();
         outcomes.filter(|it| !it.agrees()).collect()
     }
 
-    /// Returns what `verify` says of the mesh as a whole and packets do not bear out.
+    /// Returns the results of `verify` for the whole mesh that packets do not confirm.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();
         if self.trouble.is_some() {
@@ -157,8 +157,8 @@ impl Trial {
         self.send()
     }
 
-    /// Sends packets for every pair in both orders of application: what is said to be certain must
-    /// not depend on them.
+    /// Sends packets for every pair in both orders of application: results that are reported as
+    /// certain must not depend on the order.
     fn send(&mut self) -> io::Result<()> {
         let mut network = Network::new(&self.world)?;
         let mut stations = stations(&self.world, &mut network)?;
@@ -169,7 +169,7 @@ impl Trial {
             for outcome in &mut self.outcomes {
                 let mut fate = Fate::default();
                 for _ in 0..attempts {
-                    // A tunnel that an earlier packet opened would hide that nobody opens it.
+                    // A tunnel that an earlier packet has opened would hide that no node opens it.
                     network.reset(&orders)?;
                     fate = ask(&mut stations, outcome);
                     if outcome.verdict.is_seen(fate) {

@@ -1,4 +1,4 @@
-//! Verdicts: what the library says about pairs, and whether packets bear it out.
+//! Verdicts: the results of the library for pairs, and whether packets confirm them.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -19,15 +19,15 @@ use crate::pair::Pair;
 use crate::probe::Fate;
 use crate::world::{Manifests, World};
 
-/// What the library says about a mesh.
+/// The results of the library for a mesh.
 pub(crate) struct Verdicts {
-    /// What `trace` says of each pair.
+    /// The result of `trace` for each pair.
     pub(crate) pairs: Vec<Verdict>,
-    /// What `verify` says.
+    /// The result of `verify`.
     pub(crate) whole: Whole,
 }
 
-/// What the library says about a pair.
+/// The results of the library for a pair.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     /// The name of the ending.
@@ -47,11 +47,11 @@ pub(crate) enum Expected {
     Never,
     /// Not in each order.
     Sometimes,
-    /// That is not said.
+    /// That is not reported.
     Unsaid,
 }
 
-/// What the library says about a mesh as a whole.
+/// The results of the library for the whole mesh.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Whole {
     /// Whether every promise of a link holds.
@@ -124,8 +124,7 @@ fn kept_alive(text: &str) -> String {
 
 /// Asks the library.
 ///
-/// # Errors
-/// What it says of a packet and of all packets at once is not the same.
+/// # Errors The results for one packet and for all packets together differ.
 pub(crate) fn verdicts(
     world: &World,
     manifests: &Manifests,
@@ -164,7 +163,7 @@ pub(crate) fn verdicts(
     })
 }
 
-/// Asks for one packet, and whether the proof for all packets at once counts with it.
+/// Follows one packet, and checks whether the proof for all packets agrees with it.
 fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let fabric = reach.fabric;
     let end = |(cluster, address): &(String, Ipv4Addr)| {
@@ -183,7 +182,7 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
         kept.traces = reach.follow(ends, kept);
     }
     let mut found = classes.iter().flat_map(|it| &it.traces);
-    // A range out of which nothing is declared is no class.
+    // A range out of which nothing is declared is not a class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
         return Ok(Verdict::new(&trace));
     }

@@ -64,7 +64,7 @@ pub(crate) struct Node {
 pub(crate) type Manifests = BTreeMap<String, BTreeMap<String, String>>;
 
 impl Cluster {
-    /// The ranges that the mesh declares, and the address that stands for all of its services.
+    /// The ranges that the mesh declares, and the address that represents all of its services.
     pub(crate) fn pods(&self) -> String {
         format!("10.{}.0.0/16", 40 + self.number)
     }
@@ -164,7 +164,7 @@ impl World {
         yaml
     }
 
-    /// Returns what its nodes say.
+    /// Returns the values of its nodes.
     pub(crate) fn snapshots(&self) -> BTreeMap<ClusterName, SnapshotFile> {
         let clusters = self.clusters.iter().map(|cluster| {
             let name: ClusterName = cluster.name.parse().unwrap();

@@ -1,7 +1,7 @@
 //! Dumps: the Peers of a cluster as its API server lists them.
 //!
-//! An empty list says that a cluster has no Peer. Anything that a failed command prints instead must
-//! not be taken for that.
+//! An empty list means that a cluster has no Peer. Other output of a failed command must not be
+//! read as an empty list.
 
 use std::sync::Arc;
 

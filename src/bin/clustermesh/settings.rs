@@ -162,7 +162,7 @@ impl Settings {
         let origin = |field| self.config.origin(&["clusters", cluster.as_str(), field]);
         let is_flag = matches!(self.kubeconfig.origin, Origin::Flag(_));
         let (path, context) = match self.config.content.clusters.get(cluster) {
-            // Whoever names a kubeconfig for this run does not mean the pod's own account.
+            // A kubeconfig that is named for this run takes precedence over the pod's own account.
             Some(config::Access::InCluster) if !is_flag => {
                 return Access::InCluster;
             }

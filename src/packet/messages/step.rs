@@ -75,7 +75,7 @@ fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
     }
 }
 
-/// Returns what must be so for a step to be as it says, though nothing that was read tells.
+/// Returns the assumption of a step that no file can confirm.
 pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
     let mut premises = Vec::new();
     match step {

@@ -1,4 +1,4 @@
-//! Packets that arrive, there and back.
+//! Packets that arrive, and whose answers arrive.
 
 use crate::packet::trace::Class;
 use crate::testing::lab::lab;

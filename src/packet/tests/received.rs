@@ -101,7 +101,7 @@ fn what_arrives_whichever_of_two_peers_is_there_arrives() {
     assert_eq!(again("10.1.1.0/25", "198.18.0.11"), "delivered");
     // An address that no node has may be in front of one.
     assert_eq!(again("10.1.0.0/16", "198.18.0.99"), "delivered");
-    // The destination is not in that range, or somebody else is dialled.
+    // The destination is not in that range, or another node is dialled.
     assert_eq!(again("10.1.1.128/25", "198.18.0.11"), "ambiguous");
     assert_eq!(again("10.1.0.0/16", "198.18.0.12"), "ambiguous");
 }

@@ -1,4 +1,4 @@
-//! Contests: what of an exchange hangs on which of several Peers with one key is there.
+//! Contests: how an exchange depends on which of several Peers with one key is configured.
 
 use super::Trace;
 use crate::agent::fabric::{Fabric, Site};
@@ -9,12 +9,12 @@ use crate::packet::{Doubt, Ending};
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
 const FEW: usize = 4;
 
-/// How many contests are tried at once.
+/// How many contests are tried together.
 const DEPTH: usize = 2;
 
 impl Fabric<'_> {
-    /// Returns how an ambiguous exchange goes if it arrives whichever Peer wins the contest that it hangs
-    /// on.
+    /// Returns the result of an ambiguous exchange if it arrives with every winner of the contest
+    /// on which it depends.
     pub(super) fn whatever_wins(&self, trace: &Trace) -> Option<Trace> {
         let Ending::Ambiguous { at, doubt } = trace.ending() else {
             return None;
@@ -43,7 +43,7 @@ impl Fabric<'_> {
     }
 }
 
-/// Returns the contest that something hangs on, with its number.
+/// Returns the contest on which something depends, with its number.
 fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
     let peers: Vec<PeerId> = match doubt {
         Doubt::Peers { peers } => peers.clone(),

@@ -144,7 +144,7 @@ fn a_range_goes_to_those_on_whose_lan_it_lies_if_two_stand_there() {
         let (carrier, cuts) = carrier("10.30.0.0/24", &three(second, third));
         assert_eq!((carrier.as_str(), cuts.as_str()), ("m--u--a2", ""));
     }
-    // What a person forced on both is no proof that they are there.
+    // An endpoint that is forced on both does not prove that they are there.
     let forced = three(
         "force-internal-ip=10.30.0.2/24",
         "force-internal-ip=10.30.0.3/24",

@@ -4,7 +4,8 @@ use super::*;
 
 const FULL: &str = "{ mode: FullMesh }";
 
-/// Returns what `v` gets where `u` declares this too and the nodes of `v` say this; `u` ranks last.
+/// Returns what `v` gets if `u` also declares this and the nodes of `v` report this; `u` ranks
+/// last.
 fn of(additional: &str, says: &str) -> String {
     let fields = format!("{A}, additionalCIDRs: [{additional}]");
     let nodes = format!("{NODE_B} granularity=full {says}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::meant::Chosen;
 use crate::proof::reach::{AddressBlock, ForwardingView};
 
-/// Some blocks of which one stands for all.
+/// Some blocks with the same result, represented by one of them.
 #[derive(Clone, Copy)]
 pub(super) struct Lot {
     pub(super) count: u64,

@@ -16,7 +16,7 @@ o1 pod=10.3.1.0/24 external=198.18.0.31 endpoint=198.18.0.31:51820 internal-ip=1
 o2 pod=10.3.2.0/24 internal-ip=192.168.3.2/24 label=db stale
 ";
 
-/// Tells what comes of expectations.
+/// Prints the results of expectations.
 fn told(lab: &Lab, spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();

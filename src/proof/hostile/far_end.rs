@@ -12,7 +12,7 @@ use crate::net::prefixes::Span;
 use crate::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::reach::pieces;
 
-/// What a far end has, before anybody asks whose it is.
+/// The ranges of a far end, before their owners are looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) span: Span,
@@ -27,8 +27,8 @@ pub(super) struct FarEnds<'f, 'a> {
 }
 
 impl<'f, 'a> FarEnds<'f, 'a> {
-    /// Finds those that have a key of `other`'s nodes. Somebody may claim a key that is not its own:
-    /// then it is one of theirs all the same, for nobody can tell.
+    /// Finds those that have a key of `other`'s nodes. A node may claim the key of another one. The
+    /// key still counts as that of `other`, because the true owner is unknown.
     pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: SiteId) -> Self {
         let nodes = fabric.site(other).model.topology.nodes.iter();
         let keys: BTreeSet<[u8; 32]> = nodes.filter_map(|it| it.kilo.key).collect();
@@ -87,8 +87,9 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         held.collect()
     }
 
-    /// Returns whether all nodes have the same at a range and at the wider ones, which count where nobody
-    /// may be there: the claims are Peers' whose keys are none of the cluster's own.
+    /// Returns whether all nodes have the same entry for a range and for the wider ones, which
+    /// count if the range may have no owner: the claims are those of Peers with keys of other
+    /// clusters.
     fn is_alike(&self, slot: usize) -> bool {
         let tunnels = &self.site.model.tunnels;
         let mut around = iter::successors(Some(slot), |it| tunnels.parent(*it));
@@ -170,7 +171,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 doubt: Doubt::Range { claims, .. },
                 ..
             }) => {
-                // The segment itself is among them, and may have a key that somebody else has too.
+                // The segment itself is among them, and another node may have the same key.
                 let is_sent =
                     |it: &Claim| self.has(it) && self.site.model.is_configured(segment, it.tunnel);
                 return Some((claims.into_iter().find(is_sent)?, false));

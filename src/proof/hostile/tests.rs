@@ -1,4 +1,4 @@
-//! What clusters could do to each other, where all is right and where somebody meddled.
+//! What clusters could do to each other, with correct and with changed manifests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ fn counted(open: &[Open]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Tells what a cluster could do.
+/// Prints what a cluster could do.
 fn told(lab: &Lab, cluster: &str) -> String {
     lab.show(|fabric, meshes| {
         let hostile = assume_hostile(fabric, meshes, fabric.site_named(cluster).unwrap());

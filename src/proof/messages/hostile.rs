@@ -14,8 +14,8 @@ use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 /// How many ranges a sentence names.
 const NAMED: usize = 3;
 
-/// Returns what there is to tell of everything that a hostile cluster could do and no mesh lets it:
-/// once for each range of a manifest that is responsible.
+/// Returns findings for everything that a hostile cluster could do although no mesh allows it, one
+/// for each responsible range of a manifest.
 pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
     let breaches = hostile.breaches();
     let mut findings = Vec::new();

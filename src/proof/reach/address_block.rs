@@ -53,7 +53,7 @@ pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
     blocks
 }
 
-/// Cuts addresses of `home` wherever anything changes for those in `viewer` or for itself.
+/// Cuts addresses of `home` at every boundary at which the view of `viewer` or its own changes.
 pub(crate) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     span.cut(
         viewer

@@ -13,7 +13,8 @@ pub(crate) enum ClassOutcome {
     Alike {
         /// How the packets end.
         endings: Endings,
-        /// Whether all packets between two of them end alike too, whichever of their addresses they have.
+        /// Whether all packets between two of them have the same result, with any of their
+        /// addresses.
         is_whole: bool,
     },
     /// Each sender and each receiver has to be looked at.

@@ -27,23 +27,23 @@ pub(super) struct PieceView {
     pub(super) is_kept: bool,
     /// The tunnel that packets for it take.
     pub(super) onward: PeerLink,
-    /// The tunnel with whoever speaks for it, in which its packets come.
+    /// The tunnel with its leader, in which its packets arrive.
     pub(super) back: PeerLink,
     /// Whether what comes in that tunnel is taken for its own.
     pub(super) source_check: SourceCheck,
     pub(super) deliver: Delivery,
-    /// Whether whoever speaks for it calls others unasked.
+    /// Whether its leader opens tunnels on its own.
     pub(super) calls: bool,
     /// Whether it is certain who does.
     pub(super) is_led: bool,
-    /// Its segment, where addresses of several segments in one range may fare differently: how a contest
-    /// comes out, or who else claims the range at home, is not the same to each.
+    /// Its segment, if addresses of several segments in one range may have different results,
+    /// because of the result of a contest or other claims to the range in its own cluster.
     pub(super) segment: Option<SegmentId>,
     /// A number of its own where nodes of the cluster that looks see it differently.
     pub(super) unique: Option<usize>,
 }
 
-/// Whether the cluster that looks takes some addresses for those of whoever speaks for them.
+/// Whether the viewing cluster assigns some addresses to their leader.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum SourceCheck {
     No,
@@ -76,7 +76,7 @@ impl EquivalenceClass {
             .all(|view| view.unique.is_none() && !matches!(view.next_hop, NextHop::Split(_)))
     }
 
-    /// Returns whether packets to it leave the cluster that looks on no node, whoever sends them.
+    /// Returns whether packets to it leave the viewing cluster on no node, for any sender.
     pub(super) fn is_kept(&self) -> bool {
         let is_split = |it: &PieceView| matches!(it.next_hop, NextHop::Split(_));
         self.views.iter().all(|it| it.is_kept)

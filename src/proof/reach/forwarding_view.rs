@@ -187,7 +187,7 @@ impl Observer<'_, '_> {
             (kept, kept, lookup.are_rejected(self.site))
         };
         let mut onward = PeerLink::None;
-        // Who speaks for the addresses, as far as the cluster that looks is concerned.
+        // The leader of the addresses, in the view of the viewing cluster.
         let mut speaker = local.leader.map(|it| At {
             site: number,
             node: it.node(),
@@ -260,8 +260,8 @@ impl Observer<'_, '_> {
         }
     }
 
-    /// Returns the Peer with the key of whoever leads the segment of a block, the tunnel, and whether
-    /// all nodes see that alike.
+    /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether
+    /// all nodes have the same view of it.
     fn peer_of(&self, leader: Option<At>, local: &LocalBlock) -> (Option<PeerId>, PeerLink, bool) {
         let peers = local
             .key
@@ -276,8 +276,8 @@ impl Observer<'_, '_> {
         }
     }
 
-    /// Returns whether all nodes say the same of every Peer that may have these addresses, however
-    /// contests come out.
+    /// Returns whether all nodes agree about every Peer that may have these addresses, with any
+    /// result of contests.
     fn are_uniform(&self, span: Span) -> bool {
         let tunnels = &self.site.model.tunnels;
         let slots = tunnels.around(span).filter_map(|slot| tunnels.get(slot));

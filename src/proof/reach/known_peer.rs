@@ -11,7 +11,7 @@ pub(super) struct KnownPeer {
     pub(super) holding: Holding,
     /// The tunnel with the one who has the key.
     pub(super) link: PeerLink,
-    /// Whether all of the cluster's nodes say the same of it.
+    /// Whether all of the cluster's nodes agree about it.
     pub(super) is_uniform: bool,
 }
 

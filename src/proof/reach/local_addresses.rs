@@ -15,7 +15,7 @@ pub(super) struct LocalAddresses {
     pub(super) locals: Vec<LocalBlock>,
 }
 
-/// A block, and what its own cluster says of it.
+/// A block and its view in its own cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalBlock {
     pub(super) block: AddressBlock,

@@ -45,7 +45,7 @@ struct ManifestId(usize);
 struct ManifestSubject {
     /// The clusters in whose addresses its ranges lie, or whose keys its Peers have.
     sites: BTreeSet<SiteId>,
-    /// Whether anybody is dialled in its ranges.
+    /// Whether a node is dialled in its ranges.
     is_dialled: bool,
 }
 
@@ -182,12 +182,12 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         standpoint
     }
 
-    /// Returns how a cluster is seen from somewhere, as somebody saw it who gets the same about it, or
-    /// else looks.
+    /// Returns the view of a cluster from another one. It is computed once for all clusters that
+    /// get the same Peers of it.
     ///
-    /// What one cluster sees of another follows from the Peers that it gets about it, unless it has
-    /// something of its own there: ranges, keys, or whatever keeps its Kilo from working. A ground is no
-    /// such thing: whoever has the same one sees the same there.
+    /// The view of another cluster depends only on the Peers of it, unless the viewing cluster has
+    /// something of its own there: ranges, keys, or a reason why its Kilo does not work. A ground
+    /// is not one of these: clusters with the same ground have the same view.
     pub(super) fn alike(
         &self,
         home: SiteId,
@@ -216,7 +216,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     }
 }
 
-/// Returns what all clusters have of their own; ranges out of which nodes get theirs are nobody's.
+/// Returns the own ranges of all clusters; ranges out of which nodes get theirs have no owner.
 fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     let mut owned = Vec::new();
     for (number, site) in fabric.sites.numbered() {

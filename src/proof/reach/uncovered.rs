@@ -1,8 +1,8 @@
 //! Uncovered addresses: those that no Peer of a cluster has a range for.
 //!
-//! A packet to such an address leaves the cluster on no node, and none that comes from there is
-//! believed on any. On networks with the same private LAN everywhere that is all there is to say of
-//! most addresses of nodes, so it is decided once for the cluster and not for every packet.
+//! A packet to such an address leaves the cluster on no node, and packets from it are accepted on
+//! no node. If all sites use the same private LAN, this applies to most addresses of nodes, so it
+//! is decided once for the cluster and not for every packet.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) type Split = Nodes<Option<&'static str>>;
 /// belong to. Nothing else decides how packets to them end.
 type Slots = [Option<usize>; 3];
 
-/// What the tables of the cluster that looks say of some addresses.
+/// The entries for some addresses in the tables of the viewing cluster.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) owned: Look,

@@ -10,7 +10,7 @@ use crate::net::Family;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::{Goal, Packet, Session};
 
-/// Finds the Peers of all clusters that lead to nobody of the fleet.
+/// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     let mut outsiders = Vec::new();
     for (site, it) in fabric.sites.numbered() {
@@ -49,7 +49,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<
         }
         let home = fabric.site(at.site);
         if links.between(number, at.site).is_none() {
-            // Whatever gets there is found among the pairs.
+            // Packets that arrive there are found among the pairs.
             continue;
         }
         let ranges = declared.entry(at.site).or_insert_with(|| {

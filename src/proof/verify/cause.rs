@@ -22,7 +22,7 @@ enum By {
     Peerless(SiteId),
     /// Other clusters lack Peers of this one.
     Missing(SiteId),
-    /// A Peer of this name has a key that no node has, wherever it stands.
+    /// A Peer of this name has a key that no node has, in any cluster.
     Named(String),
     /// A cluster has a range in a tunnel that keeps it from another cluster.
     Range(SiteId, SiteId, Tunnel, Cidr),

@@ -1,5 +1,5 @@
-//! What clusters do not get because of what nodes claim, as whoever planned it says: a node must not
-//! make a verification fail.
+//! The ranges that clusters do not get because of claims of nodes, according to the plan: a node
+//! must not make a verification fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl Excused {
         self.ranges.entry(key).or_default().push(range);
     }
 
-    /// Excuses a node of which nothing is given to anyone.
+    /// Excuses a node whose ranges no cluster gets.
     pub fn node(&mut self, cluster: &ClusterName, node: &str) {
         self.nodes.insert((cluster.clone(), node.to_owned()));
     }

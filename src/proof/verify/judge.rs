@@ -1,4 +1,4 @@
-//! The judge: what holds between two clusters, held against what their link promises.
+//! The judge: compares the paths between two clusters with those that their link declares.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -153,7 +153,7 @@ impl Judge<'_, '_, '_> {
         assumed
     }
 
-    /// Returns who speaks for the nodes that have some blocks.
+    /// Returns the leaders of the nodes that have some blocks.
     fn leaders(&self, site: SiteId, blocks: &[AddressBlock]) -> impl Iterator<Item = At> {
         let nodes = blocks.iter().filter_map(|it| it.owner.node());
         nodes.filter_map(move |node| {
@@ -208,8 +208,8 @@ impl Judge<'_, '_, '_> {
             || self.is_of_few(failing)
     }
 
-    /// Returns whether a packet stays in its cluster only because few of its nodes say that they have
-    /// the destination on their LAN.
+    /// Returns whether a packet stays in its cluster only because a few of its nodes report that
+    /// the destination is on their LAN.
     fn is_of_few(&self, failing: &Trace) -> bool {
         let Ending::LocalShadow { at, .. } = *failing.ending() else {
             return false;

@@ -47,7 +47,7 @@ impl Promises {
             let is_peered = is_peered(fabric, At { site: number, node }) && !is_excused;
             let is_lost =
                 |range: Cidr| excused.is_some_and(|it| it.has_withheld(site.cluster, name, range));
-            // No tunnel can lead to where anybody is dialled (`kilo.md` §2.6).
+            // No tunnel can lead to an address at which a node is dialled (`kilo.md` §2.6).
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
             let address = site.address(node).filter(|it| !is_dialled(it));
             let address = address.filter(|it| !is_lost(Cidr::host(*it)));
@@ -80,8 +80,8 @@ impl Promises {
     }
 }
 
-/// Returns whether a node takes part in a mesh: somebody has a Peer for its segment, or there is
-/// nothing about it that would keep anybody from having one.
+/// Returns whether a node takes part in a mesh: a cluster has a Peer for its segment, or could have
+/// one.
 fn is_peered(fabric: &Fabric, at: At) -> bool {
     let site = fabric.site(at.site);
     let own = site.node(at.node);

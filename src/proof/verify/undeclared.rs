@@ -42,8 +42,8 @@ pub struct Paths {
 /// How many pairs of owners there are, by paths.
 pub(super) type Found = BTreeMap<Paths, u64>;
 
-/// Adds what a verdict that holds says of pairs that no link promises: those of receivers that none
-/// promises, and of the others those whose sender it does not.
+/// Adds the pairs of a working path that no link declares: all pairs of receivers that no link
+/// declares, and for other receivers those with undeclared senders.
 pub(super) fn add<'v>(
     found: &mut Found,
     (from, to): (SiteId, SiteId),

@@ -19,7 +19,7 @@ use crate::testing::{mesh_of, node};
 
 type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 
-/// Three clusters that see each other, with so many nodes each.
+/// Three linked clusters, with this many nodes each.
 fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, Snapshots) {
     let names = ["east", "north", "west"];
     let entries = names.iter().zip(1..).map(|(name, number)| {
@@ -87,7 +87,7 @@ fn told(findings: &[Finding]) -> String {
     told.collect()
 }
 
-/// What is counted without a text comes to the same as what Kilo makes of the texts.
+/// Counting without a text gives the same result as Kilo's handling of the texts.
 #[test]
 fn a_plan_weighs_as_much_as_its_manifests() {
     with([7, 1, 30], |fleet, plan, loads| {

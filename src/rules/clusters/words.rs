@@ -1,4 +1,4 @@
-//! What is said of a cluster that could not be read, and what to do about it.
+//! Messages about clusters that could not be read, and their remedies.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{CertificateProblem, Fault, LoginProblem, Right, User};
 use crate::diagnostic::{Quoted, escaped};
 use crate::name::ClusterName;
 
-/// How much of what a server or a plugin says is told, in characters.
+/// How much of a message of a server or a plugin is shown, in characters.
 const TOLD: usize = 400;
 
 impl fmt::Display for Fault {
@@ -310,8 +310,8 @@ fn forbidden(right: &Right, user: &User, says: &str) -> String {
     }
 }
 
-/// Returns whether the server took the request for one without credentials. A right that is granted then
-/// is granted to everybody.
+/// Returns whether the server treated the request as one without credentials. Such a right would be
+/// granted to all users.
 fn is_anonymous(says: &str) -> bool {
     says.contains("\"system:anonymous\"")
 }
@@ -341,7 +341,7 @@ fn granting(right: &Right) -> String {
     }
 }
 
-/// Says which context was perhaps meant, or which there are.
+/// Suggests the context that was probably meant, or lists all contexts.
 fn contexts(nearest: Option<&str>, known: &[String]) -> String {
     const SHOWN: usize = 5;
     match (nearest, known) {

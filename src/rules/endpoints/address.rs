@@ -1,4 +1,4 @@
-//! Addresses and names that are no good for everybody.
+//! Addresses and names that other clusters cannot use.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, Dialled};
 use crate::rules::Finding;
 use crate::wireguard::Host;
 
-/// Returns what there is to tell about where a node is dialled, whoever does it.
+/// Returns findings about a node's endpoint that apply to all clusters.
 pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
     let endpoint = dialled.endpoint;
     match &endpoint.host {
@@ -57,7 +57,7 @@ mod tests {
 
     const NODES: &str = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
 
-    /// Returns what is told of `east` with one node of this endpoint.
+    /// Returns the findings about `east` with one node of this endpoint.
     fn of(fields: &str, endpoint: &str) -> String {
         let nodes = format!("{NODES} clustermesh-endpoint={endpoint}");
         told(

@@ -21,7 +21,7 @@ struct Surroundings {
 /// Endpoints of a cluster that some others cannot dial, by which these are.
 type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
 
-/// Returns what there is to tell about endpoints that some clusters have no way to.
+/// Returns findings about endpoints that some clusters cannot reach.
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
     let clusters = fleet.clusters().filter_map(|cluster| {
         let member = fleet.memberships(cluster).next()?;
@@ -201,8 +201,7 @@ impl Surroundings {
     }
 }
 
-/// Returns the network of which a private address is customarily a part, `None` for one that
-/// everybody may reach.
+/// Returns the usual network of a private address, `None` for a public one.
 ///
 /// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
 /// what is handed out as one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
@@ -230,7 +229,7 @@ mod tests {
     const WEST: &str =
         "w pod=10.2.1.0/24 wg=10.102.0.1/24 key=B granularity=full external=198.18.0.2";
 
-    /// Returns what is told where `east` is dialled at these addresses and `west` says this.
+    /// Returns the findings if `east` is dialled at these addresses and `west` reports this.
     fn of(endpoints: &[&str], west: &str) -> String {
         let nodes = endpoints.iter().enumerate().map(|(index, endpoint)| {
             let key = ["A", "C"][index];

@@ -1,4 +1,4 @@
-//! Ports: is there anybody on the one that is dialled?
+//! Ports: does the node listen on the dialled one?
 
 use super::{Dialled, UNANSWERED_PORT, UNDECLARED_PORT};
 use crate::diagnostic::Label;
@@ -7,7 +7,7 @@ use crate::membership::Origin;
 use crate::rules::Finding;
 use crate::wireguard::Endpoint;
 
-/// Returns what there is to tell about the port on which a node is dialled.
+/// Returns findings about the port on which a node is dialled.
 pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
     match dialled.of_kilo() {
         Some((key, kilo)) if !is_answered(dialled, &kilo) => Some(unanswered(dialled, key, &kilo)),
@@ -63,7 +63,7 @@ fn undeclared(dialled: &Dialled) -> Finding {
 mod tests {
     use crate::rules::tests::told;
 
-    /// Returns what is told of `east` with one node that says this.
+    /// Returns the findings about `east` with one node that reports this.
     fn of(fields: &str, says: &str) -> String {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
         let nodes = format!("{node} {says}");

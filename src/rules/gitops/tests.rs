@@ -6,7 +6,7 @@ use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
 use crate::plan::Target;
 use crate::testing::key;
 
-/// A plan that gives `east` and `west` one Peer with so many ranges.
+/// A plan that gives `east` and `west` one Peer with this many ranges.
 fn plan(ranges: u32) -> Plan {
     let (mesh, source): (MeshName, ClusterName) = ("m".parse().unwrap(), "north".parse().unwrap());
     let range = |number: u32| {

@@ -43,7 +43,7 @@ pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
             continue;
         };
         let mut known = BTreeSet::from([first.who()]);
-        // With one key they are one machine, or a copy, which is told already.
+        // With one key they are one machine, or a copy, which is reported already.
         let others = rest.iter().filter(|it| {
             let is_twin = twins
                 .iter()

@@ -41,8 +41,8 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     findings
 }
 
-/// Returns the nodes and host routes of which it is told already that another node has them: those
-/// that are declared.
+/// Returns the nodes and declared host routes that are reported already because another node has
+/// them.
 fn told<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
     let withheld = member.membership.withheld.iter();
     let taken = withheld.filter(|it| matches!(it.reason, WithheldReason::Taken { .. }));

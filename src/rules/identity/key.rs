@@ -35,7 +35,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> V
     findings
 }
 
-/// Returns the nodes of which a finding about their keys is told already.
+/// Returns the nodes whose keys are reported already.
 fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
     let mut named = Nodes::new();
     for member in fleet.members() {

@@ -101,7 +101,7 @@ impl Owned<'_> {
 }
 
 impl Twins<'_> {
-    /// Returns whether a node of a cluster is told of here.
+    /// Returns whether a node of a cluster is reported here.
     pub(super) fn has(&self, cluster: &ClusterName, node: &str) -> bool {
         self.cluster == cluster && self.nodes.contains(node)
     }

@@ -10,7 +10,7 @@ const NODE_A: &str = "a pod=10.1.1.0/24 wg=10.201.0.1/24 key=A external=198.18.1
 const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
 const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/24 key=C external=198.18.113.3";
 
-/// Returns what is told of three clusters in which `a` is the hub.
+/// Returns the findings about three clusters in which `a` is the hub.
 fn told(a: &str, b: &str, c: &str) -> String {
     let mesh = mesh_of("m", &[A, B, C]);
     let mesh = format!("{mesh}  topology: {{ mode: Hub, hubs: [a] }}\n");

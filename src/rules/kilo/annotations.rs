@@ -1,4 +1,4 @@
-//! Annotations that Kilo reads as something else than they say, or not at all.
+//! Annotations that Kilo ignores or reads with another meaning.
 
 use super::{IGNORED_ANNOTATION, MISREAD_LEADER, Site, annotate, annotated};
 use crate::diagnostic::{Quoted, escaped};
@@ -9,7 +9,7 @@ use crate::rules::Finding;
 use crate::rules::membership::on_node;
 use crate::snapshot::Node;
 
-/// Returns what there is to tell about what people, or an unknown agent, wrote for Kilo.
+/// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
 pub(super) fn findings(site: &Site) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (node, _) in site.lively() {
@@ -30,7 +30,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
     findings
 }
 
-/// Says why Kilo cannot read a text, if so.
+/// Returns why Kilo cannot read a text, if so.
 type Check = fn(&str) -> Option<String>;
 
 /// Returns the annotations that Kilo cannot read, with the reason.

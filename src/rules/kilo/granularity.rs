@@ -5,7 +5,7 @@ use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;
 
-/// Returns what there is to tell where no node says how its Kilo cuts the cluster.
+/// Returns a finding if no node reports the granularity of its cluster.
 pub(super) fn finding(site: &Site) -> Option<Finding> {
     let entry = &site.member.entry;
     if site.member.membership.usable.is_empty() || site.nodes().any(|it| it.1.granularity.is_some())

@@ -12,8 +12,8 @@ use crate::rules::{Finding, NAMED, listed};
 use crate::snapshot::Node;
 use crate::wireguard::Host;
 
-/// Returns findings about the two keepalives of nodes that speak: Kilo's own, which sends packets,
-/// and the mesh's, which only lets others accept a new endpoint.
+/// Returns findings about the two keepalives of nodes with Peers: Kilo's own, which sends packets,
+/// and that of the mesh, which only lets others accept a new endpoint.
 ///
 /// `persistentKeepalive` holds for a whole entry, but NAT concerns single segments: one that others
 /// can dial at a public address needs no keepalives of its own.
@@ -35,8 +35,9 @@ fn sends(node: &Node) -> bool {
     written.and_then(keepalive).is_some_and(|it| 0 < it)
 }
 
-/// Returns the finding about nodes that send keepalives although their entry declares none. On most
-/// nodes of a cluster the annotation is no sign of NAT: it shortens the pause after a change of Peers.
+/// Returns the finding about nodes that send keepalives although their entry declares none. If most
+/// nodes of a cluster have the annotation, it is not a sign of NAT: it shortens the pause after a
+/// change of Peers.
 fn undeclared(member: &Member) -> Option<Finding> {
     let all = &member.file.snapshot.nodes;
     if all.len() < 2 * all.iter().filter(|it| sends(it)).count() {

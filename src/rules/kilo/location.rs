@@ -1,4 +1,4 @@
-//! Locations: do nodes share one that nobody meant, and who leads it?
+//! Locations: do nodes share one by mistake, and which node leads it?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const LABELS: [&str; 4] = [
     "failure-domain.beta.kubernetes.io/zone",
 ];
 
-/// Returns what there is to tell about locations.
+/// Returns findings about locations.
 pub(super) fn findings(site: &Site) -> Vec<Finding> {
     let mut findings = missing_internal_ips(site);
     if site.member.cluster.granularity == Granularity::Location {
@@ -36,7 +36,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
     findings
 }
 
-/// Tells of nodes without an internal address in a location where others have one.
+/// Reports nodes without an internal address in a location in which others have one.
 fn missing_internal_ips(site: &Site) -> Vec<Finding> {
     let granularity = site.member.cluster.granularity;
     let having = site.nodes().filter(|it| it.1.internal_address().is_some());
@@ -75,7 +75,7 @@ fn missing_internal_ips(site: &Site) -> Vec<Finding> {
     lacking.collect()
 }
 
-/// Tells of empty annotations that hide a label.
+/// Reports empty annotations that hide a label.
 fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
     let label = &site.member.entry.topology_label;
     site.lively().filter_map(move |(node, _)| {
@@ -93,7 +93,7 @@ fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Tells of nodes that fall into the location without a name because nothing names theirs.
+/// Reports nodes in the location without a name because they have neither annotation nor label.
 fn nameless(site: &Site) -> Vec<Finding> {
     let located: Vec<(&Node, &KiloNode)> = site
         .lively()
@@ -124,7 +124,7 @@ fn nameless(site: &Site) -> Vec<Finding> {
     told.collect()
 }
 
-/// Tells of a cluster that is one location only because its nodes are labelled otherwise.
+/// Reports a cluster that is one location only because its nodes have another label.
 fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
     let entry = &site.member.entry;
     let others = LABELS.iter().filter(|it| **it != entry.topology_label);
@@ -153,7 +153,7 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Tells of locations in which more than one node volunteers.
+/// Reports locations in which more than one node volunteers.
 fn several_leaders(site: &Site) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let formed = site.cluster().segments.formed.iter().filter_map(|segment| {
@@ -183,7 +183,7 @@ fn several_leaders(site: &Site) -> Vec<Finding> {
     formed.collect()
 }
 
-/// Reports locations that are led by another node than Kilo elects, as far as one can tell.
+/// Reports locations whose leader is another node than the one that Kilo probably elects.
 fn uncertain_leaders(site: &Site) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let uncertain = site.cluster().segments.formed.iter().filter(|segment| {
@@ -223,7 +223,7 @@ fn called(location: &str) -> String {
 mod tests {
     use crate::rules::tests::told;
 
-    /// Returns what is told of two nodes in locations that say this.
+    /// Returns the findings about two nodes in locations with these values.
     fn of(fields: &str, granularity: &str, first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, says: &str| {
             let internal = if says.contains("internal-ip") {

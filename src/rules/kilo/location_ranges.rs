@@ -18,7 +18,7 @@ use crate::rules::membership::on_node;
 use crate::rules::{Finding, Rule, listed};
 use crate::snapshot::Node;
 
-/// What a node's annotation says.
+/// The value of a node's annotation.
 struct Offer<'a> {
     node: &'a Node,
     /// Which of the segments it is in.
@@ -52,7 +52,7 @@ type Foreign<'f> = Cover<(&'f Member<'f>, &'f Range)>;
 /// The ranges that nodes offer, each with the segment that does; none where several do.
 type Offered = Nest<Option<SegmentId>>;
 
-/// Returns what there is to tell about location ranges.
+/// Returns findings about location ranges.
 pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
     let offers = offers(site);
     if offers.is_empty() {
@@ -174,8 +174,8 @@ impl<'f> Claims<'f> {
 
     /// Returns something of another segment that shares an address with `range`.
     ///
-    /// Only so many ranges hold one address as it has bits, so that passing over a segment's own
-    /// stays cheap whatever an annotation says.
+    /// An address is in at most as many distinct ranges as it has bits, so skipping a segment's own
+    /// ranges is cheap for any annotation.
     fn of_others(&self, range: Cidr, segment: usize) -> Option<&Claim<'f>> {
         let is_foreign = |claim: &&Claim| claim.segment != segment;
         let around = || self.widest.holder(range.first()).map(|(_, claim)| claim);
@@ -350,7 +350,7 @@ mod tests {
     const FIELDS: &str =
         "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, additionalCIDRs: [172.31.0.0/16]";
 
-    /// Returns what is told where one of two nodes, each a location of its own, offers this.
+    /// Returns the findings if one of two nodes, each a location of its own, offers this.
     fn of(ranges: &str) -> String {
         let node = |name: &str, number: u8, key: &str| {
             format!(

@@ -183,7 +183,7 @@ fn folded(location: &str) -> String {
 mod tests {
     use crate::rules::tests::told;
 
-    /// Returns what is found about two nodes that say this.
+    /// Returns the findings about two nodes with these values.
     fn of(fields: &str, granularity: &str, first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, says: &str| {
             format!(

@@ -6,7 +6,7 @@ use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::rules::Finding;
 
-/// Returns what there is to tell about a cluster of more segments than its subnet has addresses.
+/// Returns a finding about a cluster with more segments than addresses in its subnet.
 pub(super) fn finding(site: &Site) -> Option<Finding> {
     let (node, subnet) = site
         .nodes()

@@ -1,4 +1,4 @@
-//! How much findings are to matter, and what is told about who says so.
+//! The levels of findings, and findings about the entries that set them.
 
 use super::*;
 use crate::config;

@@ -5,7 +5,7 @@ use crate::membership::{EndpointProblem, ExcludedReason, Origin, Unready};
 use crate::mesh::EndpointSource;
 use crate::wireguard::EndpointError;
 
-/// Says why a node is left out.
+/// Describes why a node is left out.
 pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
     match reason {
         ExcludedReason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn in_common(reason: &ExcludedReason) -> Option<(String, String)> {
     Some((what.to_owned(), Quoted(value).to_string()))
 }
 
-/// Says what is wrong with an endpoint, without the value.
+/// Describes what is wrong with an endpoint, without the value.
 fn kind_of(error: &EndpointProblem) -> String {
     let EndpointProblem::Endpoint(endpoint) = error else {
         return problem(error);
@@ -98,7 +98,7 @@ fn kind_of(error: &EndpointProblem) -> String {
     }
 }
 
-/// Says where an endpoint is written.
+/// Names the source of an endpoint.
 fn place_of(origin: Origin) -> String {
     match origin {
         Origin::Annotation(key) => format!("endpoint of annotation {key}"),
@@ -144,7 +144,7 @@ fn no_endpoint(sources: &[EndpointSource]) -> String {
     format!("no endpoint: no {}", names.join(", no "))
 }
 
-/// The words of an error that may quote what a node says.
+/// The text of an error that may quote a value of a node.
 pub(super) fn foreign(error: &impl std::fmt::Display) -> String {
     escaped(&error.to_string(), 200)
 }

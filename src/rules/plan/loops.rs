@@ -14,7 +14,7 @@ const HELP: &str = "have the node dialled at another address, such as by \
                     `kilo.squat.ai/clustermesh-endpoint`, or leave the one that it has out of the \
                     ranges of the mesh";
 
-/// Tells of a Peer whose endpoint lies in a range.
+/// Reports a Peer whose endpoint is in a range.
 pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
     let LoopingPeer {
         node,
@@ -39,7 +39,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
     finding.help(HELP)
 }
 
-/// Tells of ranges in which endpoints lie.
+/// Reports ranges that contain endpoints.
 pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     let LoopingRanges {
         ranges,

@@ -1,4 +1,5 @@
-//! Declared ranges: which hold addresses that no cluster, or that everybody, should route to it.
+//! Declared ranges that contain addresses which should not be routed to a cluster, or public
+//! addresses.
 
 use std::sync::LazyLock;
 
@@ -7,8 +8,7 @@ use crate::mesh::{Entry, Range};
 use crate::net::{Cidr, Family};
 use crate::rules::Finding;
 
-/// Addresses that mean another host wherever they are used, so that none can be reached by them
-/// from elsewhere.
+/// Addresses that mean a different host on each network, so they cannot be used between clusters.
 const UNROUTABLE: [(&str, &str); 8] = [
     // RFC 1122 §3.2.1.3
     ("0.0.0.0/8", "addresses of the very host that uses them"),
@@ -24,7 +24,7 @@ const UNROUTABLE: [(&str, &str); 8] = [
     ("ff00::/8", "multicast addresses"),
 ];
 
-/// Addresses that are nobody's own in the wide world.
+/// Addresses that are not assigned on the internet.
 const NOT_PUBLIC: [&str; 15] = [
     // RFC 1918
     "10.0.0.0/8",
@@ -43,7 +43,7 @@ const NOT_PUBLIC: [&str; 15] = [
     // Benchmarks: RFC 2544, RFC 5180
     "198.18.0.0/15",
     "2001:2::/48",
-    // ORCHIDs, which are no addresses: RFC 7343
+    // ORCHIDs, which are not addresses: RFC 7343
     "2001:20::/28",
     // Deprecated relays: RFC 7526
     "192.88.99.0/24",
@@ -54,7 +54,7 @@ const NOT_PUBLIC: [&str; 15] = [
 /// Where all public IPv6 addresses lie: RFC 4291 §2.4, as IANA has assigned it.
 const GLOBAL_UNICAST: &str = "2000::/3";
 
-/// Returns what there is to tell about the ranges of an entry.
+/// Returns findings about the ranges of an entry.
 pub(super) fn findings(entry: &Entry) -> Vec<Finding> {
     let told = entry.networks.all().into_iter().filter_map(|range| {
         if let Some(what) = unroutable(range.cidr) {
@@ -81,7 +81,7 @@ struct Blocks {
     global_unicast: Option<Cidr>,
 }
 
-/// Returns what a range holds that nobody can route to a cluster.
+/// Returns the part of a range that cannot be routed to a cluster.
 fn unroutable(range: Cidr) -> Option<&'static str> {
     let mut blocks = BLOCKS.unroutable.iter();
     blocks

@@ -17,7 +17,7 @@ struct Held<'a> {
     range: usize,
 }
 
-/// Returns what there is to tell of one cluster, if it declares its ranges as a flat list.
+/// Returns findings about one cluster, if it declares its ranges as a flat list.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let Networks::Flat { allowed } = &member.entry.networks else {
         return Vec::new();

@@ -20,14 +20,14 @@ const COMPARED: usize = 100_000;
 /// How many overlaps of one subnet are named.
 const NAMED: usize = 3;
 
-/// Kilo's subnet in a cluster: what more than half of the nodes with a WireGuard address say, as the
+/// Kilo's subnet in a cluster: that of more than half of the nodes with a WireGuard address. The
 /// annotation has the subnet's length.
 struct Subnet<'a> {
     member: &'a Member<'a>,
     cidr: Cidr,
     /// The addresses in it.
     addresses: Vec<IpAddr>,
-    /// Where the first node says so.
+    /// The place of the first node that reports it.
     place: Place,
 }
 
@@ -40,7 +40,7 @@ struct Met<'a> {
     is_subnet: bool,
 }
 
-/// Returns what there is to tell about Kilo's subnets.
+/// Returns findings about Kilo's subnets.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let subnets = subnets(fleet);
     let mut met: BTreeMap<&ClusterName, Vec<Met>> = BTreeMap::new();
@@ -79,7 +79,7 @@ fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
             .or_insert_with(|| (node, Vec::new()));
         addresses.push(interface.address);
     }
-    // An address with the length of a host says nothing of the subnet.
+    // An address with the length of a host does not contain the subnet.
     let (cidr, (first, addresses)) = said
         .into_iter()
         .find(|(cidr, (_, addresses))| !cidr.is_host() && having < 2 * addresses.len())?;
@@ -139,7 +139,7 @@ fn in_mesh<'f>(
         let ranges = it.entry.networks.all().into_iter();
         ranges.map(|range| Met::range(&it.entry.name, range))
     });
-    // In order of rank, so that of two subnets the later one is told of the earlier one.
+    // In order of rank, so that the later of two subnets is reported.
     let all: Vec<Met> = of_kilo.chain(declared).collect();
     let cidrs: Vec<Cidr> = all.iter().map(|met| met.cidr).collect();
     let Some(topology) = members.first().map(|it| &it.mesh.topology) else {

@@ -10,7 +10,7 @@ const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.1
 
 const FLAT: &str = "name: a, allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 10.111.0.0/16]";
 
-/// Returns what is told of these entries with these nodes of `a` and `b`.
+/// Returns the findings about these entries with these nodes of `a` and `b`.
 fn told(entries: &[&str], a: &str, b: &str) -> String {
     findings(&mesh_of("m", entries), &[("a", a), ("b", b)])
 }
@@ -160,7 +160,7 @@ fn subnets_of_clusters_that_are_not_linked_are_their_own_affair() {
 #[test]
 fn no_node_decides_what_the_subnet_is() {
     for wireguard in [
-        // One of two, one of two that have any, and lengths that say nothing.
+        // One of two, one of two that have any, and lengths without information.
         ["10.201.0.1/8", "10.201.0.2/24", "10.201.0.3/24"],
         ["10.201.0.1/8", "10.201.0.2/24", ""],
         ["10.201.0.1/32", "10.201.0.2/32", "10.201.0.3/32"],

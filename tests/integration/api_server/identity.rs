@@ -84,7 +84,8 @@ impl Authority {
 }
 
 impl Identity {
-    /// Returns how a server with it speaks TLS: to everyone, and knowing the users of an authority.
+    /// Returns the TLS configuration of a server with it: for everyone, and with users of an
+    /// authority.
     pub(super) fn server(&self, users: Option<&Authority>) -> ServerConfig {
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::reply::Answer;
 use super::request::Request;
 
-/// What the list is said to be as of.
+/// The resource version of the list.
 const VERSION: &str = "4711";
 
 /// Where a list goes on, and how much is left there.
@@ -34,7 +34,7 @@ pub(super) fn page(nodes: &[Value], request: &Request) -> Answer {
     list(&rest[..limit], Some(&More { token, left }))
 }
 
-/// Returns a list of nodes; as in the API, its items do not say what they are.
+/// Returns a list of nodes; as in the API, its items have no kind.
 pub(crate) fn list(nodes: &[Value], more: Option<&More>) -> Answer {
     let mut metadata = json!({ "resourceVersion": VERSION });
     if let Some(more) = more {

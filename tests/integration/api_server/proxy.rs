@@ -1,4 +1,4 @@
-//! Proxies: they lead every connection to one server, whatever host it was meant for.
+//! Proxies: they lead every connection to one server, for any host.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

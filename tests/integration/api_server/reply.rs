@@ -1,4 +1,4 @@
-//! Replies: what an API server says, and all the ways in which something else does not.
+//! Replies: those of an API server, and wrong ones of other servers.
 
 use std::io::{self, Write};
 use std::thread;
@@ -44,7 +44,7 @@ pub(crate) struct Answer {
 
 /// Between two bytes of a slow reply.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What padding is made of, at once.
+/// The size of a piece of padding.
 const BLOCK: usize = 1 << 20;
 
 impl Answer {
@@ -60,7 +60,7 @@ impl Answer {
         Self::new(200, "application/json", value.to_string())
     }
 
-    /// A failure as Kubernetes tells it.
+    /// A failure in the format of Kubernetes.
     pub(crate) fn failure(status: u16, reason: &str, message: &str) -> Self {
         let body = json!({
             "kind": "Status",
@@ -90,7 +90,7 @@ impl Answer {
         self
     }
 
-    /// Returns it as Go says it: in gzip and chunks if the client accepts that.
+    /// Returns it in the encoding of Go's server: in gzip and chunks if the client accepts that.
     fn bytes(&self, request: &Request) -> io::Result<Vec<u8>> {
         if !request.accepts_gzip() {
             let head = self.head(&length(self.body.len()));

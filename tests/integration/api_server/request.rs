@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
-/// The head of a request; nobody sends us a body.
+/// The head of a request; clients send no body.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,

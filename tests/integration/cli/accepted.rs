@@ -1,4 +1,5 @@
-//! `acceptedNetworks` in the config: whoever runs a cluster says what is routed out of it.
+//! `acceptedNetworks` in the config: the administrators of a cluster decide which ranges it routes
+//! to others.
 
 use super::Folder;
 

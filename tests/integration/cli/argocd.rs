@@ -1,7 +1,8 @@
 //! `argocd generate`: what Argo CD's plugin server gets from us.
 //!
-//! The server starts it in the folder of an Application, in a copy of the repository, with the Application
-//! described in variables. Here its part is played; what the real one does stands in `tests/delivery`.
+//! The server starts it in the folder of an Application, in a copy of the repository, with the
+//! Application described in variables. Here the tests play the server; `tests/delivery` tests with
+//! the real one.
 
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
@@ -15,7 +16,8 @@ mod parameters;
 /// The most bytes of a failure.
 const LIMIT: usize = 8 << 10;
 
-/// A repository in a folder of its own, and what the plugin server says of an Application in it.
+/// A repository in a folder of its own, and the variables of the plugin server for an Application
+/// in it.
 struct Application {
     folder: Folder,
     path: String,

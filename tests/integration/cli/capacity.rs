@@ -219,7 +219,7 @@ fn programs_get_an_object() {
 #[test]
 fn a_change_is_told_with_the_time_that_kilo_is_busy() {
     let folder = Folder::mesh();
-    // Nothing is rendered yet: everything comes at once.
+    // Nothing is rendered yet: all Peers are added together.
     let (_, whole) = object(&folder, &[]);
     assert_eq!(whole["targets"][0]["change"]["added"], 4);
     assert_eq!(folder.run(&["render"]).code, 0);
@@ -329,7 +329,7 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
     let list = serde_json::json!({ "kind": "List", "items": [foreign, laptop, gone] });
     folder.write("east.json", list.to_string());
     let (code, with) = object(&folder, &["east", "--peers", "east=east.json"]);
-    // Four of the mesh, and the laptop; the name of the other is none.
+    // Four of the mesh, and the laptop; the name of the other is invalid.
     assert_eq!(code, 0);
     assert_eq!(count(&with, 0, "peers"), 5);
     let (_, without) = object(&folder, &["east"]);

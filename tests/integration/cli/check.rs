@@ -1,4 +1,4 @@
-//! `render --check`: whether the tree is what it shall be.
+//! `render --check`: whether the tree is up to date.
 
 use std::fs;
 

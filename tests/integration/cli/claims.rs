@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Three clusters, of which east has this many nodes, of which the last says this too.
+/// Three clusters, of which east has this many nodes. The last of them also claims this.
 fn liar(count: u8, key: &str, value: &str) -> Folder {
     let folder = Folder::mesh();
     let mut nodes: Vec<Value> = (1..=count).map(|number| node(1, number)).collect();
@@ -40,7 +40,7 @@ fn a_node_that_is_left_out_for_what_it_says_promises_nothing() {
     let folder = liar(3, "kilo.squat.ai/force-endpoint", "198.18.113.200");
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 0], "{text}");
-    // It says that it has the pods of another node, in part.
+    // It claims a part of the pods of another node.
     let folder = Folder::mesh();
     let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];
     nodes[2]["podCIDRs"] = json!(["10.1.1.128/25"]);
@@ -72,7 +72,7 @@ fn what_people_declare_wrong_still_fails() {
     );
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 1, 1], "{text}");
-    // The same, said of the target: nothing of that range is promised to it.
+    // The same for the target: nothing of that range is declared for it.
     folder.edit(
         "mesh.yaml",
         "      wireguardCIDR: 10.101.0.0/24\n",

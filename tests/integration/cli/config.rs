@@ -1,4 +1,4 @@
-//! `config`: every effective setting, and who said so.
+//! `config`: every effective setting and its source.
 
 use std::collections::BTreeMap;
 use std::fs;

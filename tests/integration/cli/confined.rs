@@ -31,7 +31,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["snapshot", "east", "--from", "dump.json", "--check"],
 ];
 
-/// Texts that no parser of ours takes, each with the secret in another part.
+/// Texts that none of our parsers accepts, each with the secret in another part.
 fn foreign() -> Vec<String> {
     vec![
         format!("TOKEN={SECRET}\nOTHER=[{SECRET}\n"),
@@ -46,8 +46,8 @@ fn foreign() -> Vec<String> {
     ]
 }
 
-/// A rendered mesh in a repository, with a config, expectations and a dump, beside a folder of
-/// somebody else's.
+/// A rendered mesh in a repository, with a config, expectations and a dump, beside a foreign
+/// folder.
 fn repository() -> Folder {
     let folder = Folder::empty();
     let mesh = Folder::rendered();
@@ -68,7 +68,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Run {
     folder.run(&[&["-C", "repository"], arguments].concat())
 }
 
-/// Puts a link in the place of a file.
+/// Replaces a file with a link.
 fn link(folder: &Folder, target: &Path, name: &str) {
     let path = folder.path("repository").join(name);
     let _ = fs::remove_file(&path);

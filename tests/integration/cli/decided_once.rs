@@ -11,7 +11,7 @@ fn counted(folder: &Folder) -> (i32, u64, u64) {
     (run.code, total("kept"), total("promised"))
 }
 
-/// A cluster `east` whose nodes say this of its granularity.
+/// A cluster `east` whose nodes report these granularities.
 fn voting(says: &[Option<&str>]) -> Folder {
     let folder = Folder::mesh();
     let nodes = (1..).zip(says).map(|(number, says)| {

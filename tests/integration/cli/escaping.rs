@@ -1,4 +1,4 @@
-//! Nothing that a node or a file says steers a terminal.
+//! No text of a node or a file controls a terminal.
 
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ fn expecting(spec: &str) -> Folder {
     folder
 }
 
-/// What is told of expectations, without the table.
+/// The messages about expectations, without the table.
 fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     let run = folder.run(&[&["verify"], arguments].concat());
     assert_harmless(&run);

@@ -207,7 +207,7 @@ fn what_is_only_assumed_proves_nothing() {
     assert!(findings.contains("nothing-proved"), "{findings}");
 }
 
-/// A node that calls by itself needs nobody to dial it, if the others expect it to call.
+/// A node that connects by itself need not be dialled, if the others expect it to connect.
 #[test]
 fn who_calls_need_not_be_dialled() {
     let folder = dialled_at_v6(3..3);

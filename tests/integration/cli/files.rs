@@ -1,4 +1,4 @@
-//! What is in the place of a file.
+//! Something else at the path of a file.
 
 use std::fs::{self, File};
 use std::process::Command;

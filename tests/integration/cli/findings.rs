@@ -1,4 +1,4 @@
-//! What `render` says about nodes and ranges that it leaves out.
+//! The messages of `render` about nodes and ranges that it leaves out.
 
 use serde_json::{Value, json};
 

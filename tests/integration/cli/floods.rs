@@ -1,4 +1,4 @@
-//! Files of a hundred megabytes: what they may cost, and what is said about them.
+//! Files of a hundred megabytes: their cost, and the messages about them.
 
 use std::fs::File;
 

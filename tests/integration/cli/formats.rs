@@ -1,4 +1,4 @@
-//! `validate --output`: what other programs make of a report, whatever nodes say.
+//! `validate --output`: other programs read a report correctly, with any values of nodes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::schema;
 
 const FORMATS: [&str; 4] = ["sarif", "github", "gitlab", "markdown"];
 
-/// Texts that mean something to somebody who shows them.
+/// Texts with a special meaning in one of the formats.
 const HOSTILE: &[&str] = &[
     "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{0}",
     "\u{202e}\u{2066}\u{200b}\u{feff}\u{ad}\u{e0041}",
@@ -48,7 +48,7 @@ fn hostile(text: &str) -> Folder {
     folder
 }
 
-/// A mesh with a mistake, a cluster that nobody reaches, and a node whose key two clusters have.
+/// A mesh with a mistake, a cluster without any link, and a node whose key two clusters have.
 fn wrong() -> Folder {
     let folder = Folder::mesh();
     let mut keyless = node(1, 1);
@@ -108,7 +108,7 @@ fn json_holds_what_nodes_are_called_but_not_raw() {
         let findings = report["findings"].as_array().unwrap();
         let name = format!("a{text}");
         let named = findings.iter().filter(|it| it["node"] == *name);
-        // A name that is none, unless the text makes it one.
+        // An invalid name, unless the text makes it valid.
         assert_eq!(named.count(), usize::from(!text.is_empty()), "{text:?}");
     }
 }
@@ -135,7 +135,7 @@ fn fingerprints(folder: &Folder) -> [BTreeSet<String>; 2] {
     ]
 }
 
-/// Fails if a log is not as the standard's schema says.
+/// Fails if a log does not match the schema of the standard.
 fn assert_valid(log: &Value) {
     let schema = include_str!("../../vectors/sarif-2.1.0.json");
     let schema = serde_json::from_str(schema).unwrap();

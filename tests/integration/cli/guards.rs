@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Folder, NORTH, node};
 use crate::support::Run;
 
-/// What a render says that is not let through; it writes nothing.
+/// The messages of a render that is refused; it writes nothing.
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
     let before = folder.touches(".");
     let run = folder.run(&[["render"].as_slice(), arguments].concat());
@@ -24,7 +24,7 @@ fn allowed(folder: &Folder, flags: &[&str]) -> Run {
     run
 }
 
-/// Leaves a cluster with a node that nobody can dial.
+/// Leaves a cluster with a node that cannot be dialled.
 fn silence(folder: &Folder, number: u8, cluster: &str) {
     let mut node = node(number, 1);
     node["addresses"] = json!([]);
@@ -266,7 +266,7 @@ fn tells_what_people_take_away_from_what_nodes_do() {
     // What is declared is no longer wholly accepted.
     let services = ["serviceCIDR: 172.20.0.0/16", "serviceCIDR: 172.20.0.0/15"];
     takes_away("172.20.0.0/16", services);
-    // The nodes have endpoints, and nobody asks for them any more.
+    // The nodes have endpoints, but `endpointFrom` no longer lists their source.
     let behind_nat = "serviceCIDR: 172.20.0.0/16\n      persistentKeepalive: 25";
     let unasked = format!("{behind_nat}\n      endpointFrom: [Annotation]");
     takes_away("172.20.0.0/16", [behind_nat, &unasked]);

@@ -1,10 +1,10 @@
-//! Input that is made to hurt: no panic, no hang, no flood, and it says what is wrong.
+//! Malicious input: no panic, no hang, no flood of output, and a clear message.
 
 use serde_json::{Value, json};
 
 use super::{Folder, MESH, api_node};
 
-/// Takes a dump, whatever is lost by it.
+/// Accepts a dump with any losses.
 const ACCEPTED: [&str; 6] = [
     "snapshot",
     "east",
@@ -14,7 +14,7 @@ const ACCEPTED: [&str; 6] = [
     "east",
 ];
 
-/// What it says about a mesh, a config and a dump of this text; it keeps short.
+/// The messages about a mesh, a config and a dump of this text, which must be short.
 fn told(text: impl AsRef<[u8]>) -> [String; 3] {
     let folder = Folder::mesh();
     folder.write("hostile", text);

@@ -17,7 +17,7 @@ fn line() -> Folder {
     folder
 }
 
-/// What is told, without the table.
+/// The messages, without the table.
 fn told(folder: &Folder, clusters: &[&str]) -> (i32, String) {
     let assumed = clusters.iter().flat_map(|it| ["--assume-hostile", it]);
     let arguments: Vec<&str> = ["verify"].into_iter().chain(assumed).collect();
@@ -126,7 +126,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
     east could do 4 things that no mesh lets it
     "#);
     assert_eq!(code, 1);
-    // That is no fault of anybody else's.
+    // The other clusters are not affected.
     let (_, text) = told(&folder, &["north"]);
     assert!(
         text.ends_with("north could do no more than the meshes let it\n"),

@@ -1,4 +1,4 @@
-//! What a config says about findings: it changes what is told and the exit code, and nothing else.
+//! Levels and ignored findings in a config: they change only the reports and the exit code.
 
 use clustermesh::diagnostic::Severity;
 use clustermesh::rules;
@@ -42,7 +42,7 @@ fn validate(folder: &Folder, fields: &str, flags: &[&str]) -> (i32, String) {
     (run.code, format!("{}{}", run.stdout, run.stderr))
 }
 
-/// The exit code of `render`, and what it says.
+/// The exit code of `render`, and its messages.
 fn render(folder: &Folder, fields: &str, flags: &[&str]) -> (i32, String) {
     say(folder, fields);
     let run = folder.run(&[&["render"], flags].concat());
@@ -375,7 +375,7 @@ fn errors_stay_errors() {
     assert!(!folder.path("rendered").exists());
 }
 
-/// Nobody's Peers may vanish because a contradiction was declared harmless.
+/// No Peer may be removed because a contradiction was declared harmless.
 #[test]
 fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     let folder = Folder::mesh();
@@ -425,7 +425,7 @@ fn dump(nodes: &[Value]) -> String {
     json!({ "kind": "NodeList", "items": nodes }).to_string()
 }
 
-/// What `snapshot` says of two nodes of which one has lost its key.
+/// The messages of `snapshot` about two nodes of which one has lost its key.
 fn carry_over(fields: &str, flags: &[&str]) -> (i32, String) {
     let folder = Folder::mesh();
     say(&folder, fields);

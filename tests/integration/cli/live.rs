@@ -1,4 +1,4 @@
-//! `snapshot` of live clusters: what is asked, what is kept, what is said.
+//! `snapshot` of live clusters: requests, snapshots and messages.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ impl Site {
         self.folder.run_with(&[], &[&SNAPSHOT, arguments].concat())
     }
 
-    /// Fails unless all three are written, and returns what is said about `east`.
+    /// Fails unless all three are written, and returns the messages about `east`.
     fn success(&self, arguments: &[&str]) -> String {
         let run = self.snapshot(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
@@ -70,8 +70,8 @@ impl Site {
         self.about_east(&run)
     }
 
-    /// Fails unless `east` keeps its old snapshot and the others get new ones, and returns what is
-    /// said about `east`.
+    /// Fails unless `east` keeps its old snapshot and the others get new ones, and returns the
+    /// messages about `east`.
     fn failure(&self, arguments: &[&str]) -> String {
         let old = self.folder.touches("snapshots").remove("east.json");
         let run = self.snapshot(arguments);

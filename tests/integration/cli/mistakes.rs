@@ -1,8 +1,8 @@
-//! What people get wrong in meshes, configs and snapshots: all of it at once, with its places.
+//! Mistakes in meshes, configs and snapshots: all are reported together, with their places.
 
 use super::{Folder, NORTH};
 
-/// What a render says that can't work; it writes nothing.
+/// The messages of a render that fails; it writes nothing.
 fn refusal(folder: &Folder, code: i32) -> String {
     let before = folder.touches(".");
     let run = folder.run(&["render"]);

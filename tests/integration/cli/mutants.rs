@@ -222,7 +222,7 @@ fn files_of_the_tree() {
     for text in [sound.clone(), format!("{HEADER}{west}")] {
         each_mutant(&text, mutation::of_text(), |number, bytes| {
             folder.write(path, bytes);
-            // Nobody asks for this one, so that its Peers are counted.
+            // This one is not requested, so its Peers are counted.
             folder.write("rendered/east/prod--south.yaml", bytes);
             let before = tree(&folder);
             validate(&folder, number);

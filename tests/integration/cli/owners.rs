@@ -84,7 +84,7 @@ fn root_uses_the_config_of_whoever_owns_the_working_folder() {
     folder.write("shared/clustermesh.yaml", PLANTED);
     give(&folder, "shared", 1001);
     assert!(is_used(&validate(&folder, 0, &[], &[])));
-    // A working folder of its own, below one of somebody else's.
+    // A working folder of its own, below a foreign one.
     give(&folder, "shared/work", 0);
     let run = validate(&folder, 0, &[], &[]);
     assert!(!is_used(&run));
@@ -110,7 +110,7 @@ fn a_service_uses_the_config_of_whoever_owns_the_checkout() {
     assert!(is_used(&validate(&folder, ME, &[], &[])));
     give(&folder, "shared/work", ME);
     assert!(!is_used(&validate(&folder, ME, &[], &[])));
-    // Root's config counts, but not in a folder of somebody else's, who can replace it.
+    // Root's config is used, but not in the folder of another user, who can replace it.
     give(&folder, "shared/clustermesh.yaml", 0);
     assert!(!is_used(&validate(&folder, ME, &[], &[])));
     give(&folder, "shared", 0);

@@ -1,5 +1,6 @@
-//! Every printer escapes everything: whatever nodes, files, names and settings hold, no output of any
-//! command steers a terminal, hides or reorders text, or commands the runner of a CI job.
+//! Every printer escapes everything: with any content of nodes, files, names and settings, no
+//! output of any command controls a terminal, hides or reorders text, or commands the runner of a
+//! CI job.
 
 use clustermesh::diagnostic::{is_command, is_deceptive};
 use proptest::prelude::*;

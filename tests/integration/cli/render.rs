@@ -1,4 +1,4 @@
-//! `render`: what it writes, what it leaves alone, and what it says about that.
+//! `render`: the files that it writes, those that it leaves alone, and its messages.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};

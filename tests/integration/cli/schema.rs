@@ -180,7 +180,7 @@ fn describes_every_field_of_a_report() {
     assert_eq!(fields, known);
 }
 
-/// Delivered, kept from it here and there, and with everything that a step can hang on.
+/// Delivered, not delivered on each side, and with every assumption of a step.
 #[test]
 fn describes_every_field_of_a_trace() {
     let schema = closed(schema(&["trace"]));

@@ -12,7 +12,7 @@ snapshots: nodes
 rendered: deploy/peers
 ";
 
-/// A mesh whose config says where everything is.
+/// A mesh whose config sets all paths.
 fn configured() -> Folder {
     let folder = Folder::mesh();
     folder.write("clustermesh.yaml", CONFIG);

@@ -13,7 +13,7 @@ fn list(kind: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": kind, "items": [api_node(1, 2), api_node(1, 1)] })
 }
 
-/// What it says of a dump that it does not take; it writes nothing.
+/// The messages about a dump that it refuses; it writes nothing.
 fn refusal(dump: &str) -> String {
     let folder = Folder::mesh();
     let before = folder.touches(".");
@@ -192,7 +192,7 @@ fn lets_no_node_of_an_old_dump_make_the_others_stale() {
     ");
 }
 
-/// What stops a render says nothing about the nodes of one cluster.
+/// Problems that stop a render do not affect the nodes of one cluster.
 #[test]
 fn needs_no_clusters_that_go_together() {
     let folder = Folder::mesh();

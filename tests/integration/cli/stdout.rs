@@ -115,7 +115,7 @@ fn silence_east(folder: &Folder) {
     folder.keep("east", &[node]);
 }
 
-/// What a print of `west` says that is not let through.
+/// The messages of `render --target west` if it is refused.
 fn refusal(folder: &Folder, flags: &[&str]) -> String {
     let run = folder.run(&[&WEST, flags].concat());
     assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);

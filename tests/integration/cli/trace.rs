@@ -1,4 +1,4 @@
-//! `trace`: the way of a packet, and what is said of it.
+//! `trace`: the path of a packet, and its output.
 
 use super::*;
 use crate::support::{clustermesh, project};

@@ -1,4 +1,4 @@
-//! What is told of the rendered tree, and of what a render would make of it.
+//! Findings about the rendered tree, and about the next render.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn rules(folder: &Folder) -> Vec<String> {
         .collect()
 }
 
-/// The findings that a run tells a person, as codes.
+/// The findings that a run prints for a person, as codes.
 fn told(text: &str) -> Vec<&str> {
     let mut codes: Vec<&str> = text
         .lines()
@@ -357,7 +357,8 @@ fn hostile_files_are_told_and_harm_nobody() {
     assert_harmless(&folder.run(&["render"]));
 }
 
-/// A file that looks like one of ours, beside it: the operator's anchors had Peers of their own.
+/// A file that looks like a generated one, beside it: the operator's anchors had Peers of their
+/// own.
 #[test]
 fn peers_of_one_key_are_reported() {
     let folder = Folder::rendered();

@@ -30,7 +30,7 @@ fn snapshot(folder: &Folder, nodes: &[Value], flags: &[&str]) -> Run {
     folder.run_with_input(&arguments, &dump.to_string())
 }
 
-/// What is said of nodes that are not taken; the old snapshot stays.
+/// The messages about nodes that are refused; the old snapshot stays.
 fn refusal(folder: &Folder, nodes: &[Value], flags: &[&str]) -> String {
     let before = folder.touches(".");
     let run = snapshot(folder, nodes, flags);

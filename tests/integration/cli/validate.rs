@@ -1,4 +1,4 @@
-//! `validate`: what is told, in which form, and which exit code that is.
+//! `validate`: findings, formats and exit codes.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `verify`: what holds, and what is said where it does not.
+//! `verify`: proved paths, and the messages about failed ones.
 
 use super::*;
 use crate::support::{clustermesh, project};

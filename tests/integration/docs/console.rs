@@ -4,12 +4,12 @@
 //! next `$`. A line `...` matches any number of lines. If no output is shown, the command only has to work;
 //! it is not run if it needs a shell. Commands that need a cluster belong in a block of the language `sh`.
 //!
-//! The working folder is a copy of the one that a comment above the block names,
-//! `<!-- in examples/quickstart -->`. Without a comment it is the example that the page belongs to or has
-//! named last, else an empty folder. A comment that names no folder of the repository stands for an empty
-//! folder too. `-C examples/NAME` works in a copy of the repository. The copies are
-//! kept for the whole page, so that later blocks of a tutorial find the files of earlier ones.
-//! `<!-- file mesh.yaml -->` above a block writes the block to that file.
+//! The working folder is a copy of the one that a comment above the block names, `<!-- in
+//! examples/quickstart -->`. Without a comment it is the example that the page belongs to or has
+//! named last, else an empty folder. A comment that names no folder of the repository also means an
+//! empty folder. `-C examples/NAME` works in a copy of the repository. The copies are kept for the
+//! whole page, so that later blocks of a tutorial find the files of earlier ones. `<!-- file
+//! mesh.yaml -->` above a block writes the block to that file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -187,7 +187,7 @@ fn words(command: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Returns whether a text is what is expected, in which a line `...` stands for any lines.
+/// Returns whether a text is the expected one, in which a line `...` matches any lines.
 fn matches(text: &str, expected: &str) -> bool {
     let pattern: Vec<String> = expected
         .lines()

@@ -24,7 +24,7 @@ pub(super) fn endpoint_chain(vector: &Vector) -> Verdict {
     let fields = json!({"wireguardPort": port});
     let run = run_node(node, &fields);
     if theirs["result"] == "none" {
-        // Only where a person says so, as the newest generation does everywhere; that one writes no
+        // Only if declared, whereas the newest generation always does it; that one writes no
         // endpoint at all ([`Why::Placeholder`]).
         let behind_nat = json!({"wireguardPort": port, "persistentKeepalive": 25});
         let roaming = run_node(node, &behind_nat);
@@ -84,7 +84,7 @@ pub(super) fn same_endpoint(theirs: &Value, ours: &PeerObject) -> Verdict {
     )
 }
 
-/// The operator writes the endpoint onto the node; we are told to look for it.
+/// The operator writes the endpoint onto the node; `endpointFrom` makes us look for it.
 pub(super) fn internal_endpoint(vector: &Vector) -> Verdict {
     let (node, port) = (&vector.input()["node"], &vector.input()["wireguardPort"]);
     let theirs = vector.result("t3");

@@ -173,7 +173,7 @@ pub(super) fn anchor_residual(vector: &Vector) -> Verdict {
         .collect();
     let mut ranges = allowed.clone();
     for own in nodes.iter().flat_map(own_ranges) {
-        // The vector takes the nodes for valid, whatever is declared.
+        // The vector assumes that the nodes are valid for any declared ranges.
         if !ranges.iter().any(|it| it.contains(own)) {
             ranges.push(own);
         }

@@ -1,4 +1,4 @@
-//! What the program makes of a vector.
+//! The result of the program for a vector.
 
 use super::*;
 
@@ -252,7 +252,7 @@ pub(super) fn dialable(node: &Value, index: usize) -> Value {
     node
 }
 
-/// Many vectors have keys that are none; where that is not the point, they get real ones.
+/// Many vectors have invalid keys. Unless the vector tests keys, they get valid ones.
 pub(super) fn rekeyed(node: &Value) -> Value {
     let mut node = node.clone();
     if let Some(key) = node["annotations"].get_mut("kilo.squat.ai/key")

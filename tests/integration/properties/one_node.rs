@@ -20,7 +20,7 @@ proptest! {
         let nodes = &after.clusters[target].nodes;
         let cidr = |text: &Option<String>| -> Option<Cidr> { text.as_ref()?.parse().ok() };
         let lan = cidr(&nodes[attacker].internal).unwrap();
-        // Two nodes of one LAN may speak for it.
+        // Two nodes of one LAN are sufficient to determine it.
         let honest = nodes[..attacker].iter().filter_map(|it| cidr(&it.internal));
         prop_assume!(honest.into_iter().all(|it| !it.overlaps(lan)));
         let node = &nodes[attacker];
@@ -52,7 +52,7 @@ proptest! {
         claims in (0..4usize, 2..5usize).prop_flat_map(|(i, n)| claims(i, n, 0)),
     ) {
         let attacker = attacker.index(world.clusters.len());
-        // Who keeps a key that two claim is for their rank to say.
+        // If two claim a key, their rank decides which one keeps it.
         let mut world = world;
         for (position, node) in world.clusters[attacker].nodes.iter_mut().enumerate() {
             node.key = node.key.map(|_| FRESH + position);

@@ -1,4 +1,4 @@
-//! Worlds: meshes and what their nodes say, made to attack each other.
+//! Worlds: meshes and the values of their nodes, generated to attack each other.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use proptest::sample::select;
 /// How many keys there are to claim: few, so that they meet.
 const KEYS: usize = 12;
 
-/// A mesh and what its nodes say.
+/// A mesh and the values of its nodes.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) topology: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Cluster {
     flat: bool,
     granularity: Option<&'static str>,
     behind_nat: bool,
-    /// What it takes, as the mesh and as the config say.
+    /// The ranges that it accepts, according to the mesh and the config.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
     /// What people call its own.
@@ -36,7 +36,7 @@ struct Anchor {
     count: u16,
 }
 
-/// What a node says about itself, as texts.
+/// The values of a node, as texts.
 #[derive(Clone, Debug)]
 pub(super) struct Claims {
     pub(super) name: String,
@@ -46,7 +46,7 @@ pub(super) struct Claims {
     pub(super) endpoint: Option<String>,
     pub(super) kilo_endpoint: Option<String>,
     pub(super) internal: Option<String>,
-    /// Whether a person is to have said so.
+    /// Whether an administrator has set it.
     pub(super) is_forced: bool,
     pub(super) addresses: Vec<String>,
     pub(super) location: Option<&'static str>,
@@ -386,7 +386,7 @@ pub(super) struct OneNode {
     pub(super) attacker: usize,
 }
 
-/// An honest node of cluster `i`, on a network of its own cluster that nobody declares.
+/// An honest node of cluster `i`, on a network of its own cluster that is not declared.
 fn honest(i: usize, position: usize) -> Claims {
     Claims {
         name: format!("node-{position}"),
@@ -405,7 +405,7 @@ fn honest(i: usize, position: usize) -> Claims {
     }
 }
 
-/// Draws an address of cluster `i`, with the network that a node may say it is in.
+/// Draws an address of cluster `i`, with the network that a node may report.
 fn interface_of(i: usize) -> impl Strategy<Value = String> {
     let host = prop_oneof![
         (0..255u8).prop_map(move |k| format!("192.168.{i}.{k}")),
@@ -420,7 +420,7 @@ fn interface_of(i: usize) -> impl Strategy<Value = String> {
 pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
     (0..2usize, 3..8usize).prop_flat_map(|(target, count)| {
         let source = 1 - target;
-        // With the attacker they are no majority.
+        // Together with the attacker they are not a majority.
         let minority = proptest::collection::vec(interface_of(source), 0..=(count / 2 - 1));
         let attack = (
             proptest::option::of(interface_of(source)),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rules about values that have to do with each other, which no schema can tell.
+/// Rules about several values, which a schema cannot express.
 const BETWEEN_VALUES: [&str; 13] = [
     "another cluster",
     "descending-limits",
@@ -216,7 +216,7 @@ fn whole_snapshot() -> Value {
     })
 }
 
-/// What somebody might write in the place of something else.
+/// Values that users might write instead of another one.
 fn other_values() -> Vec<Value> {
     vec![
         Value::Null,

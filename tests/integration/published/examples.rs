@@ -92,7 +92,8 @@ fn what_the_book_shows_fits_its_schema() {
         let text = fs::read_to_string(&page).unwrap();
         for block in text.split("```yaml\n").skip(1) {
             let block = block.split("```").next().unwrap();
-            // Kilo's Peers as they are rendered, and whole documents of ours; no templates of other kinds.
+            // Kilo's Peers as they are rendered, and whole documents of our formats; no templates
+            // of other kinds.
             let kind = block
                 .lines()
                 .find_map(|it| it.trim().strip_prefix("kind: "));

@@ -39,8 +39,8 @@ fn the_schema_is_the_crd_s() {
     }
 }
 
-/// Nothing that the webhook refuses gets past the strict schema: there is nothing among these that
-/// it cannot tell.
+/// The strict schema refuses everything that the webhook refuses: it can express all of these
+/// rules.
 #[test]
 fn the_strict_schema_is_the_webhook_s_and_more() {
     let schema = schema("kilo.squat.ai/peer-strict_v1alpha1.json");

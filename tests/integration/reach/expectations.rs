@@ -53,7 +53,7 @@ fn side(classes: &[&'static str]) -> impl Strategy<Value = Side> {
         })
 }
 
-/// The text of an expectation, as far as there is one that says anything.
+/// The text of an expectation, if it matches anything.
 fn written() -> impl Strategy<Value = Value> {
     let from = side(&["Pod", "Node"]);
     let to = side(&["Pod", "Node", "Service", "Network"]);
@@ -112,7 +112,7 @@ fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -
             || selection.addresses.iter().any(|it| it.holds(address)))
 }
 
-/// Everything that anybody has, whether Kilo counts the node or not.
+/// All owned addresses, whether Kilo counts the node or not.
 fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
     let mut all: Vec<(AddressBlock, bool)> = address_blocks(site)
         .into_iter()
@@ -151,7 +151,7 @@ fn breaks(expected: Expected, trace: &Trace) -> bool {
     }
 }
 
-/// What following every packet comes to: how many pairs of owners have any, and how many of these
+/// The result of following every packet: how many pairs of owners have any, and how many of these
 /// break the expectation.
 fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
     let (mut pairs, mut broken) = (0, 0);

@@ -49,7 +49,8 @@ fn believed(site: &Site, keys: &Keys, address: IpAddr) -> Option<bool> {
     either(segments.map(|segment| held(site, segment, keys, address)))
 }
 
-/// Where a packet of a node goes, told from its way. None where that does not tell.
+/// The destination of a node's packet, computed from its path; none if the path does not contain
+/// it.
 #[expect(clippy::option_option, reason = "an answer, and whether there is one")]
 fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<Option<bool>> {
     let site = &fabric.sites[from.site];
@@ -90,7 +91,7 @@ fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<O
                 |it: &Claim| has(site, &keys, it) && site.model.is_configured(segment, it.tunnel);
             claims.any(is_sent).then_some(Some(false))
         }
-        // A node of its own cluster, as far as the way tells: the key may be anybody's.
+        // A node of its own cluster, as far as the path shows: the key may belong to another one.
         Ending::LocalShadow { at, range: None } if site.owner(address) != Some(Owner::Services) => {
             let held = held(site, site.segment(at.node)?, &keys, address);
             Some(held.map(|it| it && is_led))
@@ -131,7 +132,7 @@ fn whose(fabric: &Fabric, hostile: SiteId, address: IpAddr) -> Whose {
     }
 }
 
-/// Holds what is said of a cluster against every address.
+/// Compares the results about a cluster with every address.
 fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
     let site = &fabric.sites[exposure.site];
     let keys = keys(&fabric.sites[hostile]);
@@ -241,7 +242,7 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
     Ok(())
 }
 
-/// A range that nobody has.
+/// A range without an owner.
 const STOLEN: &str = "10.77.0.0/16";
 
 /// Gives every node a key of its own.

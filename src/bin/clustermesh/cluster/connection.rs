@@ -282,7 +282,8 @@ fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault
     Ok(header)
 }
 
-/// Returns the API server of the cluster that a pod runs in, as Kubernetes tells every container.
+/// Returns the API server of the pod's cluster, from the variables that Kubernetes sets in every
+/// container.
 fn pod_url() -> Result<Uri, String> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     let host = variable("KUBERNETES_SERVICE_HOST");

@@ -1,4 +1,4 @@
-//! Hidden texts: secrets that no message may show, whatever its source.
+//! Hidden texts: secrets that no message from any source may show.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -116,7 +116,7 @@ impl Hidden {
         self.suspect_named(arguments().flat_map(str::split_whitespace));
     }
 
-    /// Hides values after a telling name: `--token=…`, `--token …`, `Authorization: …`.
+    /// Hides values after the name of a secret: `--token=…`, `--token …`, `Authorization: …`.
     fn suspect_named<'a>(&mut self, arguments: impl Iterator<Item = &'a str>) {
         let mut follows = false;
         for argument in arguments {

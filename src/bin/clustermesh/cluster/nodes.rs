@@ -53,7 +53,7 @@ async fn list_once(connection: &Connection) -> Result<Option<(Listing, usize)>, 
         match next {
             None => return Ok(Some((listing, pages))),
             same if same == more => break,
-            // No server sends so many pages with so few nodes.
+            // No correct server sends that many pages with few nodes.
             _ if listing.len() == before => break,
             next => more = next,
         }

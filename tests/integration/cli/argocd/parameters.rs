@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is said about parameters, a line each.
+/// The messages about parameters, a line each.
 fn refusals(all: &[Value]) -> String {
     let refusals = all.iter().map(|parameters| {
         let application = Application::of("west").with(parameters);

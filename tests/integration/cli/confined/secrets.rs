@@ -1,4 +1,4 @@
-//! Secrets in our own files are never shown, wherever the mistake is.
+//! Secrets in our own files are never shown, for a mistake in any place.
 
 use super::*;
 

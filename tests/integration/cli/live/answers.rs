@@ -1,4 +1,4 @@
-//! Answers that come, perhaps not at once.
+//! Answers that arrive, perhaps late.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Answers that are none: the old snapshot is kept, and the cause is told.
+//! Failed answers: the old snapshot is kept, and the cause is reported.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use super::super::api_node;
 use super::{Site, nodes};
 use crate::api_server::{Answer, Context, Listener, Login, Reply, Setup, list};
 
-/// A server that always says the same.
+/// A server that always sends the same answer.
 fn always(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Site {
     Site::new(Setup::default().fault(move |_, _| Some(reply())))
 }
@@ -315,7 +315,7 @@ fn it_hangs_up_on_tls() {
     assert_eq!(listener.connections(), 5);
 }
 
-/// What it says of us may be what we said to it.
+/// Its error may repeat our credentials.
 #[test]
 fn it_repeats_our_secrets() {
     for status in [401, 403, 400, 500] {
@@ -332,7 +332,7 @@ fn it_repeats_our_secrets() {
     }
 }
 
-/// Neither what it says nor what it lists may end up in a repository.
+/// Neither its message nor its list may end up in a repository.
 #[test]
 fn it_lists_our_secrets() {
     let repeating = |list: fn(&str) -> Value| {

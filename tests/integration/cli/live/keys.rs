@@ -1,5 +1,5 @@
-//! Keys: whatever is wrong with a key, and wherever in a kubeconfig it was pasted, no part of it is
-//! printed. The libraries' own errors quote it.
+//! Keys: for any mistake in a key, in any field of a kubeconfig, no part of it is printed. The
+//! libraries' own errors quote it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -171,7 +171,7 @@ fn are_never_printed() {
     }
 }
 
-/// Returns what a run says of clusters of which each has one of these fields.
+/// Returns the messages of a run about clusters, each of which has one of these fields.
 fn told(cases: &[(Place, String)], files: &[(String, String)], certificate: &str) -> String {
     let mut told = String::new();
     for part in cases.chunks(200) {

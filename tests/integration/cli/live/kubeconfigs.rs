@@ -17,7 +17,7 @@ fn site() -> Site {
     Site::new(Setup::nodes(&nodes(1)))
 }
 
-/// What it says of a kubeconfig, which it cannot use.
+/// The messages about a kubeconfig that cannot be used.
 fn said(text: &str) -> String {
     let folder = Folder::mesh();
     folder.write("kubeconfig", text);
@@ -332,7 +332,7 @@ fn may_be_in_a_folder_of_any_name() {
     );
 }
 
-/// Whatever it is, it ends, and with a word.
+/// The run always ends, with a message.
 #[test]
 fn is_hostile() {
     let deep = |open: &str| open.repeat(200_000);

@@ -27,7 +27,7 @@ fn runs(site: &Site) -> usize {
     site.folder.read("runs").lines().count()
 }
 
-/// What it says of a plugin that is of no use; nothing is asked.
+/// The messages about a plugin that fails; no request is sent.
 fn failure(script: &str) -> String {
     failure_within("60", script)
 }
@@ -270,7 +270,7 @@ fn does_not_show_what_a_plugin_knows() {
 
 #[test]
 fn does_not_wait_for_a_plugin_that_hangs() {
-    // The second talks all the time.
+    // The second one prints all the time.
     for script in ["sleep 50", "yes"] {
         let start = Instant::now();
         let said = failure_within("2", script);

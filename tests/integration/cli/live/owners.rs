@@ -1,4 +1,5 @@
-//! Whose config may start login plugins: root's, our own, and that of whoever called `sudo`.
+//! Whose config may start login plugins: those of root, of the current user, and of the user who
+//! called `sudo`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -43,7 +44,7 @@ impl Site {
         Self::new(|context| context.plugin("/bin/sh", &["plugin.sh"]))
     }
 
-    /// Gives everything to a user; everybody may write all of it.
+    /// Gives everything to a user; all users may write all of it.
     fn give(&self, uid: u32) {
         fn give(path: &Path, uid: u32) {
             chown(path, Some(uid), Some(uid)).unwrap();
@@ -137,7 +138,7 @@ fn a_user_runs_no_plugin_of_another() {
     assert!(site.runs(999, &[], &[]), "of root");
 }
 
-/// A kubeconfig of our own may do what it likes, whoever chooses the context.
+/// A kubeconfig of the current user may start anything, with a context from any source.
 #[test]
 fn a_kubeconfig_of_our_own_runs_its_plugin() {
     if !has_other_users() {
@@ -151,7 +152,7 @@ fn a_kubeconfig_of_our_own_runs_its_plugin() {
     assert!(site.runs(0, &[("KUBECONFIG", "east.yaml")], &[]));
 }
 
-/// The server could be anybody's, and the file one of ours.
+/// The server could belong to an attacker, and the file to us.
 #[test]
 fn no_file_of_ours_is_a_token_for_another() {
     if !has_other_users() {

@@ -65,7 +65,7 @@ impl Site {
         self.folder.run_with(&[], &SNAPSHOT)
     }
 
-    /// What is said when `east` cannot be read; `north` is.
+    /// The messages if `east` cannot be read; `north` is.
     fn failure(&self) -> String {
         let old = self.folder.read("snapshots/east.json");
         let run = self.snapshot();
@@ -206,7 +206,7 @@ fn are_secret_even_if_they_are_wrong() {
     }
 }
 
-/// Whoever is between us and the Secrets chooses which clusters are read.
+/// An attacker between us and the Secrets chooses which clusters are read.
 #[test]
 fn come_over_a_way_that_is_told() {
     let mut site = Site::new("config", logged_in);

@@ -94,7 +94,7 @@ fn only_those_that_are_named_are_asked() {
     assert_eq!((run.code, site.east.connections()), (0, 0));
 }
 
-/// Whichever of the two answers first, and although nothing is known of either.
+/// In any order of answers, and although nothing is known of either.
 #[test]
 fn two_contexts_of_one_cluster_are_found_in_the_first_run() {
     for slow in [1, 2] {

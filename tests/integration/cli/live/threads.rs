@@ -1,4 +1,4 @@
-//! Little to work with: no threads, and nobody who reads what is said.
+//! Limited resources: no threads, and a closed output.
 
 use std::fs::{self, File};
 use std::os::unix::fs::chown;
@@ -13,7 +13,7 @@ use crate::support::{has_other_users, program_at};
 /// How many threads there may be, that of the program included.
 const THREADS: [u32; 5] = [1, 2, 3, 5, 8];
 
-/// Lets a user who has no processes, and may have only so many threads, own a folder, and returns
+/// Gives a folder to a user who has no processes and may have only this many threads, and returns
 /// how the program is run.
 fn limited(folder: &Folder, user: u32, threads: u32) -> Command {
     fn give(path: &Path, user: u32) {
@@ -105,7 +105,7 @@ fn a_plugin_without_threads_is_a_failed_login() {
     }
 }
 
-/// Whoever closes it early has read enough.
+/// A reader may close it early.
 #[test]
 fn closed_outputs_are_no_reason_to_panic() {
     let site = Site::new(Setup::nodes(&nodes(1)));

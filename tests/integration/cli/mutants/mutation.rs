@@ -25,7 +25,7 @@ pub(super) enum Mutation {
     Replace(Index, Value),
     /// Of JSON, a field is called otherwise, or an item is there twice.
     Rename(Index, &'static str),
-    /// Of JSON, a value stands in lists of lists.
+    /// In JSON, a value is in lists of lists.
     Nest(Index, usize),
 }
 
@@ -158,7 +158,7 @@ pub(super) fn of_json() -> impl Strategy<Value = Mutation> {
 }
 
 impl Mutation {
-    /// Does it; what is no JSON (any more) stays as it is where JSON is meant.
+    /// Applies it. A text that is not JSON (any more) stays as it is if JSON is expected.
     pub(super) fn apply(&self, bytes: &mut Vec<u8>) {
         if bytes.is_empty() {
             return;

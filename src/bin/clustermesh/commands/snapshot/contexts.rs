@@ -10,8 +10,8 @@ use clustermesh::name::ClusterName;
 /// The contexts that flags name.
 pub(super) type Contexts = BTreeMap<ClusterName, String>;
 
-/// Reads `CLUSTER=CONTEXT`, or `CONTEXT` where there is one cluster. A context may contain `=` too: then
-/// what stands before it is none of the clusters.
+/// Reads `CLUSTER=CONTEXT`, or `CONTEXT` if there is one cluster. A context may contain `=` too:
+/// then the text before it is not the name of a cluster.
 ///
 /// # Errors
 /// A context whose cluster is not read, or not known, or two contexts of one cluster.

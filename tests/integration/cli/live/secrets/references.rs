@@ -1,4 +1,4 @@
-//! References to Secrets: what meshes say of them, and where they disagree.
+//! References to Secrets: those in meshes, and contradictions between them.
 
 use super::{MESH, SNAPSHOT, Site, logged_in};
 

@@ -1,9 +1,9 @@
-//! Trust in Secrets: whoever writes one learns nothing of us, and does nothing here.
+//! Trust in Secrets: their authors learn nothing about this machine, and can do nothing on it.
 
 use super::{Site, nodes};
 use crate::api_server::{Answer, Context, Setup, kubeconfig};
 
-/// Whoever may write the Secret must not run programs here, nor read files.
+/// The author of a Secret must not be able to run programs or read files here.
 #[test]
 fn ask_for_nothing_of_this_machine() {
     let plugin = Site::new("config", |context| {
@@ -46,7 +46,7 @@ fn ask_for_nothing_of_this_machine() {
     ");
 }
 
-/// They may lead to anything that we can reach, and what it answers is for nobody's eyes.
+/// They may lead to any server that we can reach, and its answers must not be shown.
 #[test]
 fn tell_nothing_of_who_is_no_cluster() {
     let said = |reply: fn() -> Answer, path: &str| {
