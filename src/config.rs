@@ -165,7 +165,7 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![
-            Finding::new(&mistake::NO_DOCUMENT, "the config is empty").at(place, ""),
+            Finding::new(&mistake::SYNTAX_ERROR, "the config is empty").at(place, ""),
         ]);
     };
     let place = Place::document(&source.name, index);
@@ -276,10 +276,10 @@ impl WrittenCluster {
                 ..
             } => Err(Finding::new(
                 &mistake::CONTRADICTING_FIELDS,
-                "`inCluster: true` needs neither `kubeconfig` nor `context`",
+                "`inCluster: true` cannot be combined with `kubeconfig` or `context`",
             )
             .at(place.key("inCluster"), "")
-            .help("keep the one that is meant")),
+            .help("remove `inCluster`, or remove the other fields")),
             Self {
                 kubeconfig,
                 context,
@@ -339,15 +339,15 @@ fn in_cluster_alone() -> Value {
 fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {
     name.parse().map_err(|error| {
         let error = escaped(&format!("{error}"), 200);
-        let message = format!("{} is no cluster name: {error}", Quoted(name));
-        Finding::new(&mistake::INVALID_NAME, message).at(place, "")
+        let message = format!("{} is not a valid cluster name: {error}", Quoted(name));
+        Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
     })
 }
 
 fn second_document(place: Place) -> Finding {
     Finding::new(
-        &mistake::SECOND_DOCUMENT,
-        "a config is one document, this is another",
+        &mistake::SYNTAX_ERROR,
+        "the config must be a single document",
     )
     .at(place, "")
 }

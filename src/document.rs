@@ -270,18 +270,18 @@ pub(crate) mod tests {
     #[test]
     fn tells_everything_that_keeps_a_tree_from_growing() {
         insta::assert_snapshot!(errors("a: 1\nb: !secret x\n<<: {c: d}\n? [k]\n: v\na: 2\ne: !!str 5\n---\nx: {y: 1, y: 2}\n"), @r"
-        error[unsupported-tag]: the tag `!secret` is not supported here
+        error[syntax-error]: the tag `!secret` is not supported here
           2:4 | !secret
           help: remove the tag; quotes make a text
-        error[merge-key]: merge keys (`<<`) are not supported
+        error[syntax-error]: merge keys (`<<`) are not supported
           3:1 | <<
           help: write the fields out, or use an alias for each value
-        error[complex-key]: a key must be a text that is written out
+        error[syntax-error]: a key must be a text that is written out
           4:3 | [k]
-        error[duplicate-field]: the key `a` is there twice
+        error[duplicate-item]: the key `a` is there twice
           6:1 | a | again here
           1:1 | a | first here
-        error[duplicate-field]: the key `y` is there twice
+        error[duplicate-item]: the key `y` is there twice
           9:11 | y | again here
           9:5 | y | first here
         ");
@@ -395,7 +395,7 @@ pub(crate) mod tests {
             let found = Source::parse("f.yaml", text).unwrap_err();
             let found = found.problems;
             assert_eq!(found.len(), 1);
-            assert!(matches!(found[0].rule.name, "too-large" | "endless-alias"));
+            assert_eq!(found[0].rule.name, "too-large");
         }
         assert!(Source::parse("f.yaml", "[".repeat(64) + &"]".repeat(64)).is_ok());
         assert!(Source::parse("f.yaml", " ".repeat((8 << 20) + 1)).is_err());

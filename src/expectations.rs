@@ -78,7 +78,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![
-            Finding::new(&mistake::NO_DOCUMENT, "there are no expectations in it").at(place, ""),
+            Finding::new(&mistake::SYNTAX_ERROR, "the file contains no expectations").at(place, ""),
         ]);
     };
     let place = Place::document(&source.name, index);
@@ -93,9 +93,9 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
         problems.extend(repeated(&expectations));
     }
     problems.extend(documents.map(|(index, _)| {
-        let message = "expectations are one document, this is another";
+        let message = "expectations must be a single document";
         let place = Place::document(&source.name, index);
-        Finding::new(&mistake::SECOND_DOCUMENT, message).at(place, "")
+        Finding::new(&mistake::SYNTAX_ERROR, message).at(place, "")
     }));
     if problems.is_empty() {
         Ok(expectations)
@@ -121,10 +121,10 @@ fn repeated(expectations: &[Expectation]) -> Vec<Finding> {
             first.insert(name, &expectation.place);
             continue;
         };
-        let message = format!("two expectations are called {}", Quoted(name));
+        let message = format!("duplicate expectation name {}", Quoted(name));
         problems.push(
-            Finding::new(&mistake::DUPLICATE_EXPECTATION, message)
-                .at(expectation.place.key("name"), "again here")
+            Finding::new(&mistake::DUPLICATE_NAME, message)
+                .at(expectation.place.key("name"), "second here")
                 .at(before.key("name"), "first here"),
         );
     }

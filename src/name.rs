@@ -41,10 +41,10 @@ pub struct PeerName(String);
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum NameError {
     /// Nothing at all.
-    #[error("a name needs at least one character")]
+    #[error("the name is empty")]
     Empty,
     /// More bytes than Kubernetes takes.
-    #[error("a name has at most {limit} characters, this one has {length}")]
+    #[error("the name has {length} characters, more than the limit of {limit}")]
     TooLong {
         /// Its length in bytes.
         length: usize,

@@ -43,7 +43,7 @@ pub enum Family {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CidrError {
     /// No `/length` behind the address.
-    #[error("`{0}` has no prefix length, as in `10.0.0.0/16`")]
+    #[error("`{0}` has no prefix length such as `/16`")]
     NoLength(String),
     /// The part before the slash is not an address.
     #[error("`{0}` is not an IP address")]
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         let error = |text: &str| text.parse::<Cidr>().unwrap_err().to_string();
-        insta::assert_snapshot!(error("10.0.0.0"), @"`10.0.0.0` has no prefix length, as in `10.0.0.0/16`");
+        insta::assert_snapshot!(error("10.0.0.0"), @"`10.0.0.0` has no prefix length such as `/16`");
         insta::assert_snapshot!(error("010.0.0.0/8"), @"`010.0.0.0` is not an IP address");
         insta::assert_snapshot!(error("10.0.0.0/33"), @"`33` is not a prefix length from 0 to 32");
         insta::assert_snapshot!(error("10.0.0.0/+8"), @"`+8` is not a prefix length from 0 to 32");

@@ -78,7 +78,7 @@ fn filled(
             "cannot read the template {}: {reason}",
             Quoted(&output.template)
         );
-        Box::new(wrong(&mistake::WRONG_TEMPLATE, output, "template", message))
+        Box::new(wrong(&mistake::INVALID_OUTPUT, output, "template", message))
     })?;
     let folder = output.template.rsplit_once('/');
     let folder = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
@@ -103,37 +103,37 @@ fn filled(
 fn of_template(output: &Output, subject: Option<&str>, problem: &Problem) -> Box<Finding> {
     let subject = subject.map_or_else(String::new, |it| format!(" for {}", Quoted(it)));
     let message = format!("template {}{subject}: {problem}", Quoted(&output.template));
-    let finding = wrong(&mistake::WRONG_TEMPLATE, output, "template", message);
+    let finding = wrong(&mistake::INVALID_OUTPUT, output, "template", message);
     Box::new(match problem {
         Problem::Part { .. } => finding.help(
             "make the whole value one expression, such as `{{ \"./rendered/\" ~ target.name }}`; \
-             where no quotes may be written, use `{{ target.name | plain }}`",
+             where quotes are not allowed, use `{{ target.name | plain }}`",
         ),
         _ => finding,
     })
 }
 
 fn of_path(output: &Output, reason: &str) -> Box<Finding> {
-    let message = format!("the path of an output cannot be used: {reason}");
-    Box::new(wrong(&mistake::WRONG_OUTPUT, output, "path", message))
+    let message = format!("invalid output path: {reason}");
+    Box::new(wrong(&mistake::INVALID_OUTPUT, output, "path", message))
 }
 
 fn repeated(output: &Output, path: &str) -> Finding {
     let message = format!(
-        "{} would be written twice, or is a folder of another output",
+        "{} would be written twice, or is also the folder of another output",
         Quoted(path)
     );
     let help = match output.per {
         Per::Target => "add `{{ target.name }}` to the path, or remove one of the outputs",
         Per::Mesh => "add `{{ mesh.name }}` to the path, or remove one of the outputs",
-        Per::Repository => "give each output a path of its own",
+        Per::Repository => "give each output its own path",
     };
-    wrong(&mistake::WRONG_OUTPUT, output, "path", message).help(help)
+    wrong(&mistake::INVALID_OUTPUT, output, "path", message).help(help)
 }
 
 /// Returns a finding about a file that cannot be an output.
 pub fn wrong_output(message: String) -> Finding {
-    Finding::new(&mistake::WRONG_OUTPUT, message)
+    Finding::new(&mistake::INVALID_OUTPUT, message)
 }
 
 fn wrong(

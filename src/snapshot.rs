@@ -103,13 +103,14 @@ pub enum SnapshotError {
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// Written by another version of this program.
-    #[error("its apiVersion is {}, but this version reads `{API_VERSION}`", Quoted(.0))]
+    #[error("unsupported apiVersion {}; this version reads `{API_VERSION}`", Quoted(.0))]
     Version(String),
     /// Something else than a snapshot.
-    #[error("its kind is {}, not `{KIND}`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`", Quoted(.0))]
+    #[error("unsupported kind {}, expected `{KIND}`; create snapshots with `clustermesh snapshot \
+        CLUSTER --from FILE`", Quoted(.0))]
     Kind(String),
     /// Another cluster's file.
-    #[error("it holds cluster {}, but is named after `{expected}`", Quoted(.found))]
+    #[error("it contains cluster {}, but the file is named after `{expected}`", Quoted(.found))]
     Cluster {
         /// The cluster in the file.
         found: String,
@@ -117,7 +118,7 @@ pub enum SnapshotError {
         expected: ClusterName,
     },
     /// One name for two nodes.
-    #[error("two nodes are called {}", Quoted(.0))]
+    #[error("duplicate node name {}", Quoted(.0))]
     DuplicateNode(String),
 }
 
@@ -410,12 +411,12 @@ mod tests {
     fn says_what_is_wrong() {
         let header =
             r#""apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot""#;
-        insta::assert_snapshot!(error("{}"), @"its kind is ``, not `NodeSnapshot`; write snapshots with `clustermesh snapshot CLUSTER --from FILE`");
-        insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"its apiVersion is `kilo-clustermesh.io/v2`, but this version reads `kilo-clustermesh.io/v1`");
-        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"two nodes are called `a`");
+        insta::assert_snapshot!(error("{}"), @"unsupported kind ``, expected `NodeSnapshot`; create snapshots with `clustermesh snapshot CLUSTER --from FILE`");
+        insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"unsupported apiVersion `kilo-clustermesh.io/v2`; this version reads `kilo-clustermesh.io/v1`");
+        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"duplicate node name `a`");
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
         insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 109");
-        insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it holds cluster `west`, but is named after `east`");
+        insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it contains cluster `west`, but the file is named after `east`");
         insta::assert_snapshot!(error(r#"["kilo-clustermesh.io/v1","east","NodeSnapshot",[]]"#), @"invalid type: sequence, expected an object at line 1 column 0");
         assert!(read("{").unwrap_err().is_syntax());
     }

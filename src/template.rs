@@ -176,7 +176,7 @@ impl io::Write for Bounded {
 /// Returns the message of the engine, without the name of the template, which the caller knows.
 fn of_engine(error: &Error) -> String {
     let what = match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => "it takes too many steps".to_owned(),
+        (ErrorKind::OutOfFuel, _) => "the template needs too many steps".to_owned(),
         (ErrorKind::UndefinedError, Some(detail)) => detail.to_owned(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),

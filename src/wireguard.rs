@@ -50,7 +50,7 @@ pub enum KeyError {
     #[error("the all-zero key")]
     Zero,
     /// A point of small order: every handshake with it yields the same secret.
-    #[error("a point of low order, which no private key has")]
+    #[error("a weak key (a point of low order)")]
     LowOrder,
 }
 
@@ -70,7 +70,7 @@ pub enum EndpointError {
     #[error("`{0}` is not a port from 1 to 65535")]
     Port(String),
     /// An address that no remote host can send to.
-    #[error("{address} is {what}, which no other cluster can dial")]
+    #[error("{address} is {what}, which other clusters cannot dial")]
     Unreachable {
         /// The address.
         address: IpAddr,
@@ -213,7 +213,7 @@ fn unreachable(address: IpAddr) -> Option<&'static str> {
         _ if address.is_multicast() => Some("a multicast address"),
         _ if link_local => Some("a link-local address"),
         IpAddr::V4(Ipv4Addr::BROADCAST) => Some("the broadcast address"),
-        IpAddr::V4(v4) if v4.octets()[0] == 0 => Some("an address of this very host"),
+        IpAddr::V4(v4) if v4.octets()[0] == 0 => Some("an address of the host itself"),
         _ => None,
     }
 }
@@ -355,9 +355,9 @@ mod tests {
     #[test]
     fn says_why_nobody_can_dial_it() {
         let error = |text: &str| text.parse::<Endpoint>().unwrap().host.check().unwrap_err();
-        insta::assert_snapshot!(error("0.0.0.0:1"), @"0.0.0.0 is the unspecified address, which no other cluster can dial");
-        insta::assert_snapshot!(error("[fe80::1]:1"), @"fe80::1 is a link-local address, which no other cluster can dial");
-        insta::assert_snapshot!(error("[::ffff:127.0.0.1]:1"), @"127.0.0.1 is a loopback address, which no other cluster can dial");
+        insta::assert_snapshot!(error("0.0.0.0:1"), @"0.0.0.0 is the unspecified address, which other clusters cannot dial");
+        insta::assert_snapshot!(error("[fe80::1]:1"), @"fe80::1 is a link-local address, which other clusters cannot dial");
+        insta::assert_snapshot!(error("[::ffff:127.0.0.1]:1"), @"127.0.0.1 is a loopback address, which other clusters cannot dial");
         insta::assert_snapshot!(error("my_node:1"), @"`my_node` is neither an IP address nor a lowercase DNS name");
     }
 

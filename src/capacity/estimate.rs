@@ -148,7 +148,7 @@ fn work(
             load.files?.entries,
             "a file for each source, and a kustomization",
         ),
-        Quantity::WavePeers => Reckoning::counted(wave?.added, "ΔP: Peers that come at once"),
+        Quantity::WavePeers => Reckoning::counted(wave?.added, "ΔP: Peers added in one change"),
         Quantity::WaveSeconds => wave_seconds(wave?, load, capacity),
     })
 }
@@ -168,7 +168,7 @@ fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
     }
     Reckoning {
         value: float(load.ranges()),
-        formula: "A: allowed IPs of all Peers, none twice",
+        formula: "A: distinct allowed IPs of all Peers",
         worked: if room.is_empty() {
             String::new()
         } else {
@@ -185,7 +185,7 @@ fn restart(load: &Load, capacity: &Capacity) -> Reckoning {
     };
     Reckoning {
         value: applies.seconds(&load.nodes, &capacity.costs),
-        formula: "Σ over Peers of an apply with those that came before",
+        formula: "Σ over Peers of one apply with the Peers before it",
         worked: format!(
             "{} applies, from 0 s to {}",
             count(load.peers()),
@@ -199,7 +199,7 @@ fn configuration(load: &Load) -> Reckoning {
     let bytes = load.configuration_bytes();
     Reckoning {
         value: float(bytes),
-        formula: "its text: the interface, other segments, Peers",
+        formula: "its text: interface, other segments, Peers",
         worked: format!("{} + {} for Peers", count(nodes), count(bytes - nodes)),
     }
 }
@@ -218,9 +218,9 @@ fn wave_seconds(wave: &Wave, load: &Load, capacity: &Capacity) -> Reckoning {
     }
     Reckoning {
         value: wave.seconds(&load.nodes, &capacity.costs),
-        formula: "Σ over Peers of an apply with what is there then",
+        formula: "Σ over new Peers of one apply with all Peers up to then",
         worked: if parts.is_empty() {
-            "nothing changes".to_owned()
+            "no changes".to_owned()
         } else {
             format!(
                 "{}: A {} → {}",

@@ -212,12 +212,12 @@ fn formulas_are_told_with_their_numbers() {
     }
     insta::assert_snapshot!(told, @"
     peers 1,600 [notice] = P: Peers in the manifests ()
-    ranges 3,200 [ok] = A: allowed IPs of all Peers, none twice (room here: 252 for 1 s, 643 for 5 s, 1,668 for 30 s)
+    ranges 3,200 [ok] = A: distinct allowed IPs of all Peers (room here: 252 for 1 s, 643 for 5 s, 1,668 for 30 s)
     rules 6,527 [ok] = R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 (2 × 3,200 + 120 + 4 + 3)
     applySeconds 107 s [error] = seconds for a rule squared × R² (2.5 µs × 6,527²)
-    restartSeconds 16 h [ok] = Σ over Peers of an apply with those that came before (1,600 applies, from 0 s to 107 s)
+    restartSeconds 16 h [ok] = Σ over Peers of one apply with the Peers before it (1,600 applies, from 0 s to 107 s)
     routes 3,258 [ok] = A + routes to nodes (3,200 + 58)
-    configurationBytes 268,176 [ok] = its text: the interface, other segments, Peers (5,216 + 262,960 for Peers)
+    configurationBytes 268,176 [ok] = its text: interface, other segments, Peers (5,216 + 262,960 for Peers)
     tunnelsPerNode 1,629 [ok] = P + other segments (1,600 + 29)
     tunnels 48,000 [ok] = P × segments (1,600 × 30)
     dnsEndpoints 0 [ok] = Peers whose endpoint is a name ()
@@ -227,8 +227,8 @@ fn formulas_are_told_with_their_numbers() {
     inventoryBytes 136,000 [ok] = bytes for a Peer × P (85 × 1,600)
     fileBytes 300,000 [notice] = the largest file ()
     directoryEntries 2 [ok] = a file for each source, and a kustomization ()
-    wavePeers 60 [warning] = ΔP: Peers that come at once ()
-    waveSeconds 106 min [error] = Σ over Peers of an apply with what is there then (60 added, 2 removed: A 3,080 → 3,196)
+    wavePeers 60 [warning] = ΔP: Peers added in one change ()
+    waveSeconds 106 min [error] = Σ over new Peers of one apply with all Peers up to then (60 added, 2 removed: A 3,080 → 3,196)
     ");
 }
 

@@ -300,8 +300,8 @@ impl WrittenSteps {
             if let [(low, less), (high, more)] = *pair
                 && more < less
             {
-                let message = format!("`{high}` is {more}, which is less than `{low}` with {less}");
-                let diagnostic = Finding::new(&mistake::DESCENDING_LIMITS, message);
+                let message = format!("`{high}` ({more}) is lower than `{low}` ({less})");
+                let diagnostic = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
                 let diagnostic = diagnostic.at(place.key(high), "");
                 return Err(diagnostic.at(place.key(low), "more than that"));
             }

@@ -17,10 +17,10 @@ pub struct Date {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum DateError {
     /// Not four digits, two and two.
-    #[error("a date is written as in `2027-01-31`")]
+    #[error("expected the form `2027-01-31`")]
     Form,
     /// The day does not exist in the calendar.
-    #[error("the calendar has no such day")]
+    #[error("the day does not exist")]
     Calendar,
 }
 

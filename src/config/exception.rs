@@ -170,8 +170,11 @@ impl WrittenIgnore {
 fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
     let parsed = text.map(str::parse).transpose();
     parsed.map_err(|error: super::DateError| {
-        let message = format!("{} is no date: {error}", Quoted(text.unwrap_or_default()));
-        Finding::new(&mistake::INVALID_DATE, message).at(place.key("until"), "")
+        let message = format!(
+            "{} is not a valid date: {error}",
+            Quoted(text.unwrap_or_default())
+        );
+        Finding::new(&mistake::INVALID_VALUE, message).at(place.key("until"), "")
     })
 }
 
@@ -187,8 +190,8 @@ fn off_for_a_reason() -> Value {
 }
 
 fn no_reason(rule: &str, place: &Place) -> Finding {
-    let message = format!("{} is `off` without a `reason`", Quoted(rule));
+    let message = format!("{} is set to `off` without a `reason`", Quoted(rule));
     Finding::new(&mistake::MISSING_FIELD, message)
         .at(place.key("level"), "")
-        .help("say why: `reason: \"…\"`")
+        .help("add `reason: \"…\"`")
 }

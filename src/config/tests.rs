@@ -35,25 +35,25 @@ meshes: ['', 7]
 ---
 more: true
 "), @r#"
-    error[unknown-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+    error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
       2:13 | kilo-clustermesh.io/v2
       help: did you mean `kilo-clustermesh.io/v1`?
-    error[unknown-value]: `kind` cannot be `config`
+    error[invalid-value]: unsupported `kind` `config`
       3:7 | config
       help: did you mean `Config`?
     error[unknown-field]: unknown field `mesh`
       4:1 | mesh
       help: did you mean `meshes`?
-    error[wrong-length]: `snapshots` must not be empty
+    error[invalid-value]: `snapshots` must not be empty
       5:12 | ''
-    error[wrong-type]: `rendered` must be text, not a list
+    error[invalid-type]: `rendered` must be text, not a list
       6:11 | [a]
-    error[wrong-length]: an item of `meshes` must not be empty
+    error[invalid-value]: an item of `meshes` must not be empty
       8:10 | ''
-    error[wrong-type]: an item of `meshes` must be text, but YAML takes `7` for a number
+    error[invalid-type]: an item of `meshes` must be a string, but YAML reads `7` as a number
       8:14 | 7
-      help: quote it: `"7"`
-    error[second-document]: a config is one document, this is another
+      help: add quotes: `"7"`
+    error[syntax-error]: the config must be a single document
       10:1 | more: true
     "#);
 }
@@ -63,7 +63,7 @@ fn an_empty_file_is_no_config() {
     let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
     let told = read(&empty).unwrap_err();
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0].rule.name, "no-document");
+    assert_eq!(told[0].rule.name, "syntax-error");
 }
 
 /// The messages about fields of a config.
@@ -97,7 +97,7 @@ fn nothing_is_the_default() {
         open
     );
     insta::assert_snapshot!(told_of("clusters: { a: ~ }"), @"
-    error[wrong-type]: `a` must be a mapping, not nothing
+    error[invalid-type]: `a` must be a mapping, not nothing
       3:16 | ~
     ");
 }
@@ -110,12 +110,12 @@ clusters:
   12: {}
   d: { inCluster: yes }
 "), @r#"
-    error[wrong-length]: `kubeconfig` must not be empty
+    error[invalid-value]: `kubeconfig` must not be empty
       5:20 | ''
-    error[wrong-type]: a key must be text, but YAML takes `12` for a number
+    error[invalid-type]: a key must be a string, but YAML reads `12` as a number
       6:3 | 12
-      help: quote it: `"12"`
-    error[wrong-type]: `inCluster` must be `true` or `false`, not `yes`
+      help: add quotes: `"12"`
+    error[invalid-type]: `inCluster` must be `true` or `false`, not `yes`
       7:19 | yes
     "#);
     insta::assert_snapshot!(told_of("
@@ -125,21 +125,21 @@ clusters:
   \"\": { inCluster: true, kubeconfig: x }
   b: { inCluster: true, kubeconfig: x, context: z }
 "), @r#"
-    error[invalid-name]: `` is no cluster name: a name needs at least one character
+    error[invalid-value]: `` is not a valid cluster name: the name is empty
       7:3 | ""
-    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+    error[contradicting-fields]: `inCluster: true` cannot be combined with `kubeconfig` or `context`
       7:20 | true
-      help: keep the one that is meant
-    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      help: remove `inCluster`, or remove the other fields
+    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       5:3 | East
-    error[invalid-name]: `a\u{202e}` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error[invalid-value]: `a\u{202e}` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       6:3 | "a\u202e"
-    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+    error[contradicting-fields]: `inCluster: true` cannot be combined with `kubeconfig` or `context`
       6:27 | true
-      help: keep the one that is meant
-    error[contradicting-fields]: `inCluster: true` needs neither `kubeconfig` nor `context`
+      help: remove `inCluster`, or remove the other fields
+    error[contradicting-fields]: `inCluster: true` cannot be combined with `kubeconfig` or `context`
       8:19 | true
-      help: keep the one that is meant
+      help: remove `inCluster`, or remove the other fields
     "#);
 }
 
@@ -148,22 +148,22 @@ fn limits_have_bounds() {
     insta::assert_snapshot!(told_of("
 limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, staleAfterSeconds: 59 }
 "), @"
-    error[out-of-bounds]: `nodes` must be from 1 to 1000000, not `0`
+    error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
       4:18 | 0
-    error[out-of-bounds]: `lostNodes` must be from 1 to 1000000, not `1000001`
+    error[invalid-value]: `lostNodes` must be from 1 to 1000000, not `1000001`
       4:32 | 1000001
-    error[out-of-bounds]: `lostPercent` must be from 0 to 100, not `101`
+    error[invalid-value]: `lostPercent` must be from 0 to 100, not `101`
       4:54 | 101
-    error[out-of-bounds]: `gonePercent` must be from 0 to 100, not `-1`
+    error[invalid-value]: `gonePercent` must be from 0 to 100, not `-1`
       4:72 | -1
-    error[out-of-bounds]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
+    error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
       4:95 | 59
     ");
     insta::assert_snapshot!(told_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
-    error[wrong-type]: `nodes` must be an integer, not the text `500`
+    error[invalid-type]: `nodes` must be an integer, not the text `500`
       3:18 | '500'
-      help: in quotes it is a text
-    error[wrong-type]: `lostPercent` must be an integer in decimal digits, not `2.5`
+      help: remove the quotes
+    error[invalid-type]: `lostPercent` must be an integer in decimal digits, not `2.5`
       3:38 | 2.5
     ");
 }
@@ -229,17 +229,17 @@ ignore:
   - {}
   - { rule: a, reason: b, nodes: n1 }
 "), @r#"
-    error[unknown-value]: `level` cannot be `none`
+    error[invalid-value]: `level` cannot be `none`
       6:15 | none
       help: known here: `error`, `warning`, `notice`, `off`
     error[missing-field]: `level` is missing in `c`
       7:3 | c
-    error[wrong-length]: `reason` must not be empty
+    error[invalid-value]: `reason` must not be empty
       8:28 | ''
-    error[wrong-type]: a key must be text, but YAML takes `on` for a boolean
+    error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
       9:3 | on
-      help: quote it: `"on"`
-    error[wrong-length]: `rule` must not be empty
+      help: add quotes: `"on"`
+    error[invalid-value]: `rule` must not be empty
       11:13 | ''
     error[missing-field]: `reason` is missing in an item of `ignore`
       11:5 | { rule: '', cluster: east }
@@ -260,20 +260,20 @@ ignore:
   - { rule: a, reason: b, cluster: East, until: tomorrow }
   - { rule: a, reason: b, until: on }
 "), @r#"
-    error[invalid-date]: `2027-02-29` is no date: the calendar has no such day
+    error[invalid-value]: `2027-02-29` is no date: the day does not exist
       5:27 | 2027-02-29
-    error[missing-field]: `a` is `off` without a `reason`
+    error[missing-field]: `a` is set to `off` without a `reason`
       5:15 | off
-      help: say why: `reason: "…"`
-    error[invalid-date]: `20270131` is no date: a date is written as in `2027-01-31`
+      help: add `reason: "…"`
+    error[invalid-value]: `20270131` is no date: expected the form `2027-01-31`
       6:29 | 20270131
-    error[invalid-date]: `2027-1-31` is no date: a date is written as in `2027-01-31`
+    error[invalid-value]: `2027-1-31` is no date: expected the form `2027-01-31`
       7:30 | 2027-1-31
-    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       9:36 | East
-    error[invalid-date]: `tomorrow` is no date: a date is written as in `2027-01-31`
+    error[invalid-value]: `tomorrow` is no date: expected the form `2027-01-31`
       9:49 | tomorrow
-    error[invalid-date]: `on` is no date: a date is written as in `2027-01-31`
+    error[invalid-value]: `on` is no date: expected the form `2027-01-31`
       10:34 | on
     "#);
 }

@@ -3,60 +3,36 @@
 rules! {
     "../rules/mesh" about Files;
     BEYOND_CEILING = "beyond-ceiling" Error;
-    COLLIDING_NAMES = "colliding-names" Error;
-    COMPLEX_KEY = "complex-key" Error;
-    CONTRADICTING_FIELDS = "contradicting-fields" Error;
-    DEFAULT_ROUTE = "default-route" Error;
-    DESCENDING_LIMITS = "descending-limits" Error;
-    DUPLICATE_CLUSTER = "duplicate-cluster" Error;
-    DUPLICATE_EXPECTATION = "duplicate-expectation" Error;
-    DUPLICATE_FIELD = "duplicate-field" Error;
+    CONTRADICTING_FIELDS = "contradicting-fields" Error
+        was "descending-limits" "invalid-selector" "mixed-networks" "several-local-clusters" "topology-mismatch";
     DUPLICATE_HUB = "duplicate-hub" Warning;
+    DUPLICATE_ITEM = "duplicate-item" Error
+        was "duplicate-field" "repeated-anchor" "repeated-endpoint-source";
     DUPLICATE_LINK = "duplicate-link" Warning;
-    DUPLICATE_MESH = "duplicate-mesh" Error;
+    DUPLICATE_NAME = "duplicate-name" Error
+        was "colliding-names" "duplicate-cluster" "duplicate-expectation" "duplicate-mesh";
     DUPLICATE_SNAPSHOT = "duplicate-snapshot" Warning;
-    ENDLESS_ALIAS = "endless-alias" Error;
     FOREIGN_SNAPSHOT = "foreign-snapshot" Warning;
     HOST_BITS = "host-bits" Warning;
     INCONSISTENT_CLUSTER = "inconsistent-cluster" Error;
-    INVALID_DATE = "invalid-date" Error;
-    INVALID_DOMAIN = "invalid-domain" Error;
-    INVALID_LABEL = "invalid-label" Error;
-    INVALID_NAME = "invalid-name" Error;
-    INVALID_RANGE = "invalid-range" Error;
-    INVALID_SELECTOR = "invalid-selector" Error;
+    INVALID_ANCHOR = "invalid-anchor" Error was "undeclared-anchor-range" "uneven-anchors";
+    INVALID_LEVEL = "invalid-level" Error was "lowered-error" "unknown-rule";
+    INVALID_OUTPUT = "invalid-output" Error was "wrong-output" "wrong-template";
+    INVALID_RANGE = "invalid-range" Error was "default-route";
     INVALID_SNAPSHOT = "invalid-snapshot" Error;
+    INVALID_TYPE = "invalid-type" Error was "wrong-type";
+    INVALID_VALUE = "invalid-value" Error
+        was "invalid-date" "invalid-domain" "invalid-label" "invalid-name" "out-of-bounds" "unknown-value" "wrong-length";
     LINKED_TWICE = "linked-twice" Error;
-    LOWERED_ERROR = "lowered-error" Error;
-    MERGE_KEY = "merge-key" Error;
-    MISSING_FIELD = "missing-field" Error;
-    MISSING_NETWORKS = "missing-networks" Error;
+    MISSING_FIELD = "missing-field" Error was "missing-networks";
     MISSING_SNAPSHOT = "missing-snapshot" Error;
-    MIXED_NETWORKS = "mixed-networks" Error;
-    NO_DOCUMENT = "no-document" Error;
     NO_MESH = "no-mesh" Error;
-    OUT_OF_BOUNDS = "out-of-bounds" Error;
     OVERLAPPING_RANGES = "overlapping-ranges" Error;
-    REPEATED_ANCHOR = "repeated-anchor" Error;
-    REPEATED_ENDPOINT_SOURCE = "repeated-endpoint-source" Error;
-    SECOND_DOCUMENT = "second-document" Error;
-    SELF_LINK = "self-link" Error;
-    SEVERAL_LOCAL_CLUSTERS = "several-local-clusters" Error;
     SKIPPED_DOCUMENT = "skipped-document" Notice;
-    SYNTAX_ERROR = "syntax-error" Error;
-    TOO_LARGE = "too-large" Error;
-    TOPOLOGY_MISMATCH = "topology-mismatch" Error;
-    UNDECLARED_ANCHOR_RANGE = "undeclared-anchor-range" Error;
-    UNEVEN_ANCHORS = "uneven-anchors" Error;
-    UNKNOWN_CLUSTER = "unknown-cluster" Error;
+    SYNTAX_ERROR = "syntax-error" Error
+        was "complex-key" "merge-key" "no-document" "second-document" "unsupported-tag";
+    TOO_LARGE = "too-large" Error was "endless-alias";
+    UNKNOWN_CLUSTER = "unknown-cluster" Error was "self-link" "unlinked-cluster";
     UNKNOWN_FIELD = "unknown-field" Error;
-    UNKNOWN_RULE = "unknown-rule" Error;
-    UNKNOWN_VALUE = "unknown-value" Error;
-    UNLINKED_CLUSTER = "unlinked-cluster" Error;
-    UNSUPPORTED_TAG = "unsupported-tag" Error;
     UNUSED_SNAPSHOT = "unused-snapshot" Notice;
-    WRONG_LENGTH = "wrong-length" Error;
-    WRONG_OUTPUT = "wrong-output" Error;
-    WRONG_TEMPLATE = "wrong-template" Error;
-    WRONG_TYPE = "wrong-type" Error;
 }

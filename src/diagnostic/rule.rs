@@ -7,11 +7,12 @@ use super::{Page, Severity};
 /// Declares a rule: a static. Its documentation is a page of its name in a folder, seen from the file
 /// that declares it.
 macro_rules! rule {
-    ($folder:literal about $subject:ident; $rule:ident = $name:literal $severity:ident $($alias:literal)*;) => {
+    ($folder:literal about $subject:ident; $rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;) => {
         #[doc = concat!("The rule `", $name, "`.")]
         pub(crate) static $rule: $crate::diagnostic::Rule = $crate::diagnostic::Rule {
             name: $name,
             aliases: &[$($alias),*],
+            former: &[$($($former),*)?],
             severity: $crate::diagnostic::Severity::$severity,
             subject: $crate::diagnostic::Subject::$subject,
             page: include_str!(concat!($folder, "/", $name, ".md")),
@@ -22,8 +23,8 @@ macro_rules! rule {
 /// Declares the rules of a question, all about one subject, and all of them as `RULES`: with those
 /// that are declared elsewhere.
 macro_rules! rules {
-    ($folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {
-        $(rule! { $folder about $subject; $rule = $name $severity $($alias)*; })*
+    ($folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
+        $(rule! { $folder about $subject; $rule = $name $severity $($alias)* $(was $($former)*)?; })*
 
         /// The rules of this question.
         pub(crate) static RULES: &[&$crate::diagnostic::Rule] = &[$(&$rule,)* $(&$other),*];
@@ -37,6 +38,8 @@ pub struct Rule {
     pub name: &'static str,
     /// The operator's reason codes for the same.
     pub aliases: &'static [&'static str],
+    /// The names of rules that it has replaced.
+    pub former: &'static [&'static str],
     /// How much it matters.
     pub severity: Severity,
     /// What it is about.
@@ -66,11 +69,6 @@ impl Rule {
     /// Returns its documentation.
     pub fn page(&self) -> Page {
         Page::read(self.page)
-    }
-
-    /// Returns the name by which people look it up: the operator's code where there is one.
-    pub fn code(&self) -> &'static str {
-        self.aliases.first().unwrap_or(&self.name)
     }
 
     /// Returns whether nothing can be planned after it, so that its severity is final.

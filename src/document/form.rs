@@ -50,7 +50,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
             // Only mistakes that a schema cannot describe get here, or the rest of a broken value.
             if problems.is_empty() {
                 let message = escaped(&error.to_string(), 240);
-                problems.push(Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), ""));
+                problems.push(Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), ""));
             }
             None
         });

@@ -10,8 +10,8 @@ use super::tree::{Node, Scalar, Value};
 pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
     let help = match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None if known.is_empty() => "no field is known here".to_owned(),
-        None => format!("known here: {}", listed(known)),
+        None if known.is_empty() => "no fields are allowed here".to_owned(),
+        None => format!("allowed here: {}", listed(known)),
     };
     Finding::new(
         &mistake::UNKNOWN_FIELD,
@@ -36,15 +36,15 @@ pub(super) fn empty_field(name: &str, place: Place) -> Finding {
 
 pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Finding {
     let message = format!("{} must be {expected}, not {}", subject(place), found(node));
-    let diagnostic = Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), "");
+    let diagnostic = Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), "");
     match &node.value {
         Value::Scalar(scalar)
             if !scalar.plain && expected != "a list" && expected != "a mapping" =>
         {
-            diagnostic.help("in quotes it is a text")
+            diagnostic.help("remove the quotes")
         }
         Value::Scalar(scalar) if expected == "a list" && !node.is_null() => diagnostic.help(
-            format!("a list of one is written `[{}]`", bare(&scalar.text)),
+            format!("write a list with one item as `[{}]`", bare(&scalar.text)),
         ),
         _ => diagnostic,
     }
@@ -52,28 +52,28 @@ pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Finding 
 
 pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Finding {
     let message = match scalar.meaning() {
-        Meaning::Null => format!("{} must be text, not nothing", subject(place)),
+        Meaning::Null => format!("{} must be a string, not empty", subject(place)),
         meaning => format!(
-            "{} must be text, but YAML takes {} for {}",
+            "{} must be a string, but YAML reads {} as {}",
             subject(place),
             Quoted(&scalar.text),
             word(meaning),
         ),
     };
-    Finding::new(&mistake::WRONG_TYPE, message)
+    Finding::new(&mistake::INVALID_TYPE, message)
         .at(place.clone(), "")
-        .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
+        .help(format!("add quotes: `\"{}\"`", bare(&scalar.text)))
 }
 
 pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Finding {
     let message = format!(
-        "a key must be text, but YAML takes {} for {}",
+        "a key must be a string, but YAML reads {} as {}",
         Quoted(&scalar.text),
         word(scalar.meaning()),
     );
-    Finding::new(&mistake::WRONG_TYPE, message)
+    Finding::new(&mistake::INVALID_TYPE, message)
         .at(place, "")
-        .help(format!("quote it: `\"{}\"`", bare(&scalar.text)))
+        .help(format!("add quotes: `\"{}\"`", bare(&scalar.text)))
 }
 
 pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
@@ -82,16 +82,16 @@ pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
         subject(place),
         Quoted(text)
     );
-    Finding::new(&mistake::WRONG_TYPE, message).at(place.clone(), "")
+    Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), "")
 }
 
 pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
     let help = match nearest(text, known.iter().copied()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None => format!("known here: {}", listed(known)),
+        None => format!("allowed here: {}", listed(known)),
     };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
-    Finding::new(&mistake::UNKNOWN_VALUE, message)
+    Finding::new(&mistake::INVALID_VALUE, message)
         .at(place.clone(), "")
         .help(help)
 }
@@ -102,7 +102,7 @@ pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) ->
         subject(place),
         Quoted(text)
     );
-    Finding::new(&mistake::OUT_OF_BOUNDS, message).at(place.clone(), "")
+    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "")
 }
 
 pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {
@@ -119,7 +119,7 @@ pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) ->
         "items"
     };
     let message = format!("{} needs {wanted} {items}, not {length}", subject(place));
-    Finding::new(&mistake::WRONG_LENGTH, message).at(place.clone(), "")
+    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "")
 }
 
 pub(super) fn too_short(fewest: u64, place: &Place) -> Finding {
@@ -127,7 +127,7 @@ pub(super) fn too_short(fewest: u64, place: &Place) -> Finding {
         1 => format!("{} must not be empty", subject(place)),
         _ => format!("{} needs at least {fewest} characters", subject(place)),
     };
-    Finding::new(&mistake::WRONG_LENGTH, message).at(place.clone(), "")
+    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "")
 }
 
 /// Returns what a place is called in a sentence.
@@ -148,7 +148,7 @@ fn found(node: &Node) -> String {
         Value::Mapping(_) => "a mapping".to_owned(),
         Value::Scalar(scalar) => match scalar.meaning() {
             Meaning::Null => "nothing".to_owned(),
-            Meaning::Text => format!("the text {}", Quoted(&scalar.text)),
+            Meaning::Text => format!("the string {}", Quoted(&scalar.text)),
             Meaning::Boolean | Meaning::Number | Meaning::Date => Quoted(&scalar.text).to_string(),
         },
     }

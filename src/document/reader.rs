@@ -32,7 +32,10 @@ const HEAVY: usize = 64;
 pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Finding>> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
-        let message = format!("{} bytes are too long, at most 8 MiB are read", text.len());
+        let message = format!(
+            "the file has {} bytes, more than the limit of 8 MiB",
+            text.len()
+        );
         return Err(vec![reader.error(&mistake::TOO_LARGE, message, 0..0)]);
     }
     let mut options = Options::default();
@@ -163,8 +166,8 @@ impl<'a> Reader<'a> {
     fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), Finding> {
         // An anchor is known from its end on; before that the alias would contain itself.
         let Some(Anchored { value, size }) = self.anchors.get(&anchor).cloned() else {
-            let message = "an alias inside the value that it stands for";
-            return Err(self.error(&mistake::ENDLESS_ALIAS, message, bytes));
+            let message = "an alias is used inside the value that it refers to";
+            return Err(self.error(&mistake::TOO_LARGE, message, bytes));
         };
         self.spend(size, &bytes)?;
         let node = Node {
@@ -231,9 +234,9 @@ impl<'a> Reader<'a> {
         let scalar = match node.value {
             Value::Scalar(scalar) if !node.alias => scalar,
             _ => {
-                let message = "a key must be a text that is written out";
+                let message = "a key must be a plain string";
                 self.errors
-                    .push(self.error(&mistake::COMPLEX_KEY, message, bytes.clone()));
+                    .push(self.error(&mistake::SYNTAX_ERROR, message, bytes.clone()));
                 // Some key has to be there for the value that follows.
                 Scalar {
                     text: Arc::from(format!("complex key at byte {}", bytes.start)),
@@ -301,22 +304,22 @@ impl<'a> Reader<'a> {
             .and_then(|span| span.byte_range())
             .or(span.byte_range())
             .unwrap_or_default();
-        let message = format!("the tag {} is not supported here", Quoted(&tag.original()));
-        let mut error = self.error(&mistake::UNSUPPORTED_TAG, message, bytes);
-        error = error.help("remove the tag; quotes make a text");
+        let message = format!("the tag {} is not supported", Quoted(&tag.original()));
+        let mut error = self.error(&mistake::SYNTAX_ERROR, message, bytes);
+        error = error.help("remove the tag, and put the value in quotes if it is a string");
         self.errors.push(error);
     }
 
     fn merge_key(&self, bytes: Range<usize>) -> Finding {
         let message = "merge keys (`<<`) are not supported";
-        let error = self.error(&mistake::MERGE_KEY, message, bytes);
+        let error = self.error(&mistake::SYNTAX_ERROR, message, bytes);
         error.help("write the fields out, or use an alias for each value")
     }
 
     fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> Finding {
-        let message = format!("the key {} is there twice", Quoted(text));
-        Finding::new(&mistake::DUPLICATE_FIELD, message)
-            .at(self.place().bytes(&bytes), "again here")
+        let message = format!("duplicate key {}", Quoted(text));
+        Finding::new(&mistake::DUPLICATE_ITEM, message)
+            .at(self.place().bytes(&bytes), "second here")
             .at(self.place().bytes(&first), "first here")
     }
 

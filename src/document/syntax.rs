@@ -95,8 +95,8 @@ fn sentence(kind: &ErrorKind) -> String {
             let character = character.escape_default();
             return format!("a value cannot start with `{character}`");
         }
-        Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement => "a `:` is not possible here",
-        Kind::MappingKeyNotAllowed => "a key is not possible here",
+        Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement => "unexpected `:`",
+        Kind::MappingKeyNotAllowed => "unexpected key",
         Kind::SimpleKeyExpected | Kind::InvalidSimpleKey => {
             "this line must be `key: value`, but there is no `:` after the key"
         }
@@ -106,7 +106,7 @@ fn sentence(kind: &ErrorKind) -> String {
         Kind::ExpectedBlockSequenceEntry | Kind::BlockSequenceEntryNotAllowed => {
             "a list item (`- `) does not fit here; all items of a list have the same indentation"
         }
-        Kind::BlockEntryInFlowCollection => "a list item (`- `) is not possible within brackets",
+        Kind::BlockEntryInFlowCollection => "unexpected list item (`- `) inside brackets",
         Kind::InvalidBlockEntryWhitespace => "`-` needs a space after it",
         Kind::InvalidMappingValueWhitespace | Kind::FlowMappingValueAdjacentCollection => {
             "`:` needs a space after it"
@@ -192,6 +192,6 @@ fn marked(kind: &ErrorKind) -> &'static str {
         | Kind::InvalidTagDirectiveTerminator => {
             "this line starts with `%`, which makes it a YAML directive that is not valid here"
         }
-        _ => "this is not possible here",
+        _ => "unexpected here",
     }
 }

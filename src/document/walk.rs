@@ -310,7 +310,7 @@ status: [{ what: !!str ever }]
         insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @r"
         error[missing-field]: `name` must not be empty
           1:1 | name
-        error[unknown-value]: an item of `animals` cannot be `~`
+        error[invalid-value]: an item of `animals` cannot be `~`
           2:11 | ~
           help: known here: `Lion`, `Zebra`
         ");
@@ -323,7 +323,7 @@ status: [{ what: !!str ever }]
             assert!(told.contains("since: Some(\"2026-11-20\")"), "{told}");
         }
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nsince: [2026-11-20]\n"), @"
-        error[wrong-type]: `since` must be a date, not a list
+        error[invalid-type]: `since` must be a date, not a list
           3:8 | [2026-11-20]
         ");
     }
@@ -346,31 +346,31 @@ opening: 10
         error[unknown-field]: unknown field `Animals`
           3:1 | Animals
           help: did you mean `animals`?
-        error[wrong-length]: `animals` needs at most 2 items, not 4
+        error[invalid-value]: `animals` needs at most 2 items, not 4
           4:10 | [Loin, cow, [Lion], Zebra]
-        error[unknown-value]: an item of `animals` cannot be `Loin`
+        error[invalid-value]: an item of `animals` cannot be `Loin`
           4:11 | Loin
           help: did you mean `Lion`?
-        error[unknown-value]: an item of `animals` cannot be `cow`
+        error[invalid-value]: an item of `animals` cannot be `cow`
           4:17 | cow
           help: known here: `Lion`, `Zebra`
-        error[wrong-type]: an item of `animals` must be text, not a list
+        error[invalid-type]: an item of `animals` must be text, not a list
           4:22 | [Lion]
-        error[wrong-length]: `name` must not be empty
+        error[invalid-value]: `name` must not be empty
           5:17 | ''
-        error[out-of-bounds]: `cages` must be from 1 to 65535, not `0`
+        error[invalid-value]: `cages` must be from 1 to 65535, not `0`
           6:8 | 0
-        error[wrong-type]: `open` must be `true` or `false`, not `yes`
+        error[invalid-type]: `open` must be `true` or `false`, not `yes`
           7:7 | yes
-        error[wrong-type]: a key must be text, but YAML takes `on` for a boolean
+        error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
           8:11 | on
-          help: quote it: `"on"`
-        error[wrong-type]: `k` must be text, but YAML takes `1.20` for a number
+          help: add quotes: `"on"`
+        error[invalid-type]: `k` must be a string, but YAML reads `1.20` as a number
           8:21 | 1.20
-          help: quote it: `"1.20"`
-        error[wrong-type]: a key must be text, but YAML takes `2026-11-20` for a date
+          help: add quotes: `"1.20"`
+        error[invalid-type]: a key must be a string, but YAML reads `2026-11-20` as a date
           8:27 | 2026-11-20
-          help: quote it: `"2026-11-20"`
+          help: add quotes: `"2026-11-20"`
         error[unknown-field]: unknown field `opening`
           9:1 | opening
           help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
@@ -387,20 +387,20 @@ opening: 10
             );
         }
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @r"
-        error[wrong-type]: `cages` must be an integer, not the text `5`
+        error[invalid-type]: `cages` must be an integer, not the text `5`
           3:8 | '5'
-          help: in quotes it is a text
+          help: remove the quotes
         ");
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @r"
-        error[out-of-bounds]: `cages` must be from 1 to 65535, not `-1`
+        error[invalid-value]: `cages` must be from 1 to 65535, not `-1`
           3:8 | -1
         ");
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @r"
-        error[out-of-bounds]: `cages` must be from 1 to 65535, not `99999999999999999999`
+        error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
           3:8 | 99999999999999999999
         ");
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @r"
-        error[wrong-type]: `cages` must be an integer, not the text `many`
+        error[invalid-type]: `cages` must be an integer, not the text `many`
           3:8 | many
         ");
     }
@@ -408,18 +408,18 @@ opening: 10
     #[test]
     fn the_wrong_kind_of_value_is_told_as_such() {
         insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @r"
-        error[wrong-type]: `name` must be text, not a list
+        error[invalid-type]: `name` must be text, not a list
           1:7 | [x]
-        error[wrong-type]: `animals` must be a list, not the text `Lion`
+        error[invalid-type]: `animals` must be a list, not the text `Lion`
           2:10 | Lion
-          help: a list of one is written `[Lion]`
-        error[wrong-type]: `keeper` must be a mapping, not the text `bob`
+          help: write a list with one item as `[Lion]`
+        error[invalid-type]: `keeper` must be a mapping, not the text `bob`
           3:9 | bob
-        error[wrong-type]: `open` must be `true` or `false`, not a mapping
+        error[invalid-type]: `open` must be `true` or `false`, not a mapping
           4:7 | {}
         ");
         insta::assert_snapshot!(read("- x\n"), @r"
-        error[wrong-type]: the document must be a mapping, not a list
+        error[invalid-type]: the document must be a mapping, not a list
           1:1 | - x
         ");
     }
@@ -427,7 +427,7 @@ opening: 10
     #[test]
     fn foreign_text_is_quoted() {
         insta::assert_snapshot!(read("name: x\nanimals: [\"\\e[31m\"]\n\"k\\u202e\": 1\n"), @r#"
-        error[unknown-value]: an item of `animals` cannot be `\u{1b}[31m`
+        error[invalid-value]: an item of `animals` cannot be `\u{1b}[31m`
           2:11 | "\e[31m"
           help: known here: `Lion`, `Zebra`
         error[unknown-field]: unknown field `k\u{202e}`

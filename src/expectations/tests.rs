@@ -53,10 +53,10 @@ spec:
 ---
 spec: []
 "), @"
-    error[unknown-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+    error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
       2:13 | kilo-clustermesh.io/v2
       help: did you mean `kilo-clustermesh.io/v1`?
-    error[unknown-value]: `kind` cannot be `Expectation`
+    error[invalid-value]: unsupported `kind` `Expectation`
       3:7 | Expectation
       help: did you mean `Expectations`?
     error[unknown-field]: unknown field `form`
@@ -65,25 +65,25 @@ spec: []
     error[unknown-field]: unknown field `clutser`
       5:36 | clutser
       help: did you mean `cluster`?
-    error[unknown-value]: `expect` cannot be `reach`
+    error[invalid-value]: `expect` cannot be `reach`
       5:61 | reach
       help: did you mean `Reach`?
-    error[unknown-value]: `class` cannot be `Service`
+    error[invalid-value]: `class` cannot be `Service`
       6:20 | Service
       help: known here: `Pod`, `Node`
-    error[wrong-length]: `addresses` needs at least 1 item, not 0
+    error[invalid-value]: `addresses` needs at least 1 item, not 0
       6:48 | []
-    error[wrong-type]: `from` must be a mapping, not the text `east`
+    error[invalid-type]: `from` must be a mapping, not the text `east`
       7:11 | east
     error[unknown-field]: unknown field `matchLabel`
       7:39 | matchLabel
       help: did you mean `matchLabels`?
-    error[unknown-value]: `class` cannot be `pod`
+    error[invalid-value]: `class` cannot be `pod`
       7:66 | pod
       help: did you mean `Pod`?
     error[missing-field]: `expect` is missing in an item of `spec`
       7:3 | { from: east, to: { nodeSelector: { matchLabel: {} } }, class: pod }
-    error[second-document]: expectations are one document, this is another
+    error[syntax-error]: expectations must be a single document
       9:1 | spec: []
     ");
 }
@@ -100,28 +100,28 @@ fn every_mistake_is_told_at_once() {
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Deny }
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Reach }
 "), @"
-    error[missing-field]: `from` does not say who is meant
+    error[missing-field]: `from` selects nothing
       5:20 | {}
-      help: give it a `cluster`, a `nodeSelector` or `addresses`
-    error[missing-field]: `to` does not say who is meant
+      help: add a `cluster`, a `nodeSelector` or `addresses`
+    error[missing-field]: `to` selects nothing
       5:28 | { cluster: ~ }
-      help: give it a `cluster`, a `nodeSelector` or `addresses`
-    error[contradicting-fields]: services and networks belong to a cluster, and not to any of its nodes
+      help: add a `cluster`, a `nodeSelector` or `addresses`
+    error[contradicting-fields]: class `service` and `network` cannot be combined with `nodeSelector`
       8:24 | nodeSelector
       9:10 | Service
-      help: leave out one of them
-    error[invalid-name]: `East` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      help: remove one of the two fields
+    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       7:20 | East
-    error[invalid-label]: `a/b/c` is not the key of a label
+    error[invalid-value]: `a/b/c` is not a valid label key
       7:57 | a/b/c
-      help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
+      help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
     error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
       7:83 | 10.1.0.0/33
-    error[invalid-range]: `x` is neither an address nor a range: it is no IP address
+    error[invalid-range]: `x` is neither an address nor a range: not an IP address
       7:96 | x
-    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: it is an IPv4-mapped IPv6 address; write it as IPv4
+    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
       7:99 | '::ffff:10.1.0.1'
-    error[duplicate-expectation]: two expectations are called `b`
+    error[duplicate-name]: duplicate expectation name `b`
       12:11 | b | again here
       11:11 | b | first here
     ");
@@ -130,11 +130,11 @@ fn every_mistake_is_told_at_once() {
 #[test]
 fn an_empty_file_expects_nothing_and_is_a_mistake() {
     insta::assert_snapshot!(told("# later\n---\n"), @"
-    error[no-document]: there are no expectations in it
+    error[syntax-error]: the file contains no expectations
       2:4
     ");
     insta::assert_snapshot!(told_of("  []\n"), @"
-    error[wrong-length]: `spec` needs at least 1 item, not 0
+    error[invalid-value]: `spec` needs at least 1 item, not 0
       4:3 | []
     ");
 }

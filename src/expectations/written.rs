@@ -201,11 +201,11 @@ impl Side {
             && self.addresses.is_none()
             && !is_sender_class
         {
-            let message = format!("`{field}` does not say who is meant");
+            let message = format!("`{field}` selects nothing");
             told.push(
                 Finding::new(&mistake::MISSING_FIELD, message)
                     .at(place.clone(), "")
-                    .help("give it a `cluster`, a `nodeSelector` or `addresses`"),
+                    .help("add a `cluster`, a `nodeSelector` or `addresses`"),
             );
             return None;
         }
@@ -264,8 +264,8 @@ fn cluster(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Cluster
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&format!("{error}"), 200);
-            let message = format!("{} is no cluster name: {reason}", Quoted(text));
-            told.push(Finding::new(&mistake::INVALID_NAME, message).at(place.key("cluster"), ""));
+            let message = format!("{} is not a valid cluster name: {reason}", Quoted(text));
+            told.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.key("cluster"), ""));
             None
         }
     }
@@ -275,8 +275,8 @@ fn cluster(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Cluster
 fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
     let read = match text.parse::<IpAddr>() {
         Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
-        Ok(_) => Err("it is an IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
-        Err(_) if !text.contains('/') => Err("it is no IP address".to_owned()),
+        Ok(_) => Err("IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
+        Err(_) if !text.contains('/') => Err("not an IP address".to_owned()),
         Err(_) => text.parse().map_err(|error| format!("{error}")),
     };
     match read {
@@ -294,11 +294,11 @@ fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
 }
 
 fn behind_no_node(place: &Place) -> Finding {
-    let message = "services and networks belong to a cluster, and not to any of its nodes";
+    let message = "class `service` and `network` cannot be combined with `nodeSelector`";
     Finding::new(&mistake::CONTRADICTING_FIELDS, message)
         .at(place.key("to").key("nodeSelector").named(), "")
         .at(place.key("class"), "")
-        .help("leave out one of them")
+        .help("remove one of the two fields")
 }
 
 /// Expectations with every kind of field.

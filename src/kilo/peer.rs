@@ -63,13 +63,13 @@ pub enum Refusal {
     #[error("the endpoint's DNS name {} is not a lowercase RFC 1123 subdomain", Quoted(.0))]
     EndpointDns(String),
     /// An invalid address.
-    #[error("the endpoint's IP address {} is not one", Quoted(.0))]
+    #[error("the endpoint's IP address {} is not valid", Quoted(.0))]
     EndpointIp(String),
     /// A port outside 1 to 65535.
     #[error("the endpoint's port must be from 1 to 65535, not {0}")]
     Port(u32),
     /// Less than no time.
-    #[error("the persistent keepalive must not be negative, as {0} is")]
+    #[error("the persistent keepalive {0} is negative")]
     Keepalive(i64),
     /// A key that is not padded standard base64.
     #[error("the public key is not base64")]
@@ -238,10 +238,10 @@ mod tests {
         let at = |ip: &str| json!({"dnsOrIP": {"ip": ip}, "port": 0});
         insta::assert_snapshot!(refusal(&json!({"allowedIPs": ["::/0", "a\n"]})), @r"allowed IP `a\n` is not a CIDR");
         insta::assert_snapshot!(refusal(&endpoint(json!({}))), @"the endpoint has neither a DNS name nor an IP address");
-        insta::assert_snapshot!(refusal(&endpoint(at("1.2.3"))), @"the endpoint's IP address `1.2.3` is not one");
+        insta::assert_snapshot!(refusal(&endpoint(at("1.2.3"))), @"the endpoint's IP address `1.2.3` is not valid");
         insta::assert_snapshot!(refusal(&endpoint(at("1.2.3.4"))), @"the endpoint's port must be from 1 to 65535, not 0");
         insta::assert_snapshot!(refusal(&endpoint(json!({"port": 1.5}))), @"`spec.endpoint.port` must be an unsigned 32-bit integer, not 1.5");
-        insta::assert_snapshot!(refusal(&json!({"persistentKeepalive": -1})), @"the persistent keepalive must not be negative, as -1 is");
+        insta::assert_snapshot!(refusal(&json!({"persistentKeepalive": -1})), @"the persistent keepalive -1 is negative");
         insta::assert_snapshot!(refusal(&json!({"publicKey": "AAAA"})), @"the public key has 3 bytes instead of 32");
         insta::assert_snapshot!(refusal(&json!(["spec"])), @"`spec` must be an object, not a list");
     }

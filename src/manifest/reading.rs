@@ -128,7 +128,7 @@ fn read(text: &str) -> Reading {
     let mut seen = 0;
     while start < text.len() {
         if seen == DOCUMENTS {
-            let problem = format!("it has more than {DOCUMENTS} documents");
+            let problem = format!("more than {DOCUMENTS} documents in one file");
             let bytes = line_at(text, start);
             reading.oddities.push(Oddity::Unreadable { bytes, problem });
             return reading;

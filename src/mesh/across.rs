@@ -75,11 +75,12 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
                 first.insert(&mesh.name, mesh);
             }
             Some(earlier) => {
-                let message = format!("two meshes are called `{}`", mesh.name);
-                let help = "Peers know no namespace: their names begin with the mesh's";
+                let message = format!("duplicate mesh name `{}`", mesh.name);
+                let help = "rename one of them: Peers are cluster-scoped, and their names begin \
+                    with the mesh's name";
                 told.push(
-                    Finding::new(&mistake::DUPLICATE_MESH, message)
-                        .at(name_of(mesh), "again here")
+                    Finding::new(&mistake::DUPLICATE_NAME, message)
+                        .at(name_of(mesh), "second here")
                         .at(name_of(earlier), "first here")
                         .help(help),
                 );
@@ -150,7 +151,7 @@ impl Twice<'_> {
         let message =
             format!("meshes `{before}` and `{again}` both link `{one}` and `{other}`{more}");
         Finding::new(&mistake::LINKED_TWICE, message)
-            .at(self.later.entry.place.key("name"), "again here")
+            .at(self.later.entry.place.key("name"), "second here")
             .at(self.earlier.entry.place.key("name"), "first here")
     }
 }
@@ -224,13 +225,16 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
 
 fn collision(later: (&PeerSetName, &Entry), earlier: (&PeerSetName, &Entry)) -> Finding {
     let message = format!(
-        "Peers of `{}` and of `{}` could get one name",
+        "Peers of `{}` and of `{}` could get the same name",
         later.0, earlier.0
     );
-    Finding::new(&mistake::COLLIDING_NAMES, message)
+    Finding::new(&mistake::DUPLICATE_NAME, message)
         .at(later.1.place.key("name"), "")
         .at(earlier.1.place.key("name"), "")
-        .help("rename a mesh or a cluster so that none begins with another and `--`")
+        .help(
+            "rename a mesh or a cluster so that no name begins with another name followed by \
+            `--`",
+        )
 }
 
 #[cfg(test)]
@@ -242,10 +246,10 @@ mod tests {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         let two = mesh("m", &["c: 10.2.0.0/16", "d: 10.3.0.0/16"]);
         insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
-        error[duplicate-mesh]: two meshes are called `m`
+        error[duplicate-name]: duplicate mesh name `m`
           11:19 | m | again here
           3:19 | m | first here
-          help: Peers know no namespace: their names begin with the mesh's
+          help: rename one of them: Peers are cluster-scoped, and their names begin with the mesh's name
         ");
     }
 
@@ -276,22 +280,22 @@ mod tests {
         let one = mesh("m", &["a: 10.0.0.0/16", "a--b: 10.1.0.0/16"]);
         let two = mesh("m--a", &["b: 10.2.0.0/16", "c-d: 10.3.0.0/16"]);
         insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
-        error[colliding-names]: Peers of `m--a--b` and of `m--a` could get one name
+        error[duplicate-name]: Peers of `m--a--b` and of `m--a` could get the same name
           7:15 | a--b
           6:15 | a
-          help: rename a mesh or a cluster so that none begins with another and `--`
-        error[colliding-names]: Peers of `m--a--b` and of `m--a` could get one name
+          help: rename a mesh or a cluster so that no name begins with another name followed by `--`
+        error[duplicate-name]: Peers of `m--a--b` and of `m--a` could get the same name
           14:15 | b
           6:15 | a
-          help: rename a mesh or a cluster so that none begins with another and `--`
-        error[colliding-names]: Peers of `m--a--b` and of `m--a--b` could get one name
+          help: rename a mesh or a cluster so that no name begins with another name followed by `--`
+        error[duplicate-name]: Peers of `m--a--b` and of `m--a--b` could get the same name
           14:15 | b
           7:15 | a--b
-          help: rename a mesh or a cluster so that none begins with another and `--`
-        error[colliding-names]: Peers of `m--a--c-d` and of `m--a` could get one name
+          help: rename a mesh or a cluster so that no name begins with another name followed by `--`
+        error[duplicate-name]: Peers of `m--a--c-d` and of `m--a` could get the same name
           15:15 | c-d
           6:15 | a
-          help: rename a mesh or a cluster so that none begins with another and `--`
+          help: rename a mesh or a cluster so that no name begins with another name followed by `--`
         ");
     }
 }

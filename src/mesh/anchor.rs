@@ -107,16 +107,16 @@ fn undeclared(range: &Range, declared: &Declared) -> Finding {
         Some(Networks::Typed { .. }) => "`serviceCIDR` and `additionalCIDRs`",
         _ => "`allowedNetworks`",
     };
-    let message = format!("{cidr} is no range of {fields}");
-    let told = Finding::new(&mistake::UNDECLARED_ANCHOR_RANGE, message).at(range.place.clone(), "");
+    let message = format!("{cidr} is not declared in {fields}");
+    let told = Finding::new(&mistake::INVALID_ANCHOR, message).at(range.place.clone(), "");
     match around.find(|it| it.cidr.contains(cidr)) {
         Some(around) if around.cidr == cidr => told
             .at(around.place.clone(), "declared here")
-            .help("what belongs to nodes is carried by them"),
+            .help("remove it: every node carries its own pod CIDR and address"),
         Some(around) => told
-            .at(around.place.clone(), "lies in this one")
-            .help("name a range as it is declared; `count` spreads it over several nodes"),
-        None => told.help("name a range as it is declared"),
+            .at(around.place.clone(), "inside this range")
+            .help("write the declared range, and use `count` to spread it over several nodes"),
+        None => told.help("write the range exactly as declared"),
     }
 }
 
@@ -139,12 +139,12 @@ fn once(
     for (claim, place) in claims {
         if let Some(first) = named.get(&claim) {
             let message = match claim {
-                Some(cidr) => format!("{cidr} has an anchor twice"),
-                None => "two anchors name no `ranges`".to_owned(),
+                Some(cidr) => format!("{cidr} is in two anchors"),
+                None => "two anchors have no `ranges`".to_owned(),
             };
             told.push(
-                Finding::new(&mistake::REPEATED_ANCHOR, message)
-                    .at(place, "again here")
+                Finding::new(&mistake::DUPLICATE_ITEM, message)
+                    .at(place, "second here")
                     .at(first.clone(), "first here"),
             );
         } else {
@@ -161,7 +161,7 @@ fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Finding>) -> Option<
         let below = COUNTS.iter().rfind(|it| **it < count).unwrap_or(&1);
         let message = format!("`count` must be a power of two, not `{count}`");
         told.push(
-            Finding::new(&mistake::UNEVEN_ANCHORS, message)
+            Finding::new(&mistake::INVALID_ANCHOR, message)
                 .at(place.key("count"), "")
                 .help(format!("write `{below}` or `{}`", 2 * below)),
         );
@@ -176,10 +176,10 @@ fn nodes(names: Option<Vec<String>>, place: &Place, told: &mut Vec<Finding>) -> 
     for (index, name) in names.unwrap_or_default().into_iter().enumerate() {
         let place = place.index(index);
         if let Some(first) = first.get(&name) {
-            let message = format!("node {} is named twice", Quoted(&name));
+            let message = format!("node {} is listed twice", Quoted(&name));
             told.push(
-                Finding::new(&mistake::REPEATED_ANCHOR, message)
-                    .at(place, "again here")
+                Finding::new(&mistake::DUPLICATE_ITEM, message)
+                    .at(place, "second here")
                     .at(first.clone(), "first here"),
             );
             continue;
@@ -217,41 +217,41 @@ spec:
       allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]
       anchors: [{ ranges: [10.102.0.9/24] }, { ranges: [10.2.4.0/24] }]
 "), @r#"
-        error[undeclared-anchor-range]: 10.1.0.0/16 is no range of `serviceCIDR` and `additionalCIDRs`
+        error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
           13:37 | 10.1.0.0/16
           8:18 | 10.1.0.0/16 | declared here
-          help: what belongs to nodes is carried by them
-        error[undeclared-anchor-range]: 10.201.4.0/24 is no range of `serviceCIDR` and `additionalCIDRs`
+          help: remove it: every node carries its own pod CIDR and address
+        error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` and `additionalCIDRs`
           13:50 | 10.201.4.0/24
-          10:20 | 10.201.0.0/16 | lies in this one
-          help: name a range as it is declared; `count` spreads it over several nodes
-        error[undeclared-anchor-range]: 10.9.0.0/16 is no range of `serviceCIDR` and `additionalCIDRs`
+          10:20 | 10.201.0.0/16 | inside this range
+          help: write the declared range, and use `count` to spread it over several nodes
+        error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
           13:65 | 10.9.0.0/16
-          help: name a range as it is declared
+          help: write the range exactly as declared
         error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
           13:78 | 10.9.0.0/33
-        error[uneven-anchors]: `count` must be a power of two, not `3`
+        error[invalid-anchor]: `count` must be a power of two, not `3`
           14:66 | 3
           help: write `2` or `4`
-        error[repeated-anchor]: node `n1` is named twice
+        error[duplicate-item]: node `n1` is listed twice
           14:54 | n1 | again here
           14:46 | n1 | first here
-        error[repeated-anchor]: 10.111.0.0/24 has an anchor twice
+        error[duplicate-item]: 10.111.0.0/24 is in two anchors
           15:22 | 10.111.0.0/24 | again here
           14:22 | 10.111.0.0/24 | first here
-        error[repeated-anchor]: node `\u{1b}[31m` is named twice
+        error[duplicate-item]: node `\u{1b}[31m` is listed twice
           15:56 | "\e[31m" | again here
           15:46 | "\e[31m" | first here
-        error[repeated-anchor]: two anchors name no `ranges`
+        error[duplicate-item]: two anchors have no `ranges`
           17:11 | {} | again here
           16:11 | { count: 256 } | first here
-        warning[host-bits]: `10.102.0.9/24` has host bits set and is read as 10.102.0.0/24
+        warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
           20:28 | 10.102.0.9/24
           help: write `10.102.0.0/24`
-        error[undeclared-anchor-range]: 10.2.4.0/24 is no range of `allowedNetworks`
+        error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
           20:57 | 10.2.4.0/24
-          19:25 | 10.2.0.0/16 | lies in this one
-          help: name a range as it is declared; `count` spreads it over several nodes
+          19:25 | 10.2.0.0/16 | inside this range
+          help: write the declared range, and use `count` to spread it over several nodes
         "#);
     }
 
@@ -269,15 +269,15 @@ spec:
         error[unknown-field]: unknown field `range`
           7:62 | range
           help: did you mean `ranges`?
-        error[wrong-length]: `nodes` needs at least 1 item, not 0
+        error[invalid-value]: `nodes` needs at least 1 item, not 0
           7:80 | []
-        error[out-of-bounds]: `count` must be from 1 to 256, not `0`
+        error[invalid-value]: `count` must be from 1 to 256, not `0`
           7:91 | 0
-        error[wrong-length]: `ranges` needs at least 1 item, not 0
+        error[invalid-value]: `ranges` needs at least 1 item, not 0
           8:70 | []
-        error[wrong-length]: an item of `nodes` must not be empty
+        error[invalid-value]: an item of `nodes` must not be empty
           8:82 | ''
-        error[out-of-bounds]: `count` must be from 1 to 256, not `257`
+        error[invalid-value]: `count` must be from 1 to 256, not `257`
           8:94 | 257
         ");
     }

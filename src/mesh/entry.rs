@@ -134,10 +134,10 @@ fn endpoint_from(
     for (index, source) in sources.iter().enumerate() {
         let first = sources.iter().position(|other| other == source);
         if let Some(first) = first.filter(|first| *first < index) {
-            let message = format!("the endpoint source `{source:?}` is there twice");
+            let message = format!("duplicate endpoint source `{source:?}`");
             told.push(
-                Finding::new(&mistake::REPEATED_ENDPOINT_SOURCE, message)
-                    .at(place.index(index), "again here")
+                Finding::new(&mistake::DUPLICATE_ITEM, message)
+                    .at(place.index(index), "second here")
                     .at(place.index(first), "first here"),
             );
         }
@@ -165,11 +165,13 @@ fn endpoint_domains(
 }
 
 fn not_a_domain(text: &str, place: Place) -> Finding {
-    let message = format!("{} is not a DNS name in lowercase", Quoted(text));
-    let diagnostic = Finding::new(&mistake::INVALID_DOMAIN, message).at(place, "");
+    let message = format!("{} is not a lowercase DNS name", Quoted(text));
+    let diagnostic = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
     let meant = text.trim_start_matches(['*', '.']).to_lowercase();
     if is_dns_subdomain(&meant) {
-        return diagnostic.help(format!("write `{meant}`: it means every name under it"));
+        return diagnostic.help(format!(
+            "write `{meant}`, which matches every name under it"
+        ));
     }
     diagnostic
 }

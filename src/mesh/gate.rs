@@ -104,8 +104,8 @@ pub(super) fn name_or_told<T>(
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&error.to_string(), 240);
-            let message = format!("{} cannot name a {whose}: {reason}", Quoted(text));
-            told.push(Finding::new(&mistake::INVALID_NAME, message).at(place.clone(), ""));
+            let message = format!("{} is not a valid {whose} name: {reason}", Quoted(text));
+            told.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""));
             None
         }
     }
@@ -118,10 +118,10 @@ fn unique_names(drafts: &[Draft], told: &mut Vec<Finding>) {
             first.insert(&again.text, again);
             continue;
         };
-        let message = format!("two clusters are called {}", Quoted(&again.text));
+        let message = format!("duplicate cluster name {}", Quoted(&again.text));
         told.push(
-            Finding::new(&mistake::DUPLICATE_CLUSTER, message)
-                .at(again.place.key("name"), "again here")
+            Finding::new(&mistake::DUPLICATE_NAME, message)
+                .at(again.place.key("name"), "second here")
                 .at(first.place.key("name"), "first here"),
         );
     }
@@ -137,8 +137,8 @@ fn one_local(drafts: &[Draft], told: &mut Vec<Finding>) {
             Quoted(&again.text)
         );
         told.push(
-            Finding::new(&mistake::SEVERAL_LOCAL_CLUSTERS, message)
-                .at(again.place.key("local"), "again here")
+            Finding::new(&mistake::CONTRADICTING_FIELDS, message)
+                .at(again.place.key("local"), "second here")
                 .at(first.place.key("local"), "first here"),
         );
     }
@@ -173,41 +173,41 @@ spec:
       endpointFrom: [Kilo, Annotation, Kilo]
     - name: no_rth
 "), @r"
-        error[invalid-name]: `Prod` cannot name a mesh: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
+        error[invalid-value]: `Prod` is not a valid mesh name: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
           4:19 | Prod
         error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
           11:22 | 10.5.0.0/33
-        warning[host-bits]: `10.6.0.9/24` has host bits set and is read as 10.6.0.0/24
+        warning[host-bits]: `10.6.0.9/24` has host bits set; clustermesh reads it as 10.6.0.0/24
           15:22 | 10.6.0.9/24
           help: write `10.6.0.0/24`
-        error[mixed-networks]: `west` has both `podCIDRs` and `allowedNetworks`
+        error[contradicting-fields]: `west` has both `podCIDRs` and `allowedNetworks`
           17:7 | allowedNetworks
           18:7 | podCIDRs
-          help: `allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`
-        error[invalid-label]: `a/b/c` is not the key of a label
+          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
+        error[invalid-value]: `a/b/c` is not a valid label key
           19:22 | a/b/c
-          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
-        error[repeated-endpoint-source]: the endpoint source `Kilo` is there twice
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        error[duplicate-item]: duplicate endpoint source `Kilo`
           21:40 | Kilo | again here
           21:22 | Kilo | first here
-        error[invalid-domain]: `*.example.org` is not a DNS name in lowercase
+        error[invalid-value]: `*.example.org` is not a lowercase DNS name
           20:25 | '*.example.org'
-          help: write `example.org`: it means every name under it
-        error[invalid-name]: `no_rth` cannot name a cluster: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          help: write `example.org`, which matches every name under it
+        error[invalid-value]: `no_rth` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
           22:13 | no_rth
-        error[missing-networks]: `no_rth` declares no networks
+        error[missing-field]: `no_rth` declares no networks
           22:7 | name: no_rth
-          help: give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
-        error[duplicate-cluster]: two clusters are called `west`
+          help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+        error[duplicate-name]: duplicate cluster name `west`
           16:13 | west | again here
           12:13 | west | first here
-        error[several-local-clusters]: `east` and `west` cannot both be local
+        error[contradicting-fields]: `east` and `west` cannot both be local
           13:14 | true | again here
           9:14 | true | first here
         error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
           14:18 | 10.4.128.0/17 | of `west`
           10:18 | 10.4.0.0/16 | of `east`
-        error[unknown-cluster]: no cluster of this mesh is called `eats`
+        error[unknown-cluster]: this mesh has no cluster `eats`
           6:33 | eats
           help: did you mean `east`?
         ");
@@ -233,34 +233,34 @@ spec:
         error[unknown-field]: unknown field `topologie`
           6:3 | topologie
           help: did you mean `topology`?
-        error[unknown-value]: `mode` cannot be `hub`
+        error[invalid-value]: `mode` cannot be `hub`
           7:21 | hub
           help: did you mean `Hub`?
-        error[wrong-length]: `hubs` needs at least 1 item, not 0
+        error[invalid-value]: `hubs` needs at least 1 item, not 0
           7:32 | []
-        error[wrong-length]: an item of `links` needs exactly 2 items, not 3
+        error[invalid-value]: an item of `links` needs exactly 2 items, not 3
           7:44 | [a, b, c]
-        error[wrong-type]: `name` must be text, but YAML takes `no` for a boolean
+        error[invalid-type]: `name` must be a string, but YAML reads `no` as a boolean
           9:15 | no
-          help: quote it: `"no"`
+          help: add quotes: `"no"`
         error[unknown-field]: unknown field `podCidrs`
           9:19 | podCidrs
           help: did you mean `podCIDRs`?
-        error[out-of-bounds]: `wireguardPort` must be from 1 to 65535, not `0`
+        error[invalid-value]: `wireguardPort` must be from 1 to 65535, not `0`
           9:59 | 0
-        error[wrong-type]: `allowedNetworks` must be a list, not the text `10.0.0.0/8`
+        error[invalid-type]: `allowedNetworks` must be a list, not the text `10.0.0.0/8`
           10:35 | 10.0.0.0/8
-          help: a list of one is written `[10.0.0.0/8]`
-        error[out-of-bounds]: `persistentKeepalive` must be from 0 to 65535, not `65536`
+          help: write a list with one item as `[10.0.0.0/8]`
+        error[invalid-value]: `persistentKeepalive` must be from 0 to 65535, not `65536`
           10:68 | 65536
-        error[wrong-type]: `local` must be `true` or `false`, not `yes`
+        error[invalid-type]: `local` must be `true` or `false`, not `yes`
           10:82 | yes
         error[unknown-field]: unknown field `exports`
           11:18 | exports
           help: known here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
-        error[wrong-length]: `acceptedNetworks` needs at least 1 item, not 0
+        error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
           11:49 | []
-        error[wrong-length]: `name` must not be empty
+        error[invalid-value]: `name` must not be empty
           11:82 | ''
         error[missing-field]: `key` is missing in `kubeconfigSecretRef`
           11:53 | kubeconfigSecretRef
@@ -275,7 +275,7 @@ kind: ClusterMesh
 metadata: { name: m }
 spec: { clusters: [{ name: a, allowedNetworks: [10.0.0.0/8] }] }
 "), @r"
-        error[wrong-length]: `clusters` needs at least 2 items, not 1
+        error[invalid-value]: `clusters` needs at least 2 items, not 1
           5:19 | [{ name: a, allowedNetworks: [10.0.0.0/8] }]
         ");
     }

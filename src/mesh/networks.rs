@@ -86,9 +86,9 @@ fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Finding> {
         (None, true) => None,
         (None, false) => {
             let message = format!("{name} declares no networks");
-            let help = "give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`";
+            let help = "add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`";
             Some(
-                Finding::new(&mistake::MISSING_NETWORKS, message)
+                Finding::new(&mistake::MISSING_FIELD, message)
                     .at(place.clone(), "")
                     .help(help),
             )
@@ -98,18 +98,18 @@ fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Finding> {
             let missing: Vec<&str> = required.map(|(field, _)| *field).collect();
             let first = missing.first()?;
             let what = missing.join("` and no `");
-            let message = format!("{name} declares its networks, but no `{what}`");
-            Some(Finding::new(&mistake::MISSING_NETWORKS, message).at(place.key(first), ""))
+            let message = format!("{name} has networks but no `{what}`");
+            Some(Finding::new(&mistake::MISSING_FIELD, message).at(place.key(first), ""))
         }
     }
 }
 
 fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
     let message = format!("{name} has both `{field}` and `allowedNetworks`");
-    Finding::new(&mistake::MIXED_NETWORKS, message)
+    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
         .at(place.key("allowedNetworks").named(), "")
         .at(place.key(field).named(), "")
-        .help("`allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`")
+        .help("use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`")
 }
 
 /// Reads each text of the list at `place` with `read`, which is [`range`], [`any_range`] or a
@@ -132,11 +132,11 @@ pub(super) fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
         let family = cidr.family();
-        let message = format!("{} is every {family} address there is", Quoted(text));
+        let message = format!("{} contains every {family} address", Quoted(text));
         told.push(
-            Finding::new(&mistake::DEFAULT_ROUTE, message)
+            Finding::new(&mistake::INVALID_RANGE, message)
                 .at(place, "")
-                .help("write the ranges that the cluster itself uses"),
+                .help("write the ranges that the cluster uses"),
         );
         return None;
     }
@@ -153,7 +153,7 @@ fn interface(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Inter
     let parsed = text.parse();
     parsed
         .map_err(|error: CidrError| {
-            let reason = escaped(&format!("not a range: {error}"), 240);
+            let reason = escaped(&format!("invalid range: {error}"), 240);
             told.push(Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), ""));
         })
         .ok()
@@ -163,7 +163,10 @@ fn interface(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Inter
 fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding>) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {
-        let message = format!("{} has host bits set and is read as {cidr}", Quoted(text));
+        let message = format!(
+            "{} has host bits set; clustermesh reads it as {cidr}",
+            Quoted(text)
+        );
         let help = format!("write `{cidr}`");
         told.push(
             Finding::new(&mistake::HOST_BITS, message)
@@ -192,17 +195,17 @@ spec:
     - { name: d, allowedNetworks: [10.2.0.0/16], wireguardCIDR: 10.3.0.0/24 }
     - { name: e, allowedNetworks: [10.4.0.0/16], serviceCIDR: '', additionalCIDRs: [] }
 "), @r"
-        error[missing-networks]: `a` declares no networks
+        error[missing-field]: `a` declares no networks
           7:7 | { name: a }
-          help: give it `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
-        error[missing-networks]: `b` declares its networks, but no `wireguardCIDR`
+          help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+        error[missing-field]: `b` has networks but no `wireguardCIDR`
           8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
-        error[missing-networks]: `c` declares its networks, but no `podCIDRs` and no `wireguardCIDR`
+        error[missing-field]: `c` has networks but no `podCIDRs` and no `wireguardCIDR`
           9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
-        error[mixed-networks]: `d` has both `wireguardCIDR` and `allowedNetworks`
+        error[contradicting-fields]: `d` has both `wireguardCIDR` and `allowedNetworks`
           10:18 | allowedNetworks
           10:50 | wireguardCIDR
-          help: `allowedNetworks` stands in place of the four fields that end in `CIDR` or `CIDRs`
+          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
         ");
     }
 
@@ -220,16 +223,16 @@ spec:
     - { name: d, allowedNetworks: [10.4.0.0/16], localNetworks: [0.0.0.0/0] }
     - { name: e, allowedNetworks: [10.5.0.0/16], localNetworks: [] }
 "), @"
-        error[wrong-length]: `localNetworks` needs at least 1 item, not 0
+        error[invalid-value]: `localNetworks` needs at least 1 item, not 0
           11:65 | []
-        warning[host-bits]: `192.168.1.9/24` has host bits set and is read as 192.168.1.0/24
+        warning[host-bits]: `192.168.1.9/24` has host bits set; clustermesh reads it as 192.168.1.0/24
           8:66 | 192.168.1.9/24
           help: write `192.168.1.0/24`
-        error[invalid-range]: not a range: `192.168.1.9` has no prefix length, as in `10.0.0.0/16`
+        error[invalid-range]: not a range: `192.168.1.9` has no prefix length such as `/16`
           9:66 | 192.168.1.9
-        error[default-route]: `0.0.0.0/0` is every IPv4 address there is
+        error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
           10:66 | 0.0.0.0/0
-          help: write the ranges that the cluster itself uses
+          help: write the ranges that the cluster uses
         ");
     }
 
@@ -248,7 +251,7 @@ spec:
             "j: '::/0'",
         ];
         insta::assert_snapshot!(told(&mesh("m", &ranges)), @r#"
-        error[invalid-range]: not a range: `10.0.0.0` has no prefix length, as in `10.0.0.0/16`
+        error[invalid-range]: not a range: `10.0.0.0` has no prefix length such as `/16`
           6:36 | 10.0.0.0
         error[invalid-range]: not a range: `010.1.0.0` is not an IP address
           7:36 | 010.1.0.0/16
@@ -258,20 +261,20 @@ spec:
           9:36 | '::ffff:10.3.0.0/112'
         error[invalid-range]: not a range: ` 10.4.0.0` is not an IP address
           10:36 | ' 10.4.0.0/16'
-        error[invalid-range]: not a range: `\u{1b}[31m` has no prefix length, as in `10.0.0.0/16`
+        error[invalid-range]: not a range: `\u{1b}[31m` has no prefix length such as `/16`
           11:36 | "\e[31m"
-        warning[host-bits]: `10.5.0.9/16` has host bits set and is read as 10.5.0.0/16
+        warning[host-bits]: `10.5.0.9/16` has host bits set; clustermesh reads it as 10.5.0.0/16
           12:36 | 10.5.0.9/16
           help: write `10.5.0.0/16`
-        warning[host-bits]: `fd00::1/64` has host bits set and is read as fd00::/64
+        warning[host-bits]: `fd00::1/64` has host bits set; clustermesh reads it as fd00::/64
           13:36 | fd00::1/64
           help: write `fd00::/64`
-        error[default-route]: `10.0.0.0/0` is every IPv4 address there is
+        error[invalid-range]: `10.0.0.0/0` contains every IPv4 address
           14:36 | 10.0.0.0/0
-          help: write the ranges that the cluster itself uses
-        error[default-route]: `::/0` is every IPv6 address there is
+          help: write the ranges that the cluster uses
+        error[invalid-range]: `::/0` contains every IPv6 address
           15:36 | '::/0'
-          help: write the ranges that the cluster itself uses
+          help: write the ranges that the cluster uses
         "#);
     }
 }

@@ -48,7 +48,7 @@ fn told(later: &Claim, earlier: &Claim) -> Finding {
     let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
     let same_cluster = later.whose.place == earlier.whose.place;
     let message = if same_cluster && own == other {
-        format!("{own} of {whose} is there twice")
+        format!("duplicate range {own} of {whose}")
     } else {
         format!("{own} of {whose} overlaps {other} of {others}")
     };
@@ -65,8 +65,8 @@ fn told(later: &Claim, earlier: &Claim) -> Finding {
 pub(super) fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
     (own == other && own.to_string() == KILO_SUBNET).then(|| {
         format!(
-            "{KILO_SUBNET} is Kilo's default in every cluster: start Kilo in one of the two with \
-             another `--subnet`, and declare that"
+            "start Kilo in one of the two clusters with another `--subnet` than the default \
+             {KILO_SUBNET}, and declare that"
         )
     })
 }

@@ -66,7 +66,7 @@ impl Reader {
             }
             Some(items) if !items.is_null() => {
                 let told =
-                    Finding::new(&mistake::WRONG_TYPE, "`items` must be a list").at(place, "");
+                    Finding::new(&mistake::INVALID_TYPE, "`items` must be a list").at(place, "");
                 self.reading.diagnostics.push(told);
             }
             _ => {}
@@ -101,21 +101,24 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
         return false;
     };
     let own = first.place.pointer.clone();
-    let is_unnamed =
-        diagnostic.rule == &mistake::INVALID_NAME && diagnostic.message.starts_with("`` ");
-    // A mode that is misspelled counts as the default, which fits no other field.
-    let beside = [&mistake::MISSING_NETWORKS, &mistake::TOPOLOGY_MISMATCH];
-    let own = if beside.contains(&diagnostic.rule) || is_unnamed {
-        own.parent()
-    } else {
-        own
+    let is_of_topology = own.steps().any(|it| it == "topology");
+    let message = &diagnostic.message;
+    let is_beside = match diagnostic.rule {
+        rule if rule == &mistake::INVALID_VALUE => {
+            message.starts_with("`` ") && message.contains(" name: ")
+        }
+        rule if rule == &mistake::MISSING_FIELD => true,
+        // A mode that is misspelled counts as the default, which fits no other field.
+        rule => rule == &mistake::CONTRADICTING_FIELDS && is_of_topology,
     };
+    let own = if is_beside { own.parent() } else { own };
     let places = problems.iter().filter_map(|it| it.labels.first());
     let mut pointers = places.map(|label| &label.place.pointer);
     pointers.any(|pointer| {
         pointer.is_within(&own)
             || own.is_within(pointer)
-            || diagnostic.rule == &mistake::UNLINKED_CLUSTER
+            || diagnostic.rule == &mistake::UNKNOWN_CLUSTER
+                && !is_of_topology
                 && pointer.steps().any(|it| it == "topology")
     })
 }
@@ -130,8 +133,8 @@ fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Finding {
         }
         None => notice("skipped a document without a kind", place.clone()),
         Some(kind) if is_near_miss(kind, ours) => {
-            let message = format!("`kind` cannot be {}", Quoted(kind));
-            Finding::new(&mistake::UNKNOWN_VALUE, message)
+            let message = format!("unsupported `kind` {}", Quoted(kind));
+            Finding::new(&mistake::INVALID_VALUE, message)
                 .at(place.key("kind"), "")
                 .help("did you mean `ClusterMesh`?")
         }
@@ -183,9 +186,9 @@ spec:
             .lines()
             .filter_map(|line| line.strip_prefix("error[")?.split(']').next())
             .collect();
-        let structure = ["unknown-field", "out-of-bounds", "unknown-field"];
+        let structure = ["unknown-field", "invalid-value", "unknown-field"];
         let meaning = [
-            "invalid-name",
+            "invalid-value",
             "invalid-range",
             "overlapping-ranges",
             "unknown-cluster",
@@ -210,12 +213,12 @@ spec:
             ))
         };
         insta::assert_snapshot!(of("{ mode: hub, hubs: [east] }"), @"
-        error[unknown-value]: `mode` cannot be `hub`
+        error[invalid-value]: `mode` cannot be `hub`
           6:21 | hub
           help: did you mean `Hub`?
         ");
         insta::assert_snapshot!(of("{ mode: links, links: [[east, west]] }"), @"
-        error[unknown-value]: `mode` cannot be `links`
+        error[invalid-value]: `mode` cannot be `links`
           6:21 | links
           help: did you mean `Links`?
         ");
@@ -329,7 +332,7 @@ items:
     fn what_was_meant_to_be_a_mesh_is_not_skipped() {
         let text = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         insta::assert_snapshot!(told(&text.replace("ClusterMesh", "Clustermesh")), @r"
-        error[unknown-value]: `kind` cannot be `Clustermesh`
+        error[invalid-value]: unsupported `kind` `Clustermesh`
           2:7 | Clustermesh
           help: did you mean `ClusterMesh`?
         ");
@@ -338,7 +341,7 @@ items:
           1:1 | apiVersion: kilo.squat.ai/v1alpha1
         ");
         insta::assert_snapshot!(told(&text.replace("v1alpha1", "v1")), @r"
-        error[unknown-value]: `apiVersion` cannot be `kilo.squat.ai/v1`
+        error[invalid-value]: `apiVersion` cannot be `kilo.squat.ai/v1`
           1:13 | kilo.squat.ai/v1
           help: did you mean `kilo.squat.ai/v1alpha1`?
         ");

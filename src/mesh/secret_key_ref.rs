@@ -18,11 +18,11 @@ impl SecretKeyRef {
     /// Returns why the key cannot exist in `namespace`, if so.
     pub fn problem(&self, namespace: &str) -> Option<&'static str> {
         if !is_dns_label(namespace) {
-            Some("its namespace is no DNS-1123 label")
+            Some("the namespace is not a DNS-1123 label")
         } else if !is_dns_subdomain(&self.name) {
-            Some("its name is no DNS-1123 subdomain")
+            Some("the name is not a DNS-1123 subdomain")
         } else if !is_data_key(&self.key) {
-            Some("a key has letters, digits, `-`, `_` and `.` only")
+            Some("a key may contain only letters, digits, `-`, `_` and `.`")
         } else {
             None
         }
@@ -50,14 +50,14 @@ mod tests {
             secret.problem(namespace).unwrap_or("none")
         };
         assert_eq!(told("kilo", "east.kubeconfig", "value_1"), "none");
-        let namespace = "its namespace is no DNS-1123 label";
+        let namespace = "the namespace is not a DNS-1123 label";
         assert_eq!(told("", "east", "value"), namespace);
         assert_eq!(told("kilo.system", "east", "value"), namespace);
         assert_eq!(told(&"n".repeat(64), "east", "value"), namespace);
-        let name = "its name is no DNS-1123 subdomain";
+        let name = "the name is not a DNS-1123 subdomain";
         assert_eq!(told("kilo", "../east", "value"), name);
         assert_eq!(told("kilo", "East", "value"), name);
-        let key = "a key has letters, digits, `-`, `_` and `.` only";
+        let key = "a key may contain only letters, digits, `-`, `_` and `.`";
         assert_eq!(told("kilo", "east", "a/b"), key);
         assert_eq!(told("kilo", "east", ".."), key);
         assert_eq!(told("kilo", "east", &"k".repeat(254)), key);

@@ -40,10 +40,10 @@ pub(crate) fn selector(
 
 /// Reports that a text is not a label key.
 pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
-    let message = format!("{} is not the key of a label", Quoted(text));
-    Finding::new(&mistake::INVALID_LABEL, message)
+    let message = format!("{} is not a valid label key", Quoted(text));
+    Finding::new(&mistake::INVALID_VALUE, message)
         .at(place, "")
-        .help("a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`")
+        .help("write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`")
 }
 
 fn requirement(
@@ -65,7 +65,9 @@ fn requirement(
     if compares == values.is_empty() {
         let needs = if compares { "needs" } else { "takes no" };
         let message = format!("the operator `{operator:?}` {needs} `values`");
-        told.push(Finding::new(&mistake::INVALID_SELECTOR, message).at(place.key("values"), ""));
+        told.push(
+            Finding::new(&mistake::CONTRADICTING_FIELDS, message).at(place.key("values"), ""),
+        );
     }
     let test = match operator {
         raw::Operator::In => Test::In(values),
@@ -84,11 +86,11 @@ fn check_key(key: &str, place: Place, told: &mut Vec<Finding>) {
 
 fn check_value(value: &str, place: Place, told: &mut Vec<Finding>) {
     if !is_label_value(value) {
-        let message = format!("{} is not the value of a label", Quoted(value));
+        let message = format!("{} is not a valid label value", Quoted(value));
         told.push(
-            Finding::new(&mistake::INVALID_LABEL, message)
+            Finding::new(&mistake::INVALID_VALUE, message)
                 .at(place, "")
-                .help("a value has at most 63 letters, digits and inner `-`, `_` and `.`"),
+                .help("write at most 63 letters, digits and inner `-`, `_` and `.`"),
         );
     }
 }
@@ -115,22 +117,22 @@ spec:
           - { key: '', operator: NotIn, values: [ok, 'not ok'] }
     - { name: b, allowedNetworks: [10.1.0.0/16] }
 "), @r"
-        error[invalid-label]: `a/b/c` is not the key of a label
+        error[invalid-value]: `a/b/c` is not a valid label key
           10:24 | a/b/c
-          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
-        error[invalid-label]: `-b` is not the value of a label
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        error[invalid-value]: `-b` is not a valid label value
           10:40 | -b
-          help: a value has at most 63 letters, digits and inner `-`, `_` and `.`
-        error[invalid-selector]: the operator `In` needs `values`
+          help: write at most 63 letters, digits and inner `-`, `_` and `.`
+        error[contradicting-fields]: the operator `In` needs `values`
           12:13 | { key: zone, operator: In }
-        error[invalid-selector]: the operator `Exists` takes no `values`
+        error[contradicting-fields]: the operator `Exists` takes no `values`
           13:52 | [a]
-        error[invalid-label]: `` is not the key of a label
+        error[invalid-value]: `` is not a valid label key
           14:20 | ''
-          help: a key is `name` or `prefix/name`, as in `topology.kubernetes.io/zone`
-        error[invalid-label]: `not ok` is not the value of a label
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        error[invalid-value]: `not ok` is not a valid label value
           14:54 | 'not ok'
-          help: a value has at most 63 letters, digits and inner `-`, `_` and `.`
+          help: write at most 63 letters, digits and inner `-`, `_` and `.`
         ");
     }
 }

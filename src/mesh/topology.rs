@@ -54,11 +54,11 @@ fn mismatch(
     place: &Place,
 ) -> Option<Finding> {
     let message = match (there, mode == wanted) {
-        (true, false) => format!("`{field}` has no meaning with `mode: {mode:?}`"),
+        (true, false) => format!("`{field}` cannot be used with `mode: {mode:?}`"),
         (false, true) => format!("`mode: {mode:?}` needs `{field}`"),
         _ => return None,
     };
-    let diagnostic = Finding::new(&mistake::TOPOLOGY_MISMATCH, message);
+    let diagnostic = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
     Some(if there {
         diagnostic
             .at(place.key(field).named(), "")
@@ -92,7 +92,7 @@ impl Members<'_> {
                 continue;
             };
             if let Some(first) = hubs.get(&hub) {
-                let message = format!("`{hub}` is named as a hub twice");
+                let message = format!("duplicate hub `{hub}`");
                 self.told
                     .push(repeated(&mistake::DUPLICATE_HUB, &message, &place, first));
             } else {
@@ -114,7 +114,7 @@ impl Members<'_> {
             if one == other {
                 let message = format!("`{one}` is linked to itself");
                 self.told
-                    .push(Finding::new(&mistake::SELF_LINK, message).at(place, ""));
+                    .push(Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, ""));
                 continue;
             }
             let pair = if one < other {
@@ -137,7 +137,7 @@ impl Members<'_> {
         if let Some(draft) = self.known.get(text) {
             return draft.name.clone();
         }
-        let message = format!("no cluster of this mesh is called {}", Quoted(text));
+        let message = format!("this mesh has no cluster {}", Quoted(text));
         let diagnostic = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place.clone(), "");
         let names = self.known.keys().copied();
         self.told.push(match nearest(text, names) {
@@ -163,17 +163,20 @@ fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Finding> {
     });
     lonely
         .map(|draft| {
-            let message = format!("no link names `{}`, which would see nobody", draft.text);
-            Finding::new(&mistake::UNLINKED_CLUSTER, message)
+            let message = format!(
+                "`{}` is in no link, so it would see no other cluster",
+                draft.text
+            );
+            Finding::new(&mistake::UNKNOWN_CLUSTER, message)
                 .at(draft.place.key("name"), "")
-                .at(place.key("links").named(), "not among these")
+                .at(place.key("links").named(), "missing here")
         })
         .collect()
 }
 
 fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) -> Finding {
     Finding::new(rule, message)
-        .at(again.clone(), "again here")
+        .at(again.clone(), "second here")
         .at(first.clone(), "first here")
 }
 
@@ -205,21 +208,21 @@ mod tests {
     #[test]
     fn fields_and_mode_belong_together() {
         insta::assert_snapshot!(with("{ mode: Hub }"), @r"
-        error[topology-mismatch]: `mode: Hub` needs `hubs`
+        error[contradicting-fields]: `mode: Hub` needs `hubs`
           9:21 | Hub
         ");
         insta::assert_snapshot!(with("{ mode: Links, hubs: [east] }"), @r"
-        error[topology-mismatch]: `hubs` has no meaning with `mode: Links`
+        error[contradicting-fields]: `hubs` cannot be used with `mode: Links`
           9:28 | hubs
           help: set `mode: Hub`, or remove `hubs`
-        error[topology-mismatch]: `mode: Links` needs `links`
+        error[contradicting-fields]: `mode: Links` needs `links`
           9:21 | Links
         ");
         insta::assert_snapshot!(with("{ hubs: [east], links: [[east, west]] }"), @r"
-        error[topology-mismatch]: `hubs` has no meaning with `mode: FullMesh`
+        error[contradicting-fields]: `hubs` cannot be used with `mode: FullMesh`
           9:15 | hubs
           help: set `mode: Hub`, or remove `hubs`
-        error[topology-mismatch]: `links` has no meaning with `mode: FullMesh`
+        error[contradicting-fields]: `links` cannot be used with `mode: FullMesh`
           9:29 | links
           help: set `mode: Links`, or remove `links`
         ");
@@ -228,23 +231,23 @@ mod tests {
     #[test]
     fn names_are_those_of_members() {
         insta::assert_snapshot!(with("{ mode: Hub, hubs: [East, east, south, east] }"), @r"
-        error[unknown-cluster]: no cluster of this mesh is called `East`
+        error[unknown-cluster]: this mesh has no cluster `East`
           9:33 | East
           help: did you mean `east`?
-        error[unknown-cluster]: no cluster of this mesh is called `south`
+        error[unknown-cluster]: this mesh has no cluster `south`
           9:45 | south
-        warning[duplicate-hub]: `east` is named as a hub twice
+        warning[duplicate-hub]: duplicate hub `east`
           9:52 | east | again here
           9:39 | east | first here
         ");
         insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @r"
-        error[unknown-cluster]: no cluster of this mesh is called `wets`
+        error[unknown-cluster]: this mesh has no cluster `wets`
           9:43 | wets
           help: did you mean `west`?
-        error[unknown-cluster]: no cluster of this mesh is called `nroth`
+        error[unknown-cluster]: this mesh has no cluster `nroth`
           9:51 | nroth
           help: did you mean `north`?
-        error[unknown-cluster]: no cluster of this mesh is called `far`
+        error[unknown-cluster]: this mesh has no cluster `far`
           9:58 | far
         ");
     }
@@ -252,16 +255,16 @@ mod tests {
     #[test]
     fn links_join_two_and_leave_nobody_out() {
         insta::assert_snapshot!(with("{ mode: Links, links: [[east, east], [east, west]] }"), @r"
-        error[self-link]: `east` is linked to itself
+        error[unknown-cluster]: `east` is linked to itself
           9:36 | [east, east]
         ");
         insta::assert_snapshot!(with("{ mode: Links, links: [[east, west], [west, east]] }"), @r"
         warning[duplicate-link]: `east` and `west` are linked twice
           9:50 | [west, east] | again here
           9:36 | [east, west] | first here
-        error[unlinked-cluster]: no link names `north`, which would see nobody
+        error[unknown-cluster]: `north` is in no link, so it would see no other cluster
           8:15 | north
-          9:28 | links | not among these
+          9:28 | links | missing here
         ");
     }
 }

@@ -40,14 +40,14 @@ pub(super) fn check(path: &str) -> Result<(), &'static str> {
         return Err("must be relative to the config's folder, with `/` between names");
     }
     if path.chars().any(is_deceptive) {
-        return Err("has invisible characters");
+        return Err("contains invisible characters");
     }
     for name in path.split('/') {
         if name.is_empty() || name.starts_with('.') {
-            return Err("has an empty or hidden name, or leads upwards");
+            return Err("contains an empty or hidden name, or `..`");
         }
         if NAME_LIMIT < name.len() || name.ends_with([' ', '.']) {
-            return Err("has a name that not every file system takes");
+            return Err("contains a name that some file systems do not allow");
         }
     }
     Ok(())

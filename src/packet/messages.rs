@@ -23,7 +23,7 @@ mod step;
 const SHOWN: usize = 120;
 
 /// What becomes of a packet for which there is no finding.
-pub const DELIVERED: &str = "delivered, there and back";
+pub const DELIVERED: &str = "delivered in both directions";
 
 /// Returns what a node is called, such as `east/worker-1`, harmless to print.
 pub fn called(fabric: &Fabric, at: At) -> String {
@@ -36,7 +36,7 @@ pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
         Some((answer, back)) => {
             let ending = ending(fabric, answer, &back.ending)?;
             let message = format!(
-                "it arrives, but its answer does not ({}): {}",
+                "the packet arrives, but the reply does not ({}): {}",
                 back.ending.name(),
                 ending.message
             );
@@ -60,7 +60,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
     if !are_linked(meshes, one.cluster, other.cluster) {
         return Some(format!(
-            "no mesh links `{}` and `{}`: link them in the `topology` of a mesh, or add a mesh of both",
+            "link `{}` and `{}` in the `topology` of a mesh, or add a mesh with both",
             one.cluster, other.cluster
         ));
     }
@@ -76,8 +76,8 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     })?;
     let cluster = fabric.site(unselected.site).cluster;
     Some(format!(
-        "the `nodeSelector` of `{cluster}` does not select {}: change the selector, or label the node \
-         and take a new snapshot",
+        "change the `nodeSelector` of `{cluster}`, which does not select {}, or label the node and \
+         take a new snapshot",
         called(fabric, unselected)
     ))
 }
@@ -90,7 +90,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
     let (what, place, help) = match *site.model.upsets.first()? {
         Upset::Undecodable(peer) => (
             format!(
-                "no agent that starts can read the Peer {}, nor any other",
+                "the invalid Peer {} prevents restarted agents from reading any Peer",
                 name(peer)
             ),
             Some(object(peer).place()),
@@ -98,8 +98,8 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
         ),
         Upset::Mapped { peer, index } => (
             format!(
-                "kernels refuse an IPv4 range of the Peer {} that is written as IPv6, and what follows \
-                 it",
+                "the Peer {} has an IPv4 range written as IPv6, which kernels refuse together with \
+                 everything after it",
                 name(peer)
             ),
             Some(object(peer).allowed_ip(index)),
@@ -112,7 +112,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
         ),
     };
     let here = called(fabric, at);
-    let message = format!("nothing of {here} is certain: {what}");
+    let message = format!("the state of {here} is uncertain: {what}");
     let told = Finding::new(&rule::AMBIGUOUS, message);
     Some(told.at(place, "the cause").help(help))
 }

@@ -54,7 +54,7 @@ pub struct Trace {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum NoEnd {
     /// No mesh has a cluster of that name.
-    #[error("there is no cluster {}", Quoted(.0))]
+    #[error("unknown cluster {}", Quoted(.0))]
     Cluster(String),
     /// The cluster has no node of that name.
     #[error("{} has no node {}", .cluster, Quoted(.node))]
@@ -92,13 +92,13 @@ pub enum NoEnd {
     #[error("{} is neither `CLUSTER/NODE` nor an address", Quoted(.0))]
     Unreadable(String),
     /// Something that nothing is sent from.
-    #[error("nothing is sent from {address}: it is no address of a pod or a node")]
+    #[error("{address} cannot be a source: it is not the address of a pod or a node")]
     Silent {
         /// The address.
         address: IpAddr,
     },
     /// Both ends in one cluster.
-    #[error("both ends are in {0}; what happens within a cluster is its own Kilo's affair")]
+    #[error("both ends are in {0}; clustermesh does not check traffic within a cluster")]
     OneCluster(String),
 }
 

@@ -86,19 +86,19 @@ impl<'a> Access<'a> {
     }
 
     fn missing(&self) -> Finding {
-        let message = "neither `local` nor with a `kubeconfigSecretRef`, as other clusters of its \
-             mesh are";
+        let message = "has no `local` and no `kubeconfigSecretRef`, unlike other clusters of its \
+            mesh";
         let place = self.entry.place.key("name");
         let mut finding = self.finding(&MISSING_ACCESS, message.to_owned(), place);
         finding.help = Some(format!(
-            "`snapshot` will look for a context `{}`; name another in the config under `clusters`",
+            "set the cluster's context in the config under `clusters`, unless it is named `{}`",
             self.cluster()
         ));
         finding
     }
 
     fn unused(&self) -> Finding {
-        let message = "it is `local`, so its `kubeconfigSecretRef` is not used".to_owned();
+        let message = "`kubeconfigSecretRef` is not used because the cluster is `local`".to_owned();
         let mut finding = self.finding(&UNUSED_SECRET, message, self.secret_place());
         let place = self.entry.place.key("local");
         finding.labels.push(label(place, "local here"));
@@ -107,20 +107,24 @@ impl<'a> Access<'a> {
 
     fn without_namespace(&self, secret: &SecretKeyRef) -> Finding {
         let message = format!(
-            "nobody can tell where Secret {} is: mesh {} has no `metadata.namespace`",
+            "the namespace of Secret {} is unknown: mesh {} has no `metadata.namespace`",
             bare(&secret.name),
             self.mesh.name
         );
         let mut finding = self.finding(&MISSING_NAMESPACE, message, self.secret_place());
         let mesh = self.mesh.place.key("metadata");
         finding.labels.push(label(mesh, "without a namespace"));
-        finding.help = Some("copy the namespace from the object in the cluster".to_owned());
+        finding.help = Some(
+            "set `metadata.namespace` to the namespace of the ClusterMesh object \
+            in the cluster"
+                .to_owned(),
+        );
         finding
     }
 
     fn invalid(&self, secret: &SecretKeyRef, problem: &str) -> Finding {
         let message = format!(
-            "there can be no such Secret: {}, key {}: {problem}",
+            "invalid Secret reference {}, key {}: {problem}",
             bare(&secret.name),
             bare(&secret.key)
         );
@@ -147,7 +151,7 @@ fn contradictions(accesses: &[Access]) -> Vec<Finding> {
             continue;
         }
         let message = format!(
-            "meshes {} and {} keep its kubeconfig in different Secrets, {} and {}",
+            "meshes {} and {} name different Secrets for its kubeconfig: {} and {}",
             earlier.mesh.name,
             access.mesh.name,
             told(*known),
@@ -155,7 +159,7 @@ fn contradictions(accesses: &[Access]) -> Vec<Finding> {
         );
         let mut finding = access.finding(&CONTRADICTING_SECRETS, message, access.secret_place());
         let place = earlier.secret_place();
-        finding.labels.push(label(place, "another here"));
+        finding.labels.push(label(place, "another one here"));
         findings.push(finding);
     }
     findings
@@ -174,14 +178,15 @@ fn shared(accesses: &[Access]) -> Vec<Finding> {
             continue;
         }
         let message = format!(
-            "it has the kubeconfig of {}: {}",
+            "uses the same kubeconfig as {}: {}",
             earlier.cluster(),
             told(location)
         );
         let mut finding = access.finding(&SHARED_SECRET, message, access.secret_place());
         let place = earlier.secret_place();
         finding.labels.push(label(place, "the same here"));
-        finding.help = Some("two names for one cluster join it to itself".to_owned());
+        finding.help =
+            Some("give each cluster its own Secret, or remove one of the two names".to_owned());
         findings.push(finding);
     }
     findings
@@ -197,8 +202,8 @@ fn scattered(accesses: &[Access]) -> Vec<Finding> {
     let others = local.filter(|access| seen.insert(access.cluster()));
     let told = others.map(|access| {
         let message = format!(
-            "it is `local` in mesh {}, but {} is in mesh {}: only one can be the cluster of \
-             --secrets-from",
+            "is `local` in mesh {}, but {} is `local` in mesh {}: --secrets-from reads only one \
+             cluster",
             access.mesh.name,
             first.cluster(),
             first.mesh.name
@@ -207,7 +212,8 @@ fn scattered(accesses: &[Access]) -> Vec<Finding> {
         let mut finding = access.finding(&SCATTERED_LOCAL_CLUSTERS, message, place);
         let place = first.entry.place.key("local");
         finding.labels.push(label(place, "the other"));
-        finding.help = Some("name the contexts of these clusters in the config".to_owned());
+        finding.help =
+            Some("set the contexts of these clusters in the config under `clusters`".to_owned());
         finding
     });
     told.collect()

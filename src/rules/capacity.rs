@@ -160,7 +160,7 @@ fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
         .iter()
         .find(|it| it.quantity == Quantity::ApplySeconds)?;
     let message = format!(
-        "its Kilo would take {} for each change ({} rules), more than {}",
+        "Kilo would need {} for each change ({} rules), more than {}",
         text::seconds(estimate.value),
         estimate.worked,
         passed(estimate)
@@ -174,16 +174,16 @@ fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
         Some(match quantity {
             Quantity::Ranges => "allowed IPs",
             Quantity::Rules => "iptables rules",
-            Quantity::RestartSeconds => "for a restart of Kilo",
+            Quantity::RestartSeconds => "for a Kilo restart",
             Quantity::Routes => "routes",
             Quantity::ConfigurationBytes => "bytes of WireGuard configuration",
             Quantity::TunnelsPerNode => "WireGuard peers",
-            Quantity::Tunnels => "tunnels on all of them",
+            Quantity::Tunnels => "tunnels in total",
             _ => return None,
         })
     };
     let told = told(estimates, words)?;
-    let message = format!("its nodes would have {told}");
+    let message = format!("the nodes would have {told}");
     let finding = Finding::on_cluster(&CROWDED_NODE, &target.cluster, message);
     Some(grouped(finding).help(capacity_help(target)))
 }
@@ -191,9 +191,12 @@ fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
 fn crowded_folder(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
     let is_meant = |quantity| (quantity == Quantity::DirectoryEntries).then_some("entries");
     let told = told(estimates, is_meant)?;
-    let message = format!("its folder would have {told}");
+    let message = format!("the folder would have {told}");
     let finding = Finding::on_cluster(&CROWDED_FOLDER, &target.cluster, message);
-    Some(grouped(finding).help("let it see fewer clusters, or put several meshes in several trees"))
+    Some(grouped(finding).help(
+        "link the cluster to fewer clusters, or render the meshes into \
+        separate trees",
+    ))
 }
 
 fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Option<Finding> {
@@ -211,8 +214,8 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
     let peers = count(load.objects(), "Peer");
     let message = format!("would have {peers}: {told}");
     let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
-    let help = "granularity `Location`, a `nodeSelector` or a `topology` other than `FullMesh` make \
-                fewer";
+    let help = "reduce the number of Peers with granularity `Location`, a `nodeSelector` or \
+        another `topology` than `FullMesh`";
     Some(grouped(finding).help(help))
 }
 
@@ -231,7 +234,7 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
         }
     };
     let message = format!(
-        "would get {} at once{}; its Kilo would be busy for {}{}",
+        "would get {} in one change{}; Kilo would be busy for {}{}",
         count(wave.added, "new Peer"),
         beyond(number),
         text::seconds(seconds.value),
@@ -262,7 +265,7 @@ fn passed(estimate: &Estimate) -> String {
 
 fn capacity_help(target: &Target) -> String {
     format!(
-        "`clustermesh capacity {}` says what would make it less",
+        "run `clustermesh capacity {}` to see ways to reduce it",
         target.cluster
     )
 }

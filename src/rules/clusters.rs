@@ -291,22 +291,22 @@ pub fn weakness(cluster: &ClusterName, weakness: Weakness) -> Finding {
     let (rule, message) = match weakness {
         Weakness::UncheckedCertificate => (
             &UNCHECKED_CERTIFICATE,
-            "its certificate is not checked (`insecure-skip-tls-verify`): whoever is between could \
-             name any nodes",
+            "its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path \
+             could forge the node list",
         ),
         Weakness::Unencrypted => (
             &UNENCRYPTED_CONNECTION,
-            "is asked over plain HTTP: whoever is between could name any nodes",
+            "is read over plain HTTP: an attacker on the path could forge the node list",
         ),
         Weakness::UncheckedStore => (
             &UNCHECKED_CERTIFICATE,
-            "the certificate of the cluster that holds its kubeconfig is not checked \
-             (`insecure-skip-tls-verify`): whoever is between could name any cluster",
+            "the certificate of the cluster with its kubeconfig is not checked \
+             (`insecure-skip-tls-verify`): an attacker on the path could forge the kubeconfig",
         ),
         Weakness::UnencryptedStore => (
             &UNENCRYPTED_CONNECTION,
-            "the cluster that holds its kubeconfig is asked over plain HTTP: whoever is between \
-             could name any cluster",
+            "the cluster with its kubeconfig is read over plain HTTP: an attacker on the path \
+             could forge the kubeconfig",
         ),
     };
     Finding::on_cluster(rule, cluster, message.to_owned())

@@ -100,7 +100,7 @@ impl Levels {
             let until = level.until.filter(|&until| until < today)?;
             let then = then(rules, purpose)?;
             let (rule, meant) = (Quoted(&level.rule), level.level);
-            let message = format!("{rule} was to be {meant} until {until}; {then}");
+            let message = format!("level `{meant}` of {rule} expired on {until}; {then}");
             let help = still_meant(level.reason.as_deref());
             let place = level.place.key("until");
             Some(on_config(&EXPIRED_LEVEL, message, place, help))
@@ -108,7 +108,7 @@ impl Levels {
         let ignores = self.ignores.iter().filter_map(|(rules, ignore)| {
             let until = ignore.until.filter(|&until| until < today)?;
             let then = then(rules, purpose)?;
-            let message = format!("{} was to be ignored until {until}; {then}", what(ignore));
+            let message = format!("ignore of {} expired on {until}; {then}", what(ignore));
             let help = still_meant(Some(&ignore.reason));
             let place = ignore.place.key("until");
             Some(on_config(&EXPIRED_IGNORE, message, place, help))
@@ -128,8 +128,8 @@ impl Levels {
         });
         unused
             .map(|(_, ignore)| {
-                let message = format!("nothing is ignored here: there is no {}", what(ignore));
-                let help = "take it out, or see whether its cluster and node are right".to_owned();
+                let message = format!("unused ignore: no finding matches {}", what(ignore));
+                let help = "remove it, or correct its cluster and node".to_owned();
                 on_config(&UNUSED_IGNORE, message, ignore.place.key("rule"), help)
             })
             .collect()
@@ -151,12 +151,12 @@ fn then(rules: &[&'static Rule], purpose: Purpose) -> Option<&'static str> {
     let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
     match purpose {
         Purpose::Snapshot if is_of_mesh => None,
-        Purpose::Validate if is_of_mesh => Some("since then it counts as usual"),
+        Purpose::Validate if is_of_mesh => Some("the finding counts again"),
         Purpose::Render if is_of_mesh => {
-            Some("here that still holds, but for `validate` it counts as usual")
+            Some("`validate` counts the finding again, `render` does not")
         }
         // Only `snapshot` finds it, and goes on.
-        _ => Some("`snapshot` still goes by that"),
+        _ => Some("`snapshot` still applies it"),
     }
 }
 
@@ -178,8 +178,8 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     if !rules.is_empty() {
         return Ok(rules);
     }
-    let message = format!("there is no rule {}", Quoted(name));
-    let unknown = Finding::new(&mistake::UNKNOWN_RULE, message).at(place, "");
+    let message = format!("unknown rule {}", Quoted(name));
+    let unknown = Finding::new(&mistake::INVALID_LEVEL, message).at(place, "");
     let all = all();
     let names = all
         .iter()
@@ -199,11 +199,8 @@ fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Finding> {
 }
 
 fn unlowerable(rule: &Rule, what: &str, place: Place) -> Finding {
-    let message = format!(
-        "`{}` cannot be {what}: where it is found, nothing can be rendered",
-        rule.name
-    );
-    Finding::new(&mistake::LOWERED_ERROR, message).at(place, "")
+    let message = format!("`{}` cannot be {what}: it prevents rendering", rule.name);
+    Finding::new(&mistake::INVALID_LEVEL, message).at(place, "")
 }
 
 fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -> Finding {
@@ -222,9 +219,9 @@ fn what(ignore: &Ignore) -> String {
 }
 
 fn still_meant(reason: Option<&str>) -> String {
-    let now = "give it a new day, or take it out";
+    let now = "set a new date, or remove it";
     match reason {
-        Some(reason) => format!("its reason was: {}; {now}", escaped(reason, TOLD)),
+        Some(reason) => format!("{now} (reason given: {})", escaped(reason, TOLD)),
         None => now.to_owned(),
     }
 }

@@ -7,9 +7,10 @@ use super::{QUESTIONS, Question, Rule};
 
 /// Returns the documentation of every rule, by question, as Markdown.
 pub fn manual() -> String {
-    let mut text = "# Rules\n\nWhat `clustermesh validate` (and `render`, `snapshot` and `trace`) finds, \
-                    by the question that it answers. `clustermesh explain RULE` shows a page of this.\n"
-        .to_owned();
+    let mut text =
+        "# Rules\n\nThe rules by which `clustermesh` checks meshes, snapshots and rendered Peers. \
+                    `clustermesh explain RULE` prints the page of one rule.\n"
+            .to_owned();
     for Question { title, rules } in QUESTIONS {
         let _ = write!(text, "\n## {title}\n");
         let mut rules: Vec<&Rule> = rules.to_vec();
@@ -19,7 +20,7 @@ pub fn manual() -> String {
             text.push_str(&page_of(rule, 3));
         }
     }
-    text.push_str("\n## What is no fault\n");
+    text.push_str("\n## Outcomes that are not findings\n");
     for term in TERMS {
         text.push('\n');
         text.push_str(&page_of_term(term, 3));
@@ -43,6 +44,10 @@ pub fn page_of(rule: &Rule, level: usize) -> String {
     let mut text = format!("{heading} {}\n\n*{}", rule.name, rule.severity);
     for alias in rule.aliases {
         let _ = write!(text, ", the operator's `{alias}`");
+    }
+    if !rule.former.is_empty() {
+        let former: Vec<String> = rule.former.iter().map(|it| format!("`{it}`")).collect();
+        let _ = write!(text, "; earlier names: {}", former.join(", "));
     }
     text.push_str("*\n");
     for section in rule.page().sections {

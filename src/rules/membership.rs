@@ -23,7 +23,7 @@ use crate::membership::{
     Contradicted, Contradiction, ExcludedNode, ExcludedReason, Origin, Unready, WithheldRange,
     WithheldReason,
 };
-use crate::mesh::{EndpointSource, Networks};
+use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
@@ -62,7 +62,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     findings.extend(withheld_ranges.map(|it| withheld(member, it)));
     findings.extend(membership.dissenters.iter().map(|it| {
         let message = format!(
-            "says granularity {}, the cluster is rendered as {}",
+            "has granularity {}, but the cluster is rendered with {}",
             it.says, member.cluster.granularity
         );
         let finding = on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place);
@@ -82,8 +82,8 @@ fn not_selected(member: &Member) -> Option<Finding> {
     let first = nodes.first()?;
     let names = listed(nodes.iter().map(|it| Quoted(&it.node).to_string()));
     let message = match nodes.len() {
-        1 => format!("1 node is not selected by nodeSelector: {names}"),
-        count => format!("{count} nodes are not selected by nodeSelector: {names}"),
+        1 => format!("1 node is not selected by `nodeSelector`: {names}"),
+        count => format!("{count} nodes are not selected by `nodeSelector`: {names}"),
     };
     let finding = Finding::on_cluster(&NODE_NOT_SELECTED, &member.entry.name, message);
     let selector = member.entry.place.key("nodeSelector");
@@ -112,10 +112,10 @@ fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
 pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
     let membership = &member.membership;
     let why = match membership.excluded.len() {
-        _ if !membership.candidates.is_empty() => "no cluster takes what its nodes have".to_owned(),
-        0 => "its snapshot has no node".to_owned(),
+        _ if !membership.candidates.is_empty() => "no cluster accepts the ranges of its nodes".to_owned(),
+        0 => "its snapshot has no nodes".to_owned(),
         1 => "its only node is left out".to_owned(),
-        nodes => format!("all its {nodes} nodes are left out"),
+        nodes => format!("all {nodes} nodes are left out"),
     };
     let cluster = &member.entry.name;
     let message = if has_peers {
@@ -135,7 +135,7 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
     };
     if !membership.excluded.iter().any(has_key) {
         finding.help = Some(format!(
-            "check that Kilo runs there, then run `clustermesh snapshot {cluster}`"
+            "check that Kilo runs in the cluster, then run `clustermesh snapshot {cluster}`"
         ));
     }
     finding.with_cause(contradicted(member, |_| true))
@@ -221,8 +221,8 @@ fn name_both(finding: &mut Finding, member: &Member, other: &str) {
         text: "the other".to_owned(),
     });
     finding.help = Some(format!(
-        "find out which of the two nodes has the wrong pod CIDR; a pod CIDR cannot be changed, so \
-         delete that node, `kubectl delete node {}` or the other, and let it register again",
+        "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
+         register again",
         command_name(other)
     ));
 }
@@ -251,9 +251,8 @@ fn endpoint_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let cluster = &member.entry.name;
     (node.kilo_has_endpoint && !asks_kilo).then(|| {
         format!(
-            "Kilo has an endpoint for these nodes; if other clusters can dial it, give `{cluster}` \
-             `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it \
-             `persistentKeepalive: 25`"
+            "set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
+             can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT"
         )
     })
 }
@@ -265,13 +264,13 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let granularity = member.cluster.granularity;
     text.is_empty().then(|| match granularity {
         Granularity::Location => {
-            "it leads its location, yet its Kilo wrote an empty one: has it run for a minute, and has \
-             its `--subnet` an address left?"
+            "check that Kilo has run for a minute and that its `--subnet` has a free address: the \
+             annotation is empty although the node leads its location"
                 .to_owned()
         }
         Granularity::Full | Granularity::Cross => format!(
-            "its Kilo wrote an empty one, as where it does not lead: is its `--mesh-granularity` that \
-             of {granularity}, and has its `--subnet` an address left?"
+            "check that Kilo runs with the granularity {granularity} and that its `--subnet` has a \
+             free address: the annotation is empty"
         ),
     })
 }
@@ -326,14 +325,14 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let range = range.trim_matches('`');
     let (rule, why) = match &withheld.reason {
         WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
-        WithheldReason::OutOfRange => (&UNUSED_POD_CIDR, "in no declared range".to_owned()),
+        WithheldReason::OutOfRange => (&UNUSED_POD_CIDR, "outside the declared ranges".to_owned()),
         WithheldReason::SecondOfFamily => (
             &UNUSED_POD_CIDR,
-            "the node has one of this family already".to_owned(),
+            "the node already has one of this address family".to_owned(),
         ),
         WithheldReason::SecondAddress => (
             &UNUSED_ADDRESS,
-            "the node has another internal address of this family".to_owned(),
+            "the node already has another internal address of this address family".to_owned(),
         ),
         WithheldReason::PodCidrTaken { other, node } => (
             &OVERLAPPING_NODE_POD_CIDR,
@@ -341,11 +340,11 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
         ),
         WithheldReason::Taken { node } => (
             &DUPLICATE_ADDRESS,
-            format!("{} claims the same address", Quoted(node)),
+            format!("{} has the same address", Quoted(node)),
         ),
         WithheldReason::InPodCidr { cidr, node } => (
             &ADDRESS_IN_POD_CIDR,
-            format!("lies in pod CIDR {cidr} of {}", Quoted(node)),
+            format!("inside pod CIDR {cidr} of {}", Quoted(node)),
         ),
     };
     let message = format!("{range} left out: {why}");
@@ -363,14 +362,7 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         against,
         of,
     } = found;
-    let what = match what {
-        Contradicted::PodRanges => "have their pod CIDR outside the declared ranges".to_owned(),
-        Contradicted::WireguardRange => {
-            "have their WireGuard address outside the declared ranges".to_owned()
-        }
-        Contradicted::Granularity(declared) => format!("say another granularity than {declared}"),
-        Contradicted::NodeSelector => "are not selected".to_owned(),
-    };
+    let (what, help) = contradicted_by(member, what);
     let message = format!("{against} of {of} nodes {what}");
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
     if member.membership.candidates.is_empty() {
@@ -380,7 +372,64 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     }
     finding.labels.push(Label {
         place: place.clone(),
-        text: "contradicted".to_owned(),
+        text: "declared here".to_owned(),
     });
-    finding
+    finding.help(help)
+}
+
+/// Returns what nodes have in place of what was declared, and what to do about it.
+fn contradicted_by(member: &Member, what: &Contradicted) -> (String, String) {
+    let cluster = &member.entry.name;
+    let (pods, wireguard) = match &member.entry.networks {
+        Networks::Typed {
+            pods, wireguard, ..
+        } => (
+            ("podCIDRs", pods.as_slice()),
+            ("wireguardCIDR", std::slice::from_ref(wireguard)),
+        ),
+        Networks::Flat { allowed } => {
+            let field = ("allowedNetworks", allowed.as_slice());
+            (field, field)
+        }
+    };
+    let outside = |actual: Vec<String>, noun: &str, (field, declared): (&str, &[Range])| {
+        let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
+        let actual = listed(actual.into_iter());
+        (
+            format!("have {noun} outside the declared {declared}: {actual}"),
+            format!("correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"),
+        )
+    };
+    let excluded = member.membership.excluded.iter().map(|it| &it.reason);
+    match what {
+        Contradicted::PodRanges => {
+            let actual = excluded.filter_map(|it| match it {
+                ExcludedReason::PodCidrOutOfRange { cidr } => Some(cidr.to_string()),
+                _ => None,
+            });
+            outside(actual.collect(), "pod CIDRs", pods)
+        }
+        Contradicted::WireguardRange => {
+            let actual = excluded.filter_map(|it| match it {
+                ExcludedReason::WireguardIpOutOfRange { address } => Some(address.to_string()),
+                _ => None,
+            });
+            outside(actual.collect(), "WireGuard addresses", wireguard)
+        }
+        Contradicted::Granularity(declared) => {
+            let actual = member.membership.dissenters.first().map(|it| it.says);
+            let actual = actual.map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
+            (
+                format!("have granularity {actual}, not the declared `{declared}`"),
+                format!("correct `granularity` of `{cluster}` in the mesh"),
+            )
+        }
+        Contradicted::NodeSelector => (
+            "are not selected by `nodeSelector`".to_owned(),
+            format!(
+                "correct `nodeSelector` of `{cluster}` in the mesh, or label the nodes and take a new \
+                 snapshot"
+            ),
+        ),
+    }
 }

@@ -27,11 +27,11 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
         place,
     } = exceeded;
     let name = counted.name();
-    let message = format!("{count} {counted} exceed the ceiling of {most}, so nothing is computed");
+    let message = format!("{count} {counted} exceed the ceiling of {most}");
     Finding::new(&BEYOND_CEILING, message)
         .at(place.clone(), "")
         .help(format!(
-            "if that is intended, add `--ceiling {name}={count}` or set \
+            "if intended, add `--ceiling {name}={count}` or set \
              `CLUSTERMESH_CEILINGS={name}={count}`"
         ))
 }
@@ -39,8 +39,8 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
 /// Returns a cluster without a snapshot as a finding; `file` is where it was looked for.
 pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {
     let MissingSnapshot { cluster, place } = missing;
-    let message = format!("cluster `{cluster}` has no snapshot: there is no `{file}`");
-    let help = format!("clustermesh snapshot {cluster}");
+    let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
+    let help = format!("run `clustermesh snapshot {cluster}`");
     Finding::new(&MISSING_SNAPSHOT, message)
         .at(place.clone(), "named here")
         .help(help)
@@ -60,9 +60,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     let message = format!("not a snapshot: {}", escaped(&message, 400));
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
-        .help(format!(
-            "write it anew with `clustermesh snapshot {cluster}`"
-        ))
+        .help(format!("rewrite it with `clustermesh snapshot {cluster}`"))
 }
 
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that
@@ -72,25 +70,22 @@ pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>
     let (rule, message, help) = match stray {
         Stray::Duplicate(cluster) => (
             &DUPLICATE_SNAPSHOT,
-            format!(
-                "a second snapshot of {}, which nobody reads",
-                Quoted(cluster)
-            ),
-            format!("keep the newer of the two as `{own}`"),
+            format!("second snapshot of {}, which is not read", Quoted(cluster)),
+            format!("keep the newer one as `{own}`, and delete the other"),
         ),
         Stray::Unnamed(cluster) => (
             &UNUSED_SNAPSHOT,
-            format!("a snapshot of {}, which no mesh names", Quoted(cluster)),
+            format!("snapshot of {}, which is in no mesh", Quoted(cluster)),
             match nearest(cluster, named.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean {}?", Quoted(name)),
-                None => "name the cluster in a mesh, or delete the file".to_owned(),
+                None => "add the cluster to a mesh, or delete the file".to_owned(),
             },
         ),
         Stray::Foreign => (
             &FOREIGN_SNAPSHOT,
-            "among the snapshots, but none itself".to_owned(),
-            "move it elsewhere; `clustermesh snapshot CLUSTER --from FILE` makes a snapshot of a \
-             node list"
+            "this file in the snapshot folder is not a snapshot".to_owned(),
+            "move it to another folder; if it is a node list, run `clustermesh snapshot CLUSTER \
+             --from FILE`"
                 .to_owned(),
         ),
     };
@@ -108,6 +103,6 @@ pub fn no_mesh(files: &[String]) -> Finding {
         "no ClusterMesh in {}, so every Peer would be deleted",
         files.join(", ")
     );
-    let help = "if that is meant, run `clustermesh render --allow-empty '*'`";
+    let help = "if intended, run `clustermesh render --allow-empty '*'`";
     Finding::new(&NO_MESH, message).help(help)
 }

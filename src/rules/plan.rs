@@ -103,7 +103,7 @@ fn finding(withheld: &Withheld) -> Finding {
             ..
         } => {
             let message = format!(
-                "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks first"
+                "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks higher"
             );
             let finding = Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), message);
             finding.at(key(place), "").at(key(keeper_place), "")
@@ -119,19 +119,18 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
         TargetReason::Rangeless { peers, .. } => {
             let peers = count(*peers, "Peer");
-            let message = format!("{peers} left out: none of their ranges is left");
+            let message = format!("{peers} left out: no ranges remain");
             Finding::on_cluster(&RANGELESS_PEER, source, message)
-                .help("other findings about the same cluster say what became of the ranges")
+                .help("see the other findings about this cluster for the ranges that are left out")
         }
         TargetReason::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
-            let message = format!("{ranges} left out: not of the family that Kilo routes there");
+            let message = format!("{ranges} left out: Kilo routes the other address family there");
             Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
         }
         TargetReason::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
-            let message =
-                format!("{peers} left out: neither side has an endpoint, so neither can dial");
+            let message = format!("{peers} left out: neither side has an endpoint");
             Finding::on_cluster(&NO_INITIATOR, source, message)
         }
     }
@@ -141,7 +140,8 @@ fn own_key(own: &str, kept: bool, source: &ClusterName) -> String {
     let own = Quoted(own);
     if kept {
         return format!(
-            "the target's own node {own} has its public key; the Peer stays, as {source} ranks first"
+            "the target's own node {own} has the same public key; the Peer stays because {source} \
+             ranks higher"
         );
     }
     format!("left out: same public key as the target's own node {own}")
@@ -152,12 +152,13 @@ fn key(node: &Place) -> Place {
 }
 
 fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -> Finding {
-    let message = format!("{} left out: not accepted there", listed_ranges(ranges));
+    let message = format!("{} left out: not in `acceptedNetworks`", listed_ranges(ranges));
     let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
     add_declaration(&mut finding, ranges);
-    finding
-        .at(accepted.clone(), "not in this list")
-        .help("if they are wanted, let one entry of `acceptedNetworks` hold each of them whole")
+    finding.at(accepted.clone(), "does not contain it").help(
+        "to accept them, add a range to `acceptedNetworks` that contains each of them \
+            completely",
+    )
 }
 
 /// Names the first few ranges.

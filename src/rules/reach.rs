@@ -41,7 +41,7 @@ pub fn manifests(target: &ClusterName, files: &[File]) -> Vec<Finding> {
 
 /// Returns a finding about a file that could not be read at all.
 pub fn unread(target: &ClusterName, place: Place, problem: &str) -> Finding {
-    let message = format!("{} is not read: {problem}", Quoted(&place.source));
+    let message = format!("{} cannot be read: {problem}", Quoted(&place.source));
     Finding::on_cluster(&UNREADABLE_MANIFEST, target, message).at(place, "")
 }
 
@@ -54,8 +54,8 @@ fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {
             }
             What::Name(name) => {
                 let message = match name {
-                    Some(name) => format!("{} is no name of a Peer", Quoted(name)),
-                    None => "there is a Peer without a name".to_owned(),
+                    Some(name) => format!("{} is not a valid Peer name", Quoted(name)),
+                    None => "a Peer has no name".to_owned(),
                 };
                 let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
                 findings.push(finding.at(file.place(&other.spot), ""));
@@ -98,12 +98,12 @@ pub(super) fn consequence(peer: &str, fault: &Fault) -> String {
     let name = bare(peer);
     match fault {
         Fault::NotStored(mismatch) => format!(
-            "{name} is refused by the API server: {} {}",
+            "the API server refuses {name}: {} {}",
             mismatch.field, mismatch.problem
         ),
         Fault::Undecodable(refusal) => {
-            format!("{name} keeps every agent that starts from reading any Peer: {refusal}")
+            format!("{name} prevents restarted Kilo agents from reading any Peer: {refusal}")
         }
-        Fault::Ignored(refusal) => format!("{name} is ignored by Kilo: {refusal}"),
+        Fault::Ignored(refusal) => format!("Kilo ignores {name}: {refusal}"),
     }
 }

@@ -19,59 +19,59 @@ pub struct Question {
 /// Every question, in the order in which they are best asked.
 pub static QUESTIONS: &[Question] = &[
     Question {
-        title: "Is what people wrote well formed?",
+        title: "Errors in the files you write",
         rules: mistake::RULES,
     },
     Question {
-        title: "Do ranges overlap, or lie outside of what was declared?",
+        title: "Address ranges",
         rules: ranges::RULES,
     },
     Question {
-        title: "Has every node an identity of its own?",
+        title: "Identity of nodes: names, keys, endpoints",
         rules: identity::RULES,
     },
     Question {
-        title: "Can one side of every pair dial the other?",
+        title: "Endpoints and who can dial",
         rules: endpoints::RULES,
     },
     Question {
-        title: "Does Kilo on the nodes fit?",
+        title: "Kilo's settings on the nodes",
         rules: kilo::RULES,
     },
     Question {
-        title: "Does what was declared hold for any node?",
+        title: "Declarations that do not match the nodes",
         rules: nodes::RULES,
     },
     Question {
-        title: "Has it shrunk or moved?",
+        title: "Changes to the rendered tree",
         rules: rendered::RULES,
     },
     Question {
-        title: "Would Flux or Argo CD choke?",
+        title: "Limits of Flux, Argo CD and git",
         rules: gitops::RULES,
     },
     Question {
-        title: "Does it get there, and back?",
+        title: "Paths between clusters (`verify` and `trace`)",
         rules: rule::RULES,
     },
     Question {
-        title: "Does it stay within what Kilo and GitOps can carry?",
+        title: "Capacity of Kilo and GitOps",
         rules: capacity::RULES,
     },
     Question {
-        title: "Could the clusters be reached as the meshes say?",
+        title: "Access to clusters as declared in meshes",
         rules: access::RULES,
     },
     Question {
-        title: "Is what the config says of findings still meant?",
+        title: "Levels and ignores in the config",
         rules: levels::RULES,
     },
     Question {
-        title: "May a new snapshot be believed?",
+        title: "Checks of new snapshots",
         rules: snapshots::RULES,
     },
     Question {
-        title: "Why could a cluster not be read?",
+        title: "Failures to read a cluster",
         rules: clusters::RULES,
     },
 ];
@@ -84,9 +84,11 @@ pub fn all() -> Vec<&'static Rule> {
     rules
 }
 
-/// Returns the rules of a name, or of a reason code of the operator's.
+/// Returns the rules of a name, of an earlier name, or of a reason code of the operator's.
 pub fn find(name: &str) -> Vec<&'static Rule> {
-    let is_meant = |rule: &&Rule| rule.name == name || rule.aliases.contains(&name);
+    let is_meant = |rule: &&Rule| {
+        rule.name == name || rule.aliases.contains(&name) || rule.former.contains(&name)
+    };
     all().into_iter().filter(is_meant).collect()
 }
 
@@ -103,6 +105,23 @@ mod tests {
                 .all(|word| !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase()))
         };
         assert!(names.iter().all(is_kebab), "{names:?}");
+    }
+
+    #[test]
+    fn no_name_is_used_again() {
+        let mut names: Vec<&str> = all()
+            .iter()
+            .flat_map(|rule| [&[rule.name], rule.former].concat())
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let found = find("syntax-error");
+        assert_eq!(
+            found.iter().map(|it| it.name).collect::<Vec<_>>(),
+            ["syntax-error"]
+        );
     }
 
     #[test]

@@ -68,17 +68,17 @@ impl Allowing<'_> {
         match self {
             Self::Write => {
                 let flags = flags(losses);
-                format!("if that is meant, run `clustermesh render{flags}`")
+                format!("if intended, run `clustermesh render{flags}`")
             }
             Self::Print(target) => {
                 let (target, flags) = (quoted(target), flags(losses));
-                format!("if that is meant, run `clustermesh render --target {target}{flags}`")
+                format!("if intended, run `clustermesh render --target {target}{flags}`")
             }
             Self::Parameter => {
                 let losses = losses.join(", ");
                 format!(
-                    "if that is meant, add `{{name: allow-empty, array: [{losses}]}}` to the parameters of \
-                     the plugin"
+                    "if intended, add `{{name: allow-empty, array: [{losses}]}}` to the parameters \
+                     of the plugin"
                 )
             }
         }
@@ -145,7 +145,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             finding
         }
         Loss::EmptyTarget { target } => {
-            let message = "would have no Peer at all".to_owned();
+            let message = "would have no Peers".to_owned();
             alike(
                 Finding::on_named(&EMPTY_TARGET, target, message),
                 "clusters",
@@ -157,7 +157,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             place,
         } => {
             let peers = count(*peers, "Peer");
-            let message = format!("no mesh names it any more; its folder has {peers}");
+            let message = format!("is no longer in any mesh, but its folder has {peers}");
             let finding = Finding::on_named(&LOST_TARGET, target, message);
             alike(finding, "clusters").at(place.clone(), "")
         }
@@ -171,13 +171,14 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
                 1 => "its only Peer".to_owned(),
                 peers => format!("all its {peers} Peers"),
             };
-            let message = format!("{peers} would vanish from {}", bare(target));
+            let message = format!("{peers} would be removed from {}", bare(target));
             Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
         }
         Loss::Unrecorded { target, source } => {
             let target = bare(target);
             let message = format!(
-                "gives {target} no Peer, and {target} has no rendered folder to compare with"
+                "would have no Peers in {target}, and {target} has no rendered folder to compare \
+                 with"
             );
             let finding = Finding::on_named(&LOST_SOURCE, source, message);
             match members(fleet, source).next() {
@@ -261,17 +262,18 @@ fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
         more => format!(", {more} more"),
     };
     let message = format!(
-        "{} of {before} Peers would vanish: {}{more} {}",
+        "{} of {before} Peers would be removed: {}{more} {}",
         gone.len(),
         names.join(", "),
         within(&case.targets)
     );
     let finding = Finding::on_named(&SHRUNK_SOURCE, source, message);
-    let finding = finding.at(case.place.clone(), "it would vanish").help(
-        "if these nodes are not gone, see why they are left out, and whether the snapshot is right",
+    let finding = finding.at(case.place.clone(), "would be removed").help(
+        "check why these nodes are left out and whether the snapshot is correct, unless the nodes \
+         were removed",
     );
     match excluded(fleet, source, gone) {
-        Some(place) => finding.at(place, "it is left out"),
+        Some(place) => finding.at(place, "left out"),
         None => finding,
     }
 }
@@ -297,14 +299,14 @@ fn renamed(case: &Case<Renamed>) -> Finding {
         to,
     } = &case.what;
     let message = format!(
-        "its Peer {} would be called {to} {}",
+        "Peer {} would be renamed to {to} {}",
         bare(from),
         within(&case.targets)
     );
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(
-        "delete the old Peer first, then apply the new one; if the new one comes first, as with Flux, \
-         annotate it after the deletion: `kubectl annotate peers --overwrite NAME touched=1`",
+        "delete the old Peer before applying the new one, or touch the new one after the deletion: \
+         `kubectl annotate peers --overwrite NAME touched=1`",
     )
 }
 
@@ -326,20 +328,23 @@ fn moved(case: &Case<Moved>, named: Option<Place>) -> Finding {
         bare(from),
         within(&case.targets),
         if is_asked {
-            ", which `anchors` names"
+            ", as set in `anchors`"
         } else {
-            ", which the mesh does not ask for"
+            ", which the mesh does not request"
         }
     );
     let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
-        .at(case.place.clone(), "it carries the range now")
-        .at(named, "it is named here");
+        .at(case.place.clone(), "carries the range now")
+        .at(named, "set here");
     if is_asked {
         finding.severity = Severity::Notice;
         return finding
-            .help("apply it when broken connections hurt least: those to this range break once");
+            .help("apply it in a maintenance window: connections to this range will break once");
     }
-    finding.help("pin the range to nodes with `anchors`, or expect connections to it to break once")
+    finding.help(
+        "pin the range to nodes with `anchors`; otherwise connections to it will break \
+        once",
+    )
 }
 
 /// Returns where the mesh names the node that a range moves to, as one of those that are to carry it;
@@ -365,13 +370,13 @@ fn named(moved: &Moved, fleet: &Fleet) -> Option<Place> {
 fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
     let Rekeyed { source, node, peer } = &case.what;
     let message = format!(
-        "its Peer {} would get another key {}",
+        "Peer {} would get another key {}",
         bare(peer),
         within(&case.targets)
     );
     let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node);
     let finding = finding.at(case.place.clone(), "").help(
-        "expected after a node or its Kilo was reinstalled; otherwise find out who changed the key",
+        "expected after a node or Kilo was reinstalled; otherwise find out who changed the key",
     );
     let mut candidates = members(fleet, source).flat_map(|it| &it.membership.candidates);
     match candidates.find(|it| it.leader.as_str() == node) {

@@ -33,10 +33,10 @@ pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>)
     };
     let told = refusals.iter().map(|refusal| {
         let (rule, message) = match refusal {
-            Refusal::Empty => (&EMPTY_SNAPSHOT, "no node is listed".to_owned()),
+            Refusal::Empty => (&EMPTY_SNAPSHOT, "the node list is empty".to_owned()),
             Refusal::TooMany { nodes, limit } => (
                 &TOO_MANY_NODES,
-                format!("{nodes} nodes are more than the {limit} that are believed"),
+                format!("{nodes} nodes exceed the limit of {limit}"),
             ),
             Refusal::Shrunk(loss) => {
                 let message = format!("{} would lose {}", whose(loss), lost(loss));
@@ -46,10 +46,11 @@ pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>)
         let mut finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
         finding.help = Some(match refusal {
             Refusal::TooMany { .. } => format!(
-                "if it is that large, add --accept {cluster}, or set `limits.nodes` in the config"
+                "if the cluster is that large, add `--accept {cluster}`, or raise `limits.nodes` \
+                 in the config"
             ),
             Refusal::Empty | Refusal::Shrunk(_) => {
-                format!("if that is meant, add --accept {cluster}")
+                format!("if intended, add `--accept {cluster}`")
             }
         });
         finding
@@ -59,12 +60,11 @@ pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>)
 
 /// Returns why the snapshot of `cluster` is not replaced: it is unknown what would be lost.
 pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
-    let message = format!(
-        "{file} is no snapshot, so nobody can tell what a new one would lose: {problem}; it was kept"
-    );
+    let message =
+        format!("{file} is not a snapshot, so losses cannot be determined: {problem}; it was kept");
     let mut finding = Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message);
     finding.help = Some(format!(
-        "bring back the one that was committed, or add --accept {cluster} to begin anew"
+        "restore the committed file, or add `--accept {cluster}` to replace it"
     ));
     finding
 }
@@ -72,7 +72,7 @@ pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
 /// Returns that no mesh names `cluster`, so that nothing can be judged; `nearest` is one that a mesh
 /// names.
 pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
-    let message = "no mesh names it, so nobody can tell which of its nodes are usable".to_owned();
+    let message = "is in no mesh, so its nodes cannot be checked".to_owned();
     let mut finding = Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message);
     finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
     finding
@@ -80,7 +80,7 @@ pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
 
 /// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
 pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Finding {
-    let message = format!("no mesh names a cluster `{cluster}`");
+    let message = format!("no mesh contains a cluster `{cluster}`");
     let mut finding = Finding::new(&UNNAMED_CLUSTER, message).at(place, "");
     finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
     finding
@@ -93,10 +93,10 @@ pub fn twin(twin: &Twin) -> Finding {
         other,
         node,
     } = twin;
-    let message = format!("its node {} is one of `{other}`", Quoted(node));
+    let message = format!("node {} is also a node of `{other}`", Quoted(node));
     let mut finding = Finding::on_cluster(&TWIN_CLUSTER, cluster, message);
     finding.help = Some(format!(
-        "do both names lead to one cluster? see the contexts of `{cluster}` and `{other}`"
+        "check the contexts of `{cluster}` and `{other}`: both probably lead to the same cluster"
     ));
     finding
 }
@@ -104,15 +104,15 @@ pub fn twin(twin: &Twin) -> Finding {
 /// Returns what was brought back in a snapshot of `cluster`: annotations of these nodes.
 pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
     let told = nodes.iter().map(|node| {
-        let message = "has lost its key, as when its Kilo agent restarts; its annotations of the \
-             last snapshot were kept"
+        let message = "has no key at the moment (its Kilo agent may be restarting); the \
+            annotations of the last snapshot were kept"
             .to_owned();
-        let of_all = "lost the key, as when the Kilo agent restarts; the annotations of the last \
-                      snapshot were kept";
+        let of_all = "no key at the moment (the Kilo agent may be restarting); the annotations of \
+            the last snapshot were kept";
         let mut finding = Finding::on_node(&CARRIED_OVER, cluster, node, message);
         finding = finding.with_alike(of_all, None);
         finding.help = Some(format!(
-            "if Kilo was taken from {} for good, add --no-carry-over {cluster}",
+            "if Kilo was removed from {} permanently, add `--no-carry-over {cluster}`",
             if nodes.len() == 1 { "it" } else { "them" }
         ));
         finding
@@ -124,10 +124,10 @@ pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
 pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
     let told = nodes.iter().map(|Stale { node, seconds }| {
         let message = format!(
-            "is marked stale: its Kilo agent was last seen {} before the others",
+            "marked stale: its Kilo agent was last seen {} before the others",
             duration(*seconds)
         );
-        let of_all = "marked stale, with the time for which the Kilo agent was not seen";
+        let of_all = "marked stale: the Kilo agent was last seen before the others";
         let seen = duration(*seconds);
         Finding::on_node(&STALE_NODE, cluster, node, message).with_alike(of_all, Some(seen))
     });

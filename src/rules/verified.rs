@@ -115,7 +115,7 @@ fn unapplied(site: &Site) -> Option<Finding> {
         finding.at(it.place().key("spec"), "has no endpoint")
     });
     Some(finding.help(format!(
-        "give it the endpoint `{}` and a `persistentKeepalive` above 0, as `clustermesh render` does",
+        "set the endpoint `{}` and a `persistentKeepalive` above 0, like `clustermesh render`",
         Endpoint::PLACEHOLDER
     )))
 }
@@ -171,12 +171,12 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     if failed.is_claimed {
         finding.severity = Severity::Warning;
         finding.help =
-            Some("a node's claim causes this: `clustermesh validate` names the node".to_owned());
+            Some("run `clustermesh validate` to see which node's claim causes this".to_owned());
     }
     let to = cluster(fabric, packet.to.site());
     let pairs = match failed.pairs {
-        1 => "1 promised pair fails".to_owned(),
-        pairs => format!("{pairs} promised pairs fail"),
+        1 => "1 declared path fails".to_owned(),
+        pairs => format!("{pairs} declared paths fail"),
     };
     let receivers = failed.receivers.iter();
     let receivers = receivers.map(|&(site, owner)| whose(fabric, site, owner));
@@ -193,8 +193,8 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
 
 fn pairs(count: u64) -> String {
     match count {
-        1 => "1 pair".to_owned(),
-        count => format!("{count} pairs"),
+        1 => "1 path".to_owned(),
+        count => format!("{count} paths"),
     }
 }
 
@@ -204,8 +204,8 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
     let nodes = listed(nodes.map(|it| messages::called(fabric, *it)));
     let between = between(fabric, &assumption.between);
     let number = match assumption.pairs {
-        1 => "1 promised pair is assumed".to_owned(),
-        pairs => format!("{pairs} promised pairs are assumed"),
+        1 => "1 declared path is assumed to work".to_owned(),
+        pairs => format!("{pairs} declared paths are assumed to work"),
     };
     match assumption.premise {
         Premise::Family(Unseen { at, peer, family }) => {
@@ -222,13 +222,10 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
                  no {family} address"
             );
             let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
-            let finding = finding.at(
-                peer.place().key("spec").key("endpoint"),
-                "cannot be dialled without",
-            );
+            let finding = finding.at(peer.place().key("spec").key("endpoint"), "this endpoint");
             Some(finding.help(format!(
-                "if {they} {family} addresses, ignore the rule for `{}`; else have the other nodes \
-                 dialled at {} addresses, such as by `kilo.squat.ai/clustermesh-endpoint`",
+                "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
+                 other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
                 site.cluster,
                 family.other()
             )))
@@ -242,13 +239,13 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
             let leader = site.leader(site.segment(node.node)?).node();
             let leader = bare(&site.node(leader).kilo.name);
             let message = format!(
-                "{number} ({between}): {nodes} carries {range}, and only {} is on that LAN",
+                "{number} ({between}): {nodes} carries {range}, but only {} is on that LAN",
                 messages::called(fabric, node)
             );
             let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
             Some(finding.help(format!(
-                "if the LAN is real, add `anchors: [{{ ranges: ['{range}'], nodes: [{leader}] }}]` to \
-                 `{}` in the mesh",
+                "if the LAN exists, add `anchors: [{{ ranges: ['{range}'], nodes: [{leader}] }}]` \
+                 to `{}` in the mesh",
                 site.cluster
             )))
         }
@@ -282,15 +279,15 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     let (message, place, help) = match leak.claim {
         Some((site, claim, range)) => (
             format!(
-                "{range} leads from {from} to {to}, which does not declare it: {} gets there",
+                "{range} is routed from {from} to {to}, which does not declare it: {} is reachable",
                 packet.destination
             ),
             fabric.site(site).model.place(claim),
-            format!("take the range out of the Peer, or declare it for `{to}` in the mesh"),
+            format!("remove the range from the Peer, or declare it for `{to}` in the mesh"),
         ),
         None => (
             format!(
-                "{} of {from} gets to {} of {to}, though no mesh links the two",
+                "{} of {from} reaches {} of {to} although no mesh links the two clusters",
                 packet.source, packet.destination
             ),
             leak.trace
@@ -298,22 +295,22 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
                 .steps
                 .iter()
                 .find_map(|step| Some(messages::selected(step)?.place)),
-            format!("take the Peers of `{to}` away from `{from}`, or link the two in a mesh"),
+            format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
         ),
     };
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
-    finding.at(place, "by this range").help(help)
+    finding.at(place, "through this range").help(help)
 }
 
 fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Finding {
     let it = fabric.site(site);
     let peer = &it.model.peers[peer];
     let message = format!(
-        "the Peer {} has a key that no node of any cluster has",
+        "the key of the Peer {} belongs to no node of any cluster",
         bare(&peer.applied.name)
     );
-    let help = "if it is a client or another network of yours, nothing is wrong; if a node has a new \
-                key, take a snapshot and render again";
+    let help = "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
+        this is your own VPN client or network, ignore this rule";
     let finding = Finding::on_cluster(&OUTSIDE_PEER, it.cluster, message);
     finding.at(peer.place(), "").help(help)
 }
@@ -323,7 +320,7 @@ fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
     let cluster = cluster(fabric, site);
     let ranges = listed(pods.iter().map(ToString::to_string));
     let message = format!(
-        "Kilo carries no packets from other clusters to {} of its pod CIDRs: {ranges}",
+        "Kilo carries no packets from other clusters to {} of the pod CIDRs: {ranges}",
         pods.len()
     );
     Finding::on_cluster(&UNREACHED_PODS, cluster, message)
@@ -343,7 +340,8 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
             let site = fabric.site(number);
             let nodes = site.model.topology.nodes.len();
             (apart.get(&number) == Some(&nodes)).then(|| {
-                let message = "no path from or to this cluster was proved: every node is left out";
+                let message = "no paths from or to this cluster were checked: every node is left \
+                    out";
                 let finding = Finding::on_cluster(&UNPROVED_CLUSTER, site.cluster, message);
                 finding.help("run `clustermesh validate` to see why")
             })
@@ -354,12 +352,10 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
 fn nothing_proved(assumed: u64) -> Finding {
     if 0 < assumed {
         let pairs = pairs(assumed);
-        let message = format!(
-            "nothing was proved: the only paths that may work are {pairs} that are assumed"
-        );
+        let message = format!("no declared path is proved: {pairs} work only under assumptions");
         return Finding::new(&NOTHING_PROVED, message);
     }
-    let message = "nothing was proved: no declared path between linked clusters works";
+    let message = "no declared path between linked clusters works";
     let help = "run `clustermesh validate` to see why nodes are left out";
     Finding::new(&NOTHING_PROVED, message).help(help)
 }

@@ -119,8 +119,8 @@ impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let node = Quoted(&self.node);
         match &self.change {
-            Change::Added => write!(formatter, "{node} is new"),
-            Change::Removed => write!(formatter, "{node} is gone"),
+            Change::Added => write!(formatter, "{node} added"),
+            Change::Removed => write!(formatter, "{node} removed"),
             Change::Field {
                 field,
                 before,

@@ -9,17 +9,19 @@ use super::listing::{Listing, PageError, kind};
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// Not JSON, though it begins like it.
-    #[error("it is not the JSON of a node list, see line {}, column {}", .0.line(), .0.column())]
+    #[error("not the JSON of a node list: error at line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     /// Not YAML.
-    #[error("it is neither the JSON nor the YAML of a node list, as `kubectl get nodes -o json` prints it{}", place(.0.as_ref()))]
+    #[error("not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`{}", place(.0.as_ref()))]
     Yaml(Option<(u64, u64)>),
     /// Some other object.
-    #[error("expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found {}", kind(.0))]
+    #[error("expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o \
+        json`, found {}", kind(.0))]
     Kind(String),
     /// A page of a longer list.
     #[error(
-        "the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does"
+        "the list is incomplete (it has a continue token); list all nodes with `kubectl get nodes \
+         -o json`"
     )]
     Incomplete,
     /// A node without a name.
@@ -76,7 +78,7 @@ fn parse(text: &str) -> Result<Object, DumpError> {
 /// Describes where a problem is without quoting the text, because it may be any file.
 fn place(place: Option<&(u64, u64)>) -> String {
     match place {
-        Some((line, column)) => format!(", see line {line}, column {column}"),
+        Some((line, column)) => format!(": error at line {line}, column {column}"),
         None => String::new(),
     }
 }
@@ -126,10 +128,10 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
 
     #[test]
     fn refuses_what_is_no_whole_list_of_nodes() {
-        insta::assert_snapshot!(error(r#"{"nodes":[]}"#), @"expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found an object without a kind");
-        insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as `kubectl get nodes -o json` prints, found the kind `Peer`");
-        insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list is of kind `Pod`, not a Node");
-        insta::assert_snapshot!(error(r#"{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}"#), @"the list goes on (it has a continue token); get it whole, as `kubectl get nodes` does");
-        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"it is not the JSON of a node list, see line 1, column 29");
+        insta::assert_snapshot!(error(r#"{"nodes":[]}"#), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found an object without a kind");
+        insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found the kind `Peer`");
+        insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}"#), @"the list is incomplete (it has a continue token); list all nodes with `kubectl get nodes -o json`");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"not the JSON of a node list: error at line 1, column 29");
     }
 }

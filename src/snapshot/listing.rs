@@ -44,7 +44,7 @@ pub enum PageError {
     #[error("expected a NodeList, found {}", kind(.0))]
     Kind(String),
     /// A list with something else in it.
-    #[error("item {index} of the list is of kind {}, not a Node", Quoted(.kind))]
+    #[error("item {index} of the list has kind {}, expected Node", Quoted(.kind))]
     Item {
         /// Counted from zero.
         index: usize,
@@ -55,7 +55,7 @@ pub enum PageError {
     #[error("item {0} of the list has no name")]
     Nameless(usize),
     /// More than a snapshot may hold.
-    #[error("the nodes have more than the {SIZE_LIMIT} bytes that a snapshot may hold")]
+    #[error("the nodes exceed the snapshot limit of {SIZE_LIMIT} bytes")]
     TooLarge,
 }
 
@@ -425,7 +425,7 @@ mod tests {
         };
         insta::assert_snapshot!(told(r#"{"kind":"Status","status":"Failure"}"#), @"expected a NodeList, found the kind `Status`");
         insta::assert_snapshot!(told("{}"), @"expected a NodeList, found an object without a kind");
-        insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"kind":"Pod"}]}"#), @"item 0 of the list is of kind `Pod`, not a Node");
+        insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
         insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#), @"item 0 of the list has no name");
         insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"#), @"EOF while parsing an object at line 1 column 29");
     }

@@ -76,7 +76,7 @@ pub(super) fn plain(text: &str) -> Result<Value, Error> {
     if is_plain(text) {
         return Ok(Value::from_safe_string(text.to_owned()));
     }
-    let detail = "`plain` only writes strings of letters, digits and `._:/@+-`";
+    let detail = "`plain` accepts only strings of letters, digits and `._:/@+-`";
     Err(Error::new(ErrorKind::InvalidOperation, detail))
 }
 
@@ -177,7 +177,7 @@ fn json(text: &str) -> String {
 fn harmless(text: &str) -> Result<&str, Error> {
     if text.chars().any(|it| it.is_control() || is_deceptive(it)) {
         let detail =
-            "the string has control characters or invisible ones, which plain text cannot have";
+            "the string contains control or invisible characters, which plain text cannot contain";
         return Err(Error::new(ErrorKind::InvalidOperation, detail));
     }
     Ok(text)

@@ -61,9 +61,9 @@ fn refuses_what_has_no_one_text() {
     insta::assert_snapshot!(filled("a: {{ value if false }}", 1).unwrap_err(), @"line 1: invalid operation: a value of type undefined cannot be written as YAML");
     insta::assert_snapshot!(filled("a: {{", 1).unwrap_err(), @"line 1: syntax error: unexpected end of input, expected expression");
     let text = filled_as(Format::Text, "{{ value }}", "a\nb").unwrap_err();
-    insta::assert_snapshot!(text, @"line 1: invalid operation: the string has control characters or invisible ones, which plain text cannot have");
+    insta::assert_snapshot!(text, @"line 1: invalid operation: the string contains control or invisible characters, which plain text cannot contain");
     let endless = "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
-    insta::assert_snapshot!(filled(endless, 1).unwrap_err(), @"line 1: it takes too many steps");
+    insta::assert_snapshot!(filled(endless, 1).unwrap_err(), @"line 1: the template needs too many steps");
 }
 
 /// A template that works for `west` works for `no` and `1`, too, or for none of them.
@@ -113,7 +113,7 @@ fn a_string_is_a_whole_value() {
 #[test]
 fn plain_writes_only_what_means_nothing() {
     let refusal = filled("a: {{ value | plain }}", "x # y").unwrap_err();
-    insta::assert_snapshot!(refusal, @"line 1: invalid operation: `plain` only writes strings of letters, digits and `._:/@+-`");
+    insta::assert_snapshot!(refusal, @"line 1: invalid operation: `plain` accepts only strings of letters, digits and `._:/@+-`");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! An example is merged into a valid mesh of two clusters, `east` and `west`, with the nodes `n1`
 //! and `n2` each. The first line of a YAML block names its target: `# mesh.yaml` (or any other
-//! file) is the whole file, `# mesh.yaml, east` a part of that cluster's entry, and `# east/n1` a
-//! part of that node's snapshot; a null removes a field. The findings of `validate` must then
+//! file) is the whole file, `# mesh.yaml, cluster east` a part of that cluster's entry, and
+//! `# snapshots/east.json, node n1` a part of that node's snapshot; a null removes a field. The findings of `validate` must then
 //! contain the rule. If there is a block of the language `console`, its lines after `$ ` are run
 //! instead, and the findings of the last one must contain the rule. Messages that only a server can
 //! cause are shown verbatim in a block of the language `text`.
@@ -65,11 +65,14 @@ impl Stage {
         let what = first
             .strip_prefix("# ")
             .expect("a first line that says what it is");
-        if let Some(cluster) = what.strip_prefix("mesh.yaml, ") {
+        if let Some(cluster) = what.strip_prefix("mesh.yaml, cluster ") {
             let entries = self.mesh["spec"]["clusters"].as_array_mut().unwrap();
             let entry = entries.iter_mut().find(|it| it["name"] == cluster).unwrap();
             merge(entry, &serde_yaml::from_str(rest).unwrap());
-        } else if let Some((cluster, name)) = what.split_once('/').filter(|_| !what.contains('.')) {
+        } else if let Some((cluster, name)) = what
+            .strip_prefix("snapshots/")
+            .and_then(|it| it.split_once(".json, node "))
+        {
             let (_, nodes) = self.nodes.iter_mut().find(|it| it.0 == cluster).unwrap();
             let node = nodes.iter_mut().find(|it| it["name"] == name).unwrap();
             merge(node, &serde_yaml::from_str(rest).unwrap());
@@ -296,7 +299,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
     let faults = vec![
         Fault::Kubeconfig {
             origin: text("ci/kubeconfig.yaml"),
-            problem: text("it is not there"),
+            problem: text("the file does not exist"),
         },
         Fault::Context {
             origin: text("ci/kubeconfig.yaml"),
@@ -310,10 +313,10 @@ fn of_servers() -> Vec<(&'static str, String)> {
         },
         Fault::Secret {
             origin: text(secret),
-            problem: text("it has no key `kubeconfig`; it has value"),
+            problem: text("the Secret has no key `kubeconfig`; it has value"),
         },
         Fault::Ambiguous {
-            problem: text("meshes prod and staging keep its kubeconfig in different Secrets"),
+            problem: text("meshes prod and staging name different Secrets for its kubeconfig"),
         },
         Fault::Login {
             command: text("aws"),
@@ -371,7 +374,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
             problem: text("it is a web page"),
         },
         Fault::Oversized {
-            problem: text("it has more than 32 MiB"),
+            problem: text("it is larger than 32 MiB"),
         },
     ];
     let kept = Some("snapshots/east.json");

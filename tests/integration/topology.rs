@@ -37,7 +37,7 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
 /// Why one of our segments or Peers differs from Kilo's or kgctl's.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Why {
-    /// A node that is its own segment is kept while Kilo does not count it: its Peer is right as
+    /// A node that is its own segment is kept while Kilo ignores it: its Peer is right as
     /// soon as it is back.
     KeptUnready,
     /// The only member with a WireGuard address leads, even if an election without names has

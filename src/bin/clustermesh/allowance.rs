@@ -33,10 +33,9 @@ impl FromStr for Allowance {
         };
         let target = match target {
             "*" => None,
-            name => Some(
-                name.parse()
-                    .map_err(|error| format!("{} is no cluster name: {error}", Quoted(name)))?,
-            ),
+            name => Some(name.parse().map_err(|error| {
+                format!("{} is not a valid cluster name: {error}", Quoted(name))
+            })?),
         };
         if source.is_some_and(|source| source.is_empty() || source.contains('/')) {
             return Err("expected TARGET or TARGET/SOURCE".to_owned());
@@ -99,9 +98,7 @@ pub(crate) fn check(
     let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
     if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
         let known = names(known.iter().map(|name| input::name(Path::new(name))));
-        bail!(
-            "{name} names `{target}`, which no mesh and no rendered folder has; the clusters are {known}"
-        );
+        bail!("{name} names unknown cluster `{target}`; known clusters: {known}");
     }
     Ok(())
 }
@@ -111,9 +108,9 @@ pub(crate) fn unknown_target(name: &str, plan: &Plan) -> anyhow::Error {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let meant = match nearest(name, known()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the clusters are {}", names(known().map(str::to_owned))),
+        None => format!("known clusters: {}", names(known().map(str::to_owned))),
     };
-    anyhow!("no mesh names a cluster {}; {meant}", Quoted(name))
+    anyhow!("no mesh contains a cluster {}; {meant}", Quoted(name))
 }
 
 /// Lists names for a message.

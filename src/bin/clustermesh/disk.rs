@@ -155,7 +155,7 @@ fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
                 return Ok(false);
             }
         }
-        Ok(metadata) => bail!("{} is in its place", kind(metadata.file_type())),
+        Ok(metadata) => bail!("{} exists in its place", kind(metadata.file_type())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
@@ -296,7 +296,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&file), mode(&plain) & !0o022);
         symlink(&file, &link).unwrap();
-        insta::assert_snapshot!(refusal(write_file(&Roots::anywhere(), &link, b"2"), &folder), @"cannot write `…/b`: a symbolic link is in its place");
+        insta::assert_snapshot!(refusal(write_file(&Roots::anywhere(), &link, b"2"), &folder), @"cannot write `…/b`: a symbolic link exists in its place");
         assert_eq!(fs::read(&file).unwrap(), b"1");
     }
 }

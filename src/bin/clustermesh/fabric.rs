@@ -98,7 +98,7 @@ pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
     let grave: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
     if evidence.is_unparsable || evidence.meshes.is_empty() {
         if grave.is_empty() {
-            let error = anyhow!("there is no mesh; `clustermesh validate` says more");
+            let error = anyhow!("no mesh was found; run `clustermesh validate` for details");
             return Err(Unreadable::Failed(error));
         }
         return Err(Unreadable::Nothing(Mistakes {
@@ -162,10 +162,10 @@ impl Dumps {
                 let names = clusters.iter().map(ClusterName::as_str);
                 match nearest(cluster, names) {
                     Some(meant) => bail!(
-                        "--peers: no mesh has a cluster {}; did you mean `{meant}`?",
+                        "--peers: no mesh contains a cluster {}; did you mean `{meant}`?",
                         Quoted(cluster)
                     ),
-                    None => bail!("--peers: no mesh has a cluster {}", Quoted(cluster)),
+                    None => bail!("--peers: no mesh contains a cluster {}", Quoted(cluster)),
                 }
             };
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
@@ -220,8 +220,8 @@ impl Applied {
         let roots = evidence.settings.roots_of(&evidence.settings.rendered);
         if !disk::is_folder(root) {
             bail!(
-                "there is no rendered tree {}; `clustermesh render` writes it, and `--peers` takes \
-                 the Peers of a cluster from elsewhere",
+                "the rendered tree {} does not exist; run `clustermesh render`, or give a \
+                 cluster's Peers with `--peers`",
                 disk::shown(root)
             );
         }

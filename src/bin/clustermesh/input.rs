@@ -93,9 +93,9 @@ impl fmt::Display for Unreadable {
             Self::Wrong { sources, .. } => {
                 let names: Vec<String> =
                     sources.iter().map(|it| format!("`{}`", it.name)).collect();
-                write!(formatter, "there are mistakes in {}", names.join(", "))
+                write!(formatter, "{} contains errors", names.join(", "))
             }
-            Self::Nothing(_) => formatter.write_str("there is no mesh"),
+            Self::Nothing(_) => formatter.write_str("no mesh was found"),
         }
     }
 }

@@ -10,6 +10,7 @@ use clustermesh::rules::{self, Finding, Planned, Purpose, Standard, Tree};
 use rayon::prelude::*;
 
 use crate::evidence::Evidence;
+use crate::output::Checked;
 use crate::outputs;
 use crate::rendered::{self, Rendered};
 use crate::{clock, input};
@@ -34,6 +35,12 @@ pub(crate) enum Outputs {
 }
 
 impl Judgement<'_> {
+    /// Returns how much was checked, if there is a plan.
+    pub(crate) fn checked(&self) -> Option<Checked> {
+        let (fleet, plan) = self.planned.as_ref()?;
+        Some(Checked::plan(fleet, plan))
+    }
+
     /// Adds what only a person may want.
     pub(crate) fn add_losses(&mut self, losses: &[Loss], allowing: Allowing) {
         if let Some((fleet, _)) = &self.planned {

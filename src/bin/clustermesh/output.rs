@@ -15,6 +15,7 @@ use crate::files::Files;
 use crate::input::Unreadable;
 use crate::settings::{NoMesh, Voice};
 
+mod checked;
 mod concise;
 mod entry;
 mod excerpt;
@@ -35,13 +36,16 @@ mod summary;
 mod trace;
 mod verify;
 mod wording;
+mod wrap;
 
+pub(crate) use checked::Checked;
 use entry::entries;
 pub(crate) use json::schema as report_schema;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
+use wrap::Width;
 
 /// The reader of standard error.
 pub(crate) struct Talk {
@@ -98,7 +102,7 @@ impl Talk {
     /// already, so a failure is only reported.
     pub(crate) fn summarize(&mut self, report: &Report) {
         if let Err(error) = report.add_to_step_summary() {
-            let error = format!("the summary of the job is not written: {error:#}");
+            let error = format!("cannot write the job summary: {error:#}");
             self.note(&error);
         }
     }
@@ -136,14 +140,17 @@ impl Talk {
         Ok(())
     }
 
-    /// Prints the number of findings of each severity.
-    pub(crate) fn counts(&mut self, findings: &[Finding]) {
-        self.line(&wording::counts(&entries(findings)));
+    /// Prints how many findings there are of each severity, or how much was checked without any.
+    pub(crate) fn counts(&mut self, findings: &[Finding], checked: Option<&Checked>) {
+        let counts = wording::counts(&entries(findings));
+        self.line(&counts.unwrap_or_else(|| checked::no_problems(checked)));
     }
 
     /// Prints why the command failed.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
-        let report = Level::ERROR.primary_title(escaped(&format!("{error:#}"), 4000));
+        let text = escaped(&format!("{error:#}"), 4000);
+        let text = Width::stderr().wrapped("error: ".len(), &text);
+        let report = Level::ERROR.primary_title(text);
         self.report(&[Group::with_title(report)]);
         if error.is::<NoMesh>() {
             let help = Level::HELP.primary_title(NoMesh::HELP);
@@ -154,7 +161,8 @@ impl Talk {
 
     /// Prints a note.
     pub(crate) fn note(&mut self, message: &str) {
-        let note = Level::NOTE.primary_title(escaped(message, 4000));
+        let text = Width::stderr().wrapped("note: ".len(), &escaped(message, 4000));
+        let note = Level::NOTE.primary_title(text);
         self.report(&[Group::with_title(note)]);
     }
 
@@ -163,7 +171,7 @@ impl Talk {
         match unreadable.mistakes() {
             Ok(mistakes) => {
                 self.findings(&mistakes.files, &mistakes.findings);
-                self.counts(&mistakes.findings);
+                self.counts(&mistakes.findings, None);
                 mistakes.outcome
             }
             Err(error) => {
@@ -200,7 +208,7 @@ impl Talk {
     ) -> anyhow::Result<()> {
         if format == Format::Human {
             self.findings(files, findings);
-            self.counts(findings);
+            self.counts(findings, None);
             return Ok(());
         }
         let report = Report::new(files, findings);
@@ -213,7 +221,7 @@ impl Talk {
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
     pub(crate) fn findings(&mut self, files: &Files, findings: &[Finding]) {
-        for text in human::pieces(&Report::new(files, findings)) {
+        for text in human::pieces(&Report::new(files, findings), Width::stderr()) {
             self.line(&text);
         }
     }

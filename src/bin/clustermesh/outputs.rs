@@ -126,7 +126,7 @@ fn loader(
 pub(crate) fn read_template(roots: &Roots, base: &Path, path: &str) -> Result<String, String> {
     let file = base.join(path);
     if has_hidden(Path::new(path)) || is_hidden(base, &file) {
-        return Err("a template must not be a hidden file, or in a hidden folder".to_owned());
+        return Err("a template must not be a hidden file or in a hidden folder".to_owned());
     }
     let text = disk::read_text(roots, &file, TEMPLATE_LIMIT);
     text.map_err(|error| format!("{:#}", error.root_cause()))
@@ -161,7 +161,7 @@ fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     let name = input::name(&path);
     let read = disk::read_text(&roots, &path, LIMIT)
         .map_err(|error| format!("{:#}", error.root_cause()))
-        .and_then(|text| Record::read(&text).map_err(|line| format!("line {line} is wrong")));
+        .and_then(|text| Record::read(&text).map_err(|line| format!("line {line} is invalid")));
     read.map(Some).map_err(|reason| {
         let message = format!("`{name}` cannot be read: {reason}");
         let help = "restore it from git, or delete it together with the outputs that it lists";
@@ -206,7 +206,10 @@ impl Survey<'_> {
     fn wanted(&mut self, path: &str, text: &Arc<str>, recorded: Option<&Digest>) {
         let file = self.settings.config.join(path);
         if let Some(what) = self.owner(&file) {
-            let message = format!("`{}` cannot be an output: it is {what}", input::name(&file));
+            let message = format!(
+                "`{}` cannot be an output because it is {what}",
+                input::name(&file)
+            );
             self.findings
                 .push(wrong_output(message).help("give the output another path"));
             return;
@@ -220,10 +223,10 @@ impl Survey<'_> {
             Ok(Some(_)) if recorded.is_some() => return self.edited(&file),
             Ok(Some(_)) => {
                 let message = format!(
-                    "`{}` is there, and `render` did not write it",
+                    "`{}` already exists, and `render` did not write it",
                     input::name(&file)
                 );
-                let help = "move it, or delete it if the output shall replace it";
+                let help = "move it, or delete it to let the output replace it";
                 self.findings.push(wrong_output(message).help(help));
                 return;
             }
@@ -267,7 +270,7 @@ impl Survey<'_> {
         match disk::type_of(file) {
             None => Ok(None),
             Some(file_type) if !file_type.is_file() => {
-                Err(format!("{} is in its place", disk::kind(file_type)))
+                Err(format!("{} exists in its place", disk::kind(file_type)))
             }
             Some(_) => {
                 let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
@@ -281,7 +284,7 @@ impl Survey<'_> {
             "`{}` was changed since `render` wrote it",
             input::name(file)
         );
-        let help = "put the change into its template, then delete the file";
+        let help = "make the change in its template, then delete the file";
         self.findings.push(wrong_output(message).help(help));
     }
 

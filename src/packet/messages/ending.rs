@@ -54,20 +54,31 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
     let owner = fabric.site(at.site).owner(to);
     let message = match (range, owner) {
         (Some(range), _) => {
-            format!("{here} has {to} beside itself, in {range}, and sends it nowhere")
+            format!(
+                "{here} is itself connected to {range}, which contains {to}, and does not send \
+                the packet through a tunnel"
+            )
         }
         (None, Some(Owner::Services)) => {
-            format!("{to} is among the services of {cluster} itself, and does not leave {here}")
+            format!(
+                "{to} is also a service address of {cluster}, so the packet does not leave \
+                {here}"
+            )
         }
-        (None, _) => format!("{to} belongs to a node of {cluster} itself, and does not leave it"),
+        (None, _) => format!(
+            "{to} is also the address of a node of {cluster}, so the packet does \
+            not leave the cluster"
+        ),
     };
     let mut entry = fabric.site(at.site).entry.place.clone();
     if owner == Some(Owner::Services) {
         entry = entry.key("serviceCIDR");
     }
-    Finding::new(&rule::LOCAL_SHADOW, message).at(Some(entry), "has the address itself").help(
-        "no two clusters that see each other can use the same addresses: give one of them others",
-    )
+    Finding::new(&rule::LOCAL_SHADOW, message)
+        .at(Some(entry), "also uses the address")
+        .help(
+            "give one of the two clusters other addresses: linked clusters cannot share addresses",
+        )
 }
 
 fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
@@ -75,9 +86,9 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     let site = fabric.site(at.site);
     let cluster = site.cluster;
     if site.model.peers.is_empty() {
-        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers at all")).help(
-            format!("`clustermesh render` writes them, and `{cluster}` must apply its folder"),
-        );
+        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(format!(
+            "run `clustermesh render`, then apply the folder of `{cluster}` there"
+        ));
     }
     let goal = match packet.to {
         Goal::Node(node) => speaker(fabric, node),
@@ -92,7 +103,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
         Some((peer, goal)) => Finding::new(
             &rule::NO_ROUTE,
             format!(
-                "no Peer of {cluster} takes {to}: the Peer {} of {} does not have it",
+                "no Peer of {cluster} contains {to}: it is missing from the Peer {} of {}",
                 peer.applied.name,
                 called(fabric, goal)
             ),
@@ -104,21 +115,24 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
                     .key("spec")
                     .key("allowedIPs"),
             ),
-            "does not have it",
+            "lacks the address",
         ),
-        None => Finding::new(&rule::NO_ROUTE, format!("no Peer of {cluster} takes {to}")),
+        None => Finding::new(
+            &rule::NO_ROUTE,
+            format!("no Peer of {cluster} contains {to}"),
+        ),
     };
     let home = fabric.site(packet.to.site());
     if let Some(Owner::Node(_)) = home.owner(to) {
         return told.help(format!(
-            "a node's internal address is offered to others only where it is declared: in \
-             `additionalCIDRs` of {}",
+            "to make the internal addresses of nodes reachable, declare them in `additionalCIDRs` \
+             of {}",
             home.cluster
         ));
     }
     told.help(
-        "`clustermesh validate` says which nodes and ranges are left out, and why; then render, and \
-         let the cluster apply it",
+        "run `clustermesh validate` to see why nodes and ranges are left out, then render and \
+         apply",
     )
 }
 
@@ -140,15 +154,18 @@ fn stolen_by(
         Goal::Node(node) => called(fabric, node),
         Goal::Services(site) | Goal::Network(site) => fabric.site(site).cluster.to_string(),
     };
-    Finding::new(&rule::STOLEN_BY, format!(
-        "{} sends {to} by {range} to {}{whom}, and not to {meant}",
-        called(fabric, at),
-        tunnel(fabric, at.site, claim.tunnel)
-    ))
-    .at(place(fabric, at, claim), "takes it")
+    Finding::new(
+        &rule::STOLEN_BY,
+        format!(
+            "{} routes {to} (by {range}) to {}{whom} instead of {meant}",
+            called(fabric, at),
+            tunnel(fabric, at.site, claim.tunnel)
+        ),
+    )
+    .at(place(fabric, at, claim), "contains the destination")
     .help(
-        "take this range out of what declares it, and render again; `clustermesh validate` says who \
-         claims what",
+        "remove this range from its declaration and render again; `clustermesh validate` lists \
+         conflicting claims",
     )
 }
 
@@ -156,7 +173,7 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
     let told = Finding::new(
         &rule::UNKNOWN_KEY,
         format!(
-            "{} sends {} by {range} to {}, whose key no node has",
+            "{} routes {} (by {range}) to {}, whose key belongs to no node",
             called(fabric, at),
             packet.destination,
             tunnel(fabric, at.site, claim.tunnel)
@@ -165,7 +182,7 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
     told.at(key, "no node has this key")
-        .help("the node has another key by now, or is gone: take a new snapshot and render")
+        .help("take a new snapshot and render: the node has a new key or was removed")
 }
 
 fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
@@ -175,23 +192,23 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
     match why {
         Unaccepted::NoPeer => Finding::new(
             &rule::NOT_ACCEPTED,
-            format!("{here} does not know {sender}: no Peer of {cluster} has its key"),
+            format!("{here} rejects {sender}: no Peer of {cluster} has its key"),
         )
         .help(format!(
-            "render, and let `{cluster}` apply it; `clustermesh validate` says whether {sender} is \
+            "render and apply in `{cluster}`; `clustermesh validate` shows whether {sender} is \
              left out"
         )),
         Unaccepted::NotLeader => {
             let leader = speaker(fabric, by).filter(|it| *it != by);
-            let leader = leader.map(|it| format!("; {} is", called(fabric, it)));
+            let leader = leader.map(|it| format!("; {} is its leader", called(fabric, it)));
             Finding::new(
                 &rule::NOT_ACCEPTED,
                 format!(
-                    "{here} does not listen: it does not lead its location{}",
+                    "{here} does not listen because it is not the leader of its location{}",
                     leader.unwrap_or_default()
                 ),
             )
-            .help("the leader has changed since the snapshot: take a new one and render")
+            .help("take a new snapshot and render: the leader has changed")
         }
         Unaccepted::PresharedKey { peer } => {
             let place = fabric.site(by.site).model.peers[peer].place();
@@ -200,8 +217,8 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
                 &rule::NOT_ACCEPTED,
                 format!("{here} and {sender} have different pre-shared keys for each other"),
             )
-            .at(place, "not that of the other side")
-            .help("give both Peers the same `presharedKey`, or none")
+            .at(place, "differs from the other side")
+            .help("set the same `presharedKey` in both Peers, or remove it from both")
         }
     }
 }
@@ -231,12 +248,12 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, Pe
     let (here, other) = (called(fabric, from), called(fabric, to));
     let message = if quiet {
         format!(
-            "{here} cannot dial {other} ({there}), which can, but sends nothing unasked: it has no \
-             annotation `kilo.squat.ai/persistent-keepalive`"
+            "{here} cannot dial {other} ({there}); {other} can dial, but sends no keepalives \
+             because it has no annotation `kilo.squat.ai/persistent-keepalive`"
         )
     } else {
         let again = missed(fabric, (to, back), from);
-        format!("neither of {here} and {other} can dial the other: {there}, and {again}")
+        format!("{here} and {other} cannot dial each other: {there}, and {again}")
     };
     Finding::new(&rule::NO_INITIATOR, message)
         .at(endpoint(fabric, from, peer), "one side")
@@ -262,7 +279,10 @@ fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
          `persistentKeepalive` in the Peer it restores the endpoint each time"
     );
     Finding::new(&rule::FLAPPING, message)
-        .at(endpoint(fabric, at, peer), "not where it calls from")
+        .at(
+            endpoint(fabric, at, peer),
+            "differs from its current address",
+        )
         .help(format!(
             "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
         ))
@@ -281,26 +301,29 @@ fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr
             let caller = fabric.node(holder).endpoint();
             let caller = caller.map_or_else(String::new, ToString::to_string);
             format!(
-                "{here} would answer {} at {caller}, since the Peer {name} does not tell where to \
-                 find it, and that",
+                "the Peer {name} has no endpoint, so {here} would send encrypted packets to {} at \
+                 {caller}, which",
                 called(fabric, holder)
             )
         }
         (endpoint, _) => {
             let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
-            format!("{here} would carry it to {endpoint}, the endpoint of the Peer {name}, which")
+            format!(
+                "{here} would send encrypted packets to {endpoint}, the endpoint of the Peer \
+                {name}, which"
+            )
         }
     };
     Finding::new(
         &rule::LOOPS,
         format!(
-            "{carried} is in {range} of {}: into the tunnel again",
+            "{carried} is in {range} of {}, so they would loop into the tunnel",
             tunnel(fabric, at.site, claim.tunnel)
         ),
     )
-    .at(place(fabric, at, claim), "holds the endpoint")
+    .at(place(fabric, at, claim), "contains the endpoint")
     .at(self::endpoint(fabric, at, peer), "the endpoint")
-    .help("take the range that holds the endpoint out of what declares it, and render again")
+    .help("remove the range that contains the endpoint from its declaration, and render again")
 }
 
 fn source_rejected(
@@ -315,28 +338,37 @@ fn source_rejected(
     let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
     let name = peer.map_or("", |it| it.applied.name.as_str());
     let told = match (owner, peer) {
-        (Some((claim, range)), _) => Finding::new(&rule::SOURCE_REJECTED, format!(
-            "{here} drops it: there, the source {source} belongs by {range} to {}, and not to {sender}",
-            tunnel(fabric, by.site, claim.tunnel)
-        ))
-        .at(place(fabric, by, claim), "has the source")
+        (Some((claim, range)), _) => Finding::new(
+            &rule::SOURCE_REJECTED,
+            format!(
+                "{here} drops it: the source {source} belongs (by {range}) to {}, not to {sender}",
+                tunnel(fabric, by.site, claim.tunnel)
+            ),
+        )
+        .at(place(fabric, by, claim), "contains the source")
         .at(list, "the Peer of the sender"),
-        (None, Some(_)) => Finding::new(&rule::SOURCE_REJECTED, format!(
-            "{here} drops it: the Peer {name} of {sender} does not have the source {source}"
-        ))
-        .at(list, "does not have it"),
-        (None, None) => Finding::new(&rule::SOURCE_REJECTED, format!(
-            "{here} drops it: it gets it from another node of its cluster, which has no right to \
-             the source {source}"
-        )),
+        (None, Some(_)) => Finding::new(
+            &rule::SOURCE_REJECTED,
+            format!(
+                "{here} drops it: the Peer {name} of {sender} does not contain the source {source}"
+            ),
+        )
+        .at(list, "lacks the address"),
+        (None, None) => Finding::new(
+            &rule::SOURCE_REJECTED,
+            format!(
+                "{here} drops it: the packet arrives through another node of its cluster, which may \
+             not use the source {source}"
+            ),
+        ),
     };
     match fabric.site(packet.from.site).owner(source) {
         Some(Owner::Node(_)) => told.help(
-            "what a node itself sends has its internal address: declare it for its cluster, in \
-             `additionalCIDRs`, and render again",
+            "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
+             and render again",
         ),
         _ => told.help(
-            "render, and let the cluster apply it; `clustermesh validate` says what is left out",
+            "render and apply; `clustermesh validate` lists the nodes and ranges that are left out",
         ),
     }
 }
@@ -349,7 +381,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             let peers: Vec<PeerId> = claims.iter().filter_map(Claim::peer).collect();
             if let Some(mut cause) = cause(fabric, at, &peers) {
                 cause.message = format!(
-                    "who has {range} on {here} is not certain: {}",
+                    "the owner of {range} on {here} is uncertain: {}",
                     cause.message
                 );
                 return cause;
@@ -359,30 +391,31 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 .map(|it| tunnel(fabric, at.site, it.tunnel))
                 .collect();
             let message = format!(
-                "{range} on {here} is held by {}{}: it depends on what was applied last",
-                names.join(" or by "),
+                "{range} on {here} belongs to {}{}, depending on which was applied last",
+                names.join(" or "),
                 if names.len() == 1 {
-                    " or by no Peer"
+                    " or to no Peer"
                 } else {
                     ""
                 }
             );
             let told = Finding::new(&rule::AMBIGUOUS, message);
             let told = claims.iter().fold(told, |told, claim| {
-                told.at(place(fabric, at, *claim), "claims it")
+                told.at(place(fabric, at, *claim), "claims the range")
             });
-            told.help("take the range out of all Peers but one")
+            told.help("keep the range in one Peer only")
         }
         Doubt::Key { holders } => {
             let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
             Finding::new(
                 &rule::AMBIGUOUS,
                 format!(
-                    "{here} sends it to a key that {} have: WireGuard sends it to the one that connected last",
+                    "{here} sends it to a key that {} share: WireGuard uses whichever connected \
+                     last",
                     names.join(" and ")
                 ),
             )
-            .help("give each node a key of its own: delete Kilo's key file on one of them")
+            .help("delete Kilo's key file on one of the nodes, so that each node has its own key")
         }
         Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
             let names: Vec<&str> = peers
@@ -390,7 +423,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 .map(|it| peer_of(fabric, at.site, *it))
                 .collect();
             let message = format!(
-                "whether the Peer {} of {cluster} is there depends on what was applied last",
+                "the Peer {} of {cluster} exists or not, depending on what was applied last",
                 names.join(" or ")
             );
             Finding::new(&rule::AMBIGUOUS, message)
@@ -398,10 +431,10 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
         Doubt::Refused(Refusal::Segment { node, route }) => {
             let node = called(fabric, At { node: *node, ..at });
             let gateway = route.gateway.or(route.source);
-            let gateway = gateway.map_or_else(String::new, |it| format!(" by {it}"));
+            let gateway = gateway.map_or_else(String::new, |it| format!(" via {it}"));
             let message = format!(
-                "no kernel takes the route to {}{gateway} that Kilo sets on {node}: its pass ends \
-                 there, and which other routes {here} has by then is chance",
+                "the kernel refuses the route to {}{gateway} that Kilo sets on {node}: Kilo stops \
+                 there, so other routes of {here} may be missing",
                 route.destination
             );
             Finding::new(&rule::AMBIGUOUS, message).help(
@@ -415,24 +448,24 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 .share()
                 .and_then(|it| it.translation.allowed_ips.get(*index));
             Finding::new(&rule::AMBIGUOUS, format!(
-                "no kernel takes the route {} of the Peer {}: Kilo's pass ends there, and which \
-                 other routes {here} has by then is chance",
+                "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes \
+                 of {here} may be missing",
                 range.map_or_else(String::new, ToString::to_string),
                 peer.applied.name
             ))
-            .at(peer.allowed_ip(*index), "no kernel takes it")
+            .at(peer.allowed_ip(*index), "the kernel refuses it")
             .help(
-                "write ranges without host bits, and only of the family of the nodes' internal \
+                "write ranges without host bits, in the address family of the nodes' internal \
                  addresses",
             )
         }
         Doubt::Leader => Finding::new(
             &rule::AMBIGUOUS,
             format!(
-                "it is not certain that {here} leads its location, and only the leader has tunnels"
+                "{here} may not be the leader of its location, and only the leader has tunnels"
             ),
         )
-        .help("take a new snapshot when the election is over"),
+        .help("take a new snapshot after the election"),
     }
 }
 
@@ -456,22 +489,22 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
         let (message, help) = match contest.over {
             Prize::Key => (
                 format!(
-                    "the Peers {} of {} have one key: the last that was applied is there, the others \
-                     are not",
+                    "the Peers {} of {} have the same key: only the last one applied exists in \
+                     WireGuard",
                     names.join(" and "),
                     site.cluster
                 ),
-                "delete all but one of them, then annotate the one that stays: `kubectl annotate \
-                 peers --overwrite NAME touched=1`",
+                "delete all but one of them, then touch the remaining one: `kubectl annotate peers \
+                 --overwrite NAME touched=1`",
             ),
             Prize::Name => (
                 format!(
-                    "{} has {} Peers called {}: the last that was applied is there",
+                    "{} has {} Peers named {}: only the last one applied exists",
                     site.cluster,
                     names.len(),
                     names.first()?
                 ),
-                "give each of them a name of its own, or delete all but one",
+                "give each of them its own name, or delete all but one",
             ),
         };
         let told = Finding::new(&rule::AMBIGUOUS, message);
@@ -495,25 +528,21 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     );
     let told = Finding::new(&rule::AMBIGUOUS, message);
     Some(
-        told.at(Some(peer.place().key("spec").key("publicKey")), "that key")
-            .help("delete this Peer: a cluster needs none for its own nodes"),
+        told.at(Some(peer.place().key("spec").key("publicKey")), "this key")
+            .help("delete this Peer: a cluster needs no Peers for its own nodes"),
     )
 }
 
 fn not_ready(fabric: &Fabric, at: At) -> Finding {
     let mut lacks = Vec::new();
     let kilo = &fabric.node(at).kilo;
-    lacks.extend(kilo.stale.then_some("its agent stopped checking in"));
+    lacks.extend(kilo.stale.then_some("its agent stopped sending heartbeats"));
     lacks.extend(kilo.key.is_none().then_some("it has no key"));
     lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
     lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));
     Finding::new(
         &rule::NOT_READY,
-        format!(
-            "Kilo does not count {}: {}",
-            called(fabric, at),
-            lacks.join(", ")
-        ),
+        format!("Kilo ignores {}: {}", called(fabric, at), lacks.join(", ")),
     )
-    .help("see why Kilo's agent does not run there, or take a new snapshot")
+    .help("check Kilo's agent on this node, or take a new snapshot")
 }

@@ -12,7 +12,7 @@ use crate::wireguard::{Endpoint, Host};
 pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
     match step {
         Step::Handed { to } => format!(
-            "{} hands it to {}, the leader of its location",
+            "{} forwards it to {}, the leader of its location",
             called(fabric, packet.from),
             called(fabric, *to)
         ),
@@ -23,7 +23,7 @@ pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
             receiver,
             ..
         } => format!(
-            "{} routes {} by {range} to the Peer {}, the key of {}",
+            "{} routes {} (by {range}) to the Peer {}, the key of {}",
             called(fabric, *by),
             packet.destination,
             peer_of(fabric, by.site, *peer),
@@ -31,10 +31,10 @@ pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
         ),
         Step::Dialled { by, endpoint, .. } => match endpoint {
             Some(endpoint) => format!("{} dials {endpoint}", called(fabric, *by)),
-            None => "through the tunnel that is open".to_owned(),
+            None => "through the existing tunnel".to_owned(),
         },
         Step::Accepted { by, range, .. } => format!(
-            "{} takes {} from that key: it is in {range}",
+            "{} accepts source {} from this key (by {range})",
             called(fabric, *by),
             packet.source
         ),
@@ -55,8 +55,8 @@ pub fn selected(step: &Step) -> Option<Label> {
 fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
     let (here, to) = (called(fabric, at), packet.destination);
     match packet.to {
-        Goal::Services(_) => format!("{here} puts a backend in the place of the service {to}"),
-        Goal::Network(_) => format!("{here} sends it on to {to}, out of its cluster"),
+        Goal::Services(_) => format!("{here} replaces the service address {to} with a backend"),
+        Goal::Network(_) => format!("{here} forwards it to {to}, outside the cluster"),
         Goal::Node(node) => {
             let owner = fabric.site(node.site).owner(to);
             let whom = match owner {
@@ -67,7 +67,7 @@ fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
                 format!("{here} delivers it to {whom}")
             } else {
                 format!(
-                    "{here} passes it on to {}, which delivers it to {whom}",
+                    "{here} forwards it to {}, which delivers it to {whom}",
                     called(fabric, node)
                 )
             }
@@ -95,18 +95,17 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
             let here = called(fabric, *at);
             match packet.to {
                 Goal::Services(_) => premises.push(format!(
-                    "{here} is the only way in to the services of its cluster, and its proxy must \
-                     masquerade callers from outside, or answers of backends on other nodes do not \
-                     come back through it"
+                    "{here} is the only entry point to the services of its cluster, and its proxy \
+                     masquerades outside callers so that replies return through it"
                 )),
                 Goal::Network(_) => {
-                    let route = format!("{here} must have a route to {}", packet.destination);
+                    let route = format!("{here} has a route to {}", packet.destination);
                     premises.push(match fabric.distant(packet, *at) {
                         Some(Distant { node, range, .. }) => format!(
-                            "{route}, although only {} is on the LAN {range}",
+                            "{route} although only {} is on the LAN {range}",
                             called(fabric, node)
                         ),
-                        None => format!("{route}, which no file tells"),
+                        None => format!("{route}"),
                     });
                 }
                 Goal::Node(_) => {}
@@ -121,8 +120,8 @@ fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String
     let site = fabric.site(at.site);
     let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
     Some(format!(
-        "{here} must have an {family} address, which its snapshot does not show: without one it cannot \
-         dial {endpoint} of the Peer {name}",
+        "{here} has an {family} address, which its snapshot does not show, to dial {endpoint} of \
+         the Peer {name}",
         here = called(fabric, at),
         name = peer_of(fabric, at.site, peer),
     ))
@@ -133,13 +132,12 @@ fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
         Host::Dns(name) => {
             let cluster = fabric.site(by.site).cluster;
             Some(format!(
-                "`{name}` must resolve on every node of {cluster}: while it does not, Kilo does \
-                 nothing there"
+                "`{name}` resolves on every node of {cluster}: otherwise Kilo stops there"
             ))
         }
         Host::Ip(address) if !fabric.has_door(*address) => Some(format!(
-            "{address} is no address of any node: it must be something in front of the other side, \
-             such as a load balancer or NAT"
+            "{address}, which is not the address of any node, leads to the other side, for example \
+             through a load balancer or NAT"
         )),
         Host::Ip(_) => None,
     }

@@ -11,10 +11,10 @@ fn the_receiver_does_not_believe_the_source() {
     let narrow = lab().edit(EAST_OF_WEST, "  - \"10.2.2.0/24\"\n", "");
     insta::assert_snapshot!(narrow.trace("west/m2", "east/n1"), @"
     10.2.2.2 -> 10.1.1.2
-      west/m2 hands it to west/m1, the leader of its location
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-    source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not have the source 10.2.2.2
+    source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.2.2.2
       east/m--west.yaml#/spec/allowedIPs does not have it
     ");
     let other = lab().add(
@@ -24,20 +24,20 @@ fn the_receiver_does_not_believe_the_source() {
     );
     insta::assert_snapshot!(other.trace("west/m2", "east/n1"), @"
     10.2.2.2 -> 10.1.1.2
-      west/m2 hands it to west/m1, the leader of its location
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-    source-rejected: east/n1 drops it: there, the source 10.2.2.2 belongs by 10.2.2.0/25 to the Peer thief, and not to west/m1
-      east/thief.yaml#/spec/allowedIPs/0 has the source
+    source-rejected: east/n1 drops it: the source 10.2.2.2 belongs (by 10.2.2.0/25) to the Peer thief, not to west/m1
+      east/thief.yaml#/spec/allowedIPs/0 contains the source
       east/m--west.yaml#/spec/allowedIPs the Peer of the sender
     ");
     // Without `additionalCIDRs`, nothing has the address of a node.
     let node = lab().trace_of("west/m1", "192.168.1.2", Some(Class::Node));
     insta::assert_snapshot!(node, @"
     192.168.2.1 -> 192.168.1.2
-      west/m1 routes 192.168.1.2 by 192.168.1.2/32 to the Peer m--east--n2, the key of east/n2
+      west/m1 routes 192.168.1.2 (by 192.168.1.2/32) to the Peer m--east--n2, the key of east/n2
       west/m1 dials 198.18.0.12:51820
-    source-rejected: east/n2 drops it: the Peer m--west--m1 of west/m1 does not have the source 192.168.2.1
+    source-rejected: east/n2 drops it: the Peer m--west--m1 of west/m1 does not contain the source 192.168.2.1
       east/m--west.yaml#/spec/allowedIPs does not have it
     ");
 }
@@ -51,10 +51,10 @@ fn one_range_is_that_of_a_node_and_of_a_peer() {
     );
     insta::assert_snapshot!(shared.trace("west/m1", "east/n2"), @"
     10.2.1.2 -> 10.1.2.2
-      west/m1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer m--east--n2, the key of east/n2
+      west/m1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer m--east--n2, the key of east/n2
       west/m1 dials 198.18.0.12:51820
       east/n2 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-    ambiguous: 10.1.2.0/24 on east/n2 is held by its own node east/n2 or by the Peer other: it depends on what was applied last
+    ambiguous: 10.1.2.0/24 on east/n2 belongs to its own node east/n2 or by the Peer other, depending on which was applied last
       east/other.yaml#/spec/allowedIPs/0 claims it
     ");
 }
@@ -71,14 +71,14 @@ fn two_peers_of_one_key_are_one_or_the_other() {
     };
     insta::assert_snapshot!(twice("west").trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: who has 10.1.1.0/24 on west/m1 is not certain: the Peers again and m--east--n1 of west have one key: the last that was applied is there, the others are not
+    ambiguous: the owner of 10.1.1.0/24 on west/m1 is uncertain: the Peers again and m--east--n1 of west have the same key: only the last one applied exists in WireGuard
       west/again.yaml# one of them
       west/m--east.yaml# one of them
     ");
     insta::assert_snapshot!(twice("east").trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    ambiguous: the Peers again and m--west--m1 of east have one key: the last that was applied is there, the others are not
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    ambiguous: the Peers again and m--west--m1 of east have the same key: only the last one applied exists in WireGuard
       east/again.yaml# one of them
       east/m--west.yaml# one of them
     ");
@@ -111,7 +111,7 @@ fn a_key_of_two_nodes_is_found_at_either() {
     let cloned = EAST_NODES.replace("key=B", "key=A");
     insta::assert_snapshot!(lab().later("east", &cloned).trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: west/m1 sends it to a key that east/n1 and east/n2 have: WireGuard sends it to the one that connected last
+    ambiguous: west/m1 sends it to a key that east/n1 and east/n2 share: WireGuard uses whichever connected last
     ");
 }
 
@@ -120,18 +120,18 @@ fn a_route_that_is_refused_leaves_the_others_to_chance() {
     let bits = lab().edit(WEST_OF_EAST, "10.1.2.0/24", "10.1.2.1/24");
     insta::assert_snapshot!(bits.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
-      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
+      west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
     insta::assert_snapshot!(bits.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
     10.2.1.2 -> 10.1.1.2
-    return-fails: it arrives, but its answer does not (ambiguous): no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
-      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    return-fails: the packet arrives, but the reply does not (ambiguous): the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
+      west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
 }
 
@@ -140,11 +140,11 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     let bits = || lab().edit(WEST_OF_EAST, "10.1.2.0/24", "10.1.2.1/24");
     insta::assert_snapshot!(bits().trace("east/n1", "west/m2"), @"
     10.1.1.2 -> 10.2.2.2
-      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
-    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
-      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
+      west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
     let stolen = bits().edit(
         WEST_OF_EAST,
@@ -153,11 +153,11 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     );
     insta::assert_snapshot!(stolen.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
-    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
-      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+    ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
+      west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
     let looped = bits().edit(
         WEST_OF_EAST,
@@ -166,9 +166,9 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     );
     insta::assert_snapshot!(looped.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-    ambiguous: no kernel takes the route 10.1.2.1/24 of the Peer m--east--n2: Kilo's pass ends there, and which other routes west/m1 has by then is chance
-      west/m--east.yaml#/spec/allowedIPs/0 no kernel takes it
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+    ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
+      west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
 }
 
@@ -178,11 +178,11 @@ fn a_node_that_kilo_does_not_count_has_no_tunnel() {
     let stale = lab().later("east", &stale);
     insta::assert_snapshot!(stale.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    not-ready: Kilo does not count east/n1: its agent stopped checking in
+    not-ready: Kilo ignores east/n1: its agent stopped sending heartbeats
     ");
     insta::assert_snapshot!(stale.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-    not-ready: Kilo does not count east/n1: its agent stopped checking in
+    not-ready: Kilo ignores east/n1: its agent stopped sending heartbeats
     ");
 }
 
@@ -195,16 +195,16 @@ fn an_answer_may_not_get_back() {
     );
     insta::assert_snapshot!(stolen.trace("west/m2", "east/n1"), @"
     10.2.2.2 -> 10.1.1.2
-      west/m2 hands it to west/m1, the leader of its location
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
       east/n1 takes 10.2.2.2 from that key: it is in 10.2.2.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
-      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
-    return-fails: it arrives, but its answer does not (stolen-by): west/m1 sends 10.2.2.2 by 10.2.2.0/25 to the Peer m--east--n2, the key of east/n2, and not to west/m2
+    return-fails: the packet arrives, but the reply does not (stolen-by): west/m1 routes 10.2.2.2 (by 10.2.2.0/25) to the Peer m--east--n2, the key of east/n2 instead of west/m2
       west/m--east.yaml#/spec/allowedIPs/1 takes it
     ");
 }
@@ -218,17 +218,17 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     );
     insta::assert_snapshot!(wide.trace("west/m1", "192.168.1.77"), @"
     10.2.1.2 -> 192.168.1.77
-      west/m1 routes 192.168.1.77 by 192.168.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-      east/n1 sends it on to 192.168.1.77, out of its cluster
-        if east/n1 must have a route to 192.168.1.77, which no file tells
+      east/n1 forwards it to 192.168.1.77, outside the cluster
+        if east/n1 has a route to 192.168.1.77
     192.168.1.77 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 192.168.1.77 from that key: it is in 192.168.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
     let narrow = lab().add(
         "east",
@@ -237,10 +237,10 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     );
     insta::assert_snapshot!(narrow.trace("west/m1", "192.168.1.77"), @"
     10.2.1.2 -> 192.168.1.77
-      west/m1 routes 192.168.1.77 by 192.168.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-    stolen-by: east/n1 sends 192.168.1.77 by 192.168.1.64/26 to the Peer narrow, and not to east
+    stolen-by: east/n1 routes 192.168.1.77 (by 192.168.1.64/26) to the Peer narrow instead of east
       east/narrow.yaml#/spec/allowedIPs/0 takes it
     ");
 }
@@ -271,12 +271,12 @@ fn ends_without_a_way_are_none() {
     writeln!(text, "{}", fabric.trace(node, service).unwrap_err()).unwrap();
     insta::assert_snapshot!(text, @"
     `n1` is neither `CLUSTER/NODE` nor an address
-    there is no cluster `west`
+    unknown cluster `west`
     east has no node `n9`
     `east/n1` has no address for traffic of the class `service`
-    10.9.9.9 belongs to no node and to no range of any cluster
-    10.9.9.9 belongs to no node and to no range of east
-    nothing is sent from 10.11.0.1: it is no address of a pod or a node
-    both ends are in east; what happens within a cluster is its own Kilo's affair
+    10.9.9.9 belongs to no node and no range of any cluster
+    10.9.9.9 belongs to no node and no range of east
+    10.11.0.1 cannot be a source: it is not the address of a pod or a node
+    both ends are in east; clustermesh does not check traffic within a cluster
     ");
 }

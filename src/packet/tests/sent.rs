@@ -7,14 +7,14 @@ fn nothing_takes_it() {
     let cut = lab().edit(WEST_OF_EAST, "  - \"10.1.1.0/24\"\n", "");
     insta::assert_snapshot!(cut.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    no-route: no Peer of west takes 10.1.1.2: the Peer m--east--n1 of east/n1 does not have it
+    no-route: no Peer of west contains 10.1.1.2: it is missing from the Peer m--east--n1 of east/n1
       west/m--east.yaml#/spec/allowedIPs does not have it
     ");
     let mut none = lab();
     none.files.remove(WEST_OF_EAST);
     insta::assert_snapshot!(none.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    no-route: west has no Peers at all
+    no-route: west has no Peers
     ");
 }
 
@@ -24,24 +24,24 @@ fn the_cluster_has_the_address_itself() {
     let twin = lab().later("west", &twin);
     insta::assert_snapshot!(twin.trace("west/m1", "east/10.1.1.2"), @"
     10.1.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-    source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not have the source 10.1.1.2
+    source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.1.1.2
       east/m--west.yaml#/spec/allowedIPs does not have it
     ");
     insta::assert_snapshot!(twin.trace("west/m2", "east/10.1.1.2"), @"
     10.2.2.2 -> 10.1.1.2
-      west/m2 hands it to west/m1, the leader of its location
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
       east/n1 takes 10.2.2.2 from that key: it is in 10.2.2.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
-      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
-      west/m1 passes it on to west/m2, which delivers it to the pod 10.2.2.2
-    delivered: delivered, there and back
+      west/m1 forwards it to west/m2, which delivers it to the pod 10.2.2.2
+    delivered: delivered in both directions
     ");
 }
 
@@ -51,30 +51,30 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
     let narrow = lab().later("west", &narrow);
     insta::assert_snapshot!(narrow.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
-    local-shadow: west/m1 has 10.1.1.2 beside itself, in 10.1.1.0/25, and sends it nowhere
-      mesh.yaml#/spec/clusters/1 has the address itself
+    local-shadow: west/m1 is itself connected to 10.1.1.0/25, which contains 10.1.1.2, and does not send the packet through a tunnel
+      mesh.yaml#/spec/clusters/1 also uses the address
     ");
     let same = WEST_NODES.replace("10.2.2.0/24", "10.1.1.0/24");
     let same = lab().later("west", &same);
     insta::assert_snapshot!(same.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: 10.1.1.0/24 on west/m1 is held by the location that west/m1 leads or by the Peer m--east--n1: it depends on what was applied last
+    ambiguous: 10.1.1.0/24 on west/m1 belongs to the location that west/m1 leads or by the Peer m--east--n1, depending on which was applied last
       west/m--east.yaml#/spec/allowedIPs/0 claims it
     ");
     let wide = WEST_NODES.replace("10.2.2.0/24", "10.1.0.0/16");
     let wide = lab().later("west", &wide);
     insta::assert_snapshot!(wide.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
 }
 
@@ -87,8 +87,8 @@ fn services_of_its_own_are_not_sent_to_another_cluster() {
     twin.meshes[0].entries[1] = other.meshes[0].entries.remove(0);
     insta::assert_snapshot!(twin.trace("west/m1", "east/10.11.0.10"), @"
     10.2.1.2 -> 10.11.0.10
-    local-shadow: 10.11.0.10 is among the services of west itself, and does not leave west/m1
-      mesh.yaml#/spec/clusters/0/serviceCIDR has the address itself
+    local-shadow: 10.11.0.10 is also a service address of west, so the packet does not leave west/m1
+      mesh.yaml#/spec/clusters/0/serviceCIDR also uses the address
     ");
 }
 
@@ -98,8 +98,8 @@ fn an_address_of_the_node_itself_is_never_routed() {
     let twin = lab().later("west", &twin);
     insta::assert_snapshot!(twin.trace("west/m1", "east/192.168.1.1"), @"
     10.2.1.2 -> 192.168.1.1
-    local-shadow: west/m1 has 192.168.1.1 beside itself, in 192.168.1.1/32, and sends it nowhere
-      mesh.yaml#/spec/clusters/1 has the address itself
+    local-shadow: west/m1 is itself connected to 192.168.1.1/32, which contains 192.168.1.1, and does not send the packet through a tunnel
+      mesh.yaml#/spec/clusters/1 also uses the address
     ");
 }
 
@@ -112,7 +112,7 @@ fn somebody_else_takes_it() {
     );
     insta::assert_snapshot!(stolen.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    stolen-by: west/m1 sends 10.1.1.2 by 10.1.1.0/25 to the Peer m--east--n2, the key of east/n2, and not to east/n1
+    stolen-by: west/m1 routes 10.1.1.2 (by 10.1.1.0/25) to the Peer m--east--n2, the key of east/n2 instead of east/n1
       west/m--east.yaml#/spec/allowedIPs/1 takes it
     ");
 }
@@ -122,7 +122,7 @@ fn nobody_has_the_key() {
     let rekeyed = EAST_NODES.replace("key=A", "key=RUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUU=");
     insta::assert_snapshot!(lab().later("east", &rekeyed).trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    unknown-key: west/m1 sends 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, whose key no node has
+    unknown-key: west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, whose key belongs to no node
       west/m--east.yaml#/spec/publicKey no node has this key
     ");
 }

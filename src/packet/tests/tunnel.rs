@@ -8,8 +8,8 @@ fn the_other_side_does_not_know_the_sender() {
     one_sided.files.remove(EAST_OF_WEST);
     insta::assert_snapshot!(one_sided.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    not-accepted: east/n1 does not know west/m1: no Peer of east has its key
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    not-accepted: east/n1 rejects west/m1: no Peer of east has its key
     ");
 }
 
@@ -21,8 +21,8 @@ fn the_key_is_of_one_who_does_not_lead() {
     );
     insta::assert_snapshot!(lab().later("west", &nodes).trace("east/n1", "west/m2"), @"
     10.1.1.2 -> 10.2.2.2
-      east/n1 routes 10.2.2.2 by 10.2.2.0/24 to the Peer m--west--m1, the key of west/m1
-    not-accepted: west/m1 does not listen: it does not lead its location; west/m2 is
+      east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
+    not-accepted: west/m1 does not listen because it is not the leader of its location; west/m2 is
     ");
 }
 
@@ -32,9 +32,9 @@ fn the_two_have_different_secrets() {
     let secret = lab().edit(EAST_OF_WEST, "  publicKey", &secret);
     insta::assert_snapshot!(secret.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
     not-accepted: east/n1 and west/m1 have different pre-shared keys for each other
-      east/m--west.yaml#/spec/presharedKey not that of the other side
+      east/m--west.yaml#/spec/presharedKey differs from the other side
     ");
 }
 
@@ -50,24 +50,24 @@ fn nobody_can_dial_the_other() {
     let mute = without_endpoint(west(), EAST_OF_WEST, "198.18.0.21");
     insta::assert_snapshot!(mute.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    no-initiator: neither of west/m1 and east/n1 can dial the other: the Peer m--east--n1 has no endpoint, and the Peer m--west--m1 has no endpoint
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    no-initiator: west/m1 and east/n1 cannot dial each other: the Peer m--east--n1 has no endpoint, and the Peer m--west--m1 has no endpoint
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
     let quiet = west().trace("west/m1", "east/n1");
     insta::assert_snapshot!(quiet, @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    no-initiator: west/m1 cannot dial east/n1 (the Peer m--east--n1 has no endpoint), which can, but sends nothing unasked: it has no annotation `kilo.squat.ai/persistent-keepalive`
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    no-initiator: west/m1 cannot dial east/n1 (the Peer m--east--n1 has no endpoint); east/n1 can dial, but sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
     insta::assert_snapshot!(west().trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
     flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and without a `persistentKeepalive` in the Peer it restores the endpoint each time
-      west/m--east.yaml#/spec/endpoint not where it calls from
+      west/m--east.yaml#/spec/endpoint differs from its current address
     ");
     let nodes = EAST_NODES.replace("key=A", "key=A persistent-keepalive=25");
     let expected = "  persistentKeepalive: 25\n  publicKey";
@@ -75,16 +75,16 @@ fn nobody_can_dial_the_other() {
     let loud = expected.later("east", &nodes).trace("west/m1", "east/n1");
     insta::assert_snapshot!(loud, @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       east/n1 dials 198.18.0.21:51820
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
 }
 
@@ -95,18 +95,18 @@ fn whoever_dials_must_have_an_address_of_the_family() {
     let assumed = v6().later("east", &nodes).trace("west/m1", "east/n1");
     insta::assert_snapshot!(assumed, @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials [2001:db8::11]:51820
-        if west/m1 must have an IPv6 address, which its snapshot does not show: without one it cannot dial [2001:db8::11]:51820 of the Peer m--east--n1
+        if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
-        if west/m1 must have an IPv6 address, which its snapshot does not show: without one it cannot dial [2001:db8::11]:51820 of the Peer m--east--n1
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
+        if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
     // The other side calls, and is expected to.
     let expected = "  persistentKeepalive: 25\n  publicKey";
@@ -121,8 +121,8 @@ fn an_endpoint_of_somebody_else_is_no_door() {
     let wrong = lab().edit(WEST_OF_EAST, "198.18.0.11", "198.18.0.12");
     insta::assert_snapshot!(wrong.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    no-initiator: west/m1 cannot dial east/n1 (198.18.0.12:51820 of the Peer m--east--n1 is not east/n1), which can, but sends nothing unasked: it has no annotation `kilo.squat.ai/persistent-keepalive`
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    no-initiator: west/m1 cannot dial east/n1 (198.18.0.12:51820 of the Peer m--east--n1 is not east/n1); east/n1 can dial, but sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
@@ -133,32 +133,32 @@ fn what_is_not_known_is_assumed_and_told() {
     let balancer = lab().edit(WEST_OF_EAST, "ip: \"198.18.0.11\"", "ip: \"198.18.9.9\"");
     insta::assert_snapshot!(balancer.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.9.9:51820
-        if 198.18.9.9 is no address of any node: it must be something in front of the other side, such as a load balancer or NAT
+        if 198.18.9.9, which is not the address of any node, leads to the other side, for example through a load balancer or NAT
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
     let name = lab().edit(WEST_OF_EAST, "ip: \"198.18.0.11\"", "dns: wg.example.com");
     insta::assert_snapshot!(name.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials wg.example.com:51820
-        if `wg.example.com` must resolve on every node of west: while it does not, Kilo does nothing there
+        if `wg.example.com` resolves on every node of west: otherwise Kilo stops there
       east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-      through the tunnel that is open
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
       west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
       west/m1 delivers it to the pod 10.2.1.2
-    delivered: delivered, there and back
+    delivered: delivered in both directions
     ");
 }
 
@@ -171,9 +171,9 @@ fn the_carrier_goes_into_the_tunnel_again() {
     );
     insta::assert_snapshot!(looped.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    loops: west/m1 would carry it to 198.18.0.11:51820, the endpoint of the Peer m--east--n1, which is in 198.18.0.11/32 of the Peer m--east--n2: into the tunnel again
-      west/m--east.yaml#/spec/allowedIPs/1 holds the endpoint
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    loops: west/m1 would send encrypted packets to 198.18.0.11:51820, the endpoint of the Peer m--east--n1, which is in 198.18.0.11/32 of the Peer m--east--n2, so they would loop into the tunnel
+      west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");
 }
@@ -190,16 +190,16 @@ fn an_answer_to_a_caller_goes_into_the_tunnel_again() {
     let loud = held.later("east", &nodes);
     insta::assert_snapshot!(loud.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-      west/m1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer m--east--n1, the key of east/n1
-    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2: into the tunnel again
-      west/m--east.yaml#/spec/allowedIPs/1 holds the endpoint
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+      west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");
     insta::assert_snapshot!(loud.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
-      east/n1 routes 10.2.1.2 by 10.2.1.0/24 to the Peer m--west--m1, the key of west/m1
-    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2: into the tunnel again
-      west/m--east.yaml#/spec/allowedIPs/1 holds the endpoint
+      east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
+    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+      west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");
 }

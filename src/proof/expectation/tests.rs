@@ -81,9 +81,9 @@ fn what_links_promise_can_be_expected() {
     a service holds: 0 of 2 pairs break it
     apart holds: 0 of 4 pairs break it
     anyone fails: 2 of 4 pairs break it
-      expectation `anyone`: 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1), as in 2 of 4 pairs: no Peer of east takes 10.3.1.5
+      expectation `anyone`: 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1), like 2 of 4 pairs: no Peer of east contains 10.3.1.5
         expectations.yaml#/spec/5/expect it is to
-        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+        help: run `clustermesh validate` to see why nodes and ranges are left out, then render and apply
     ");
 }
 
@@ -94,17 +94,17 @@ fn what_is_let_through_fails_a_denial() {
 - { from: { addresses: [10.1.2.7] }, to: { cluster: west }, expect: Deny }
 "), @"
     no shop at the ledger fails: 2 of 2 pairs break it
-      expectation `no shop at the ledger`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.16 (a pod on west/m1), as in 2 of 2 pairs
+      expectation `no shop at the ledger`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.16 (a pod on west/m1), like 2 of 2 pairs
         expectations.yaml#/spec/0/expect it is not to
         east/m--west.yaml#/spec/allowedIPs/0 sent by this range
-        west/m--east.yaml#/spec/allowedIPs/0 taken by this range
-        help: Kilo has no firewall: take the link, the node or the range out of the mesh. What stops it in the cluster itself, such as a NetworkPolicy, is not looked at
+        west/m--east.yaml#/spec/allowedIPs/0 accepted by this range
+        help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
     it fails: 2 of 2 pairs break it
-      expectation: 10.1.2.7 (a pod on east/n2) reaches 10.2.1.0 (a pod on west/m1), as in 2 of 2 pairs
+      expectation: 10.1.2.7 (a pod on east/n2) reaches 10.2.1.0 (a pod on west/m1), like 2 of 2 pairs
         expectations.yaml#/spec/1/expect it is not to
         east/m--west.yaml#/spec/allowedIPs/0 sent by this range
-        west/m--east.yaml#/spec/allowedIPs/0 taken by this range
-        help: Kilo has no firewall: take the link, the node or the range out of the mesh. What stops it in the cluster itself, such as a NetworkPolicy, is not looked at
+        west/m--east.yaml#/spec/allowedIPs/0 accepted by this range
+        help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
     ");
 }
 
@@ -118,16 +118,16 @@ fn addresses_are_looked_at_one_by_one() {
 - { name: upper, from: { cluster: east }, to: { addresses: [10.2.1.128/25] }, expect: Deny }
 "), @"
     all fails: 2 of 2 pairs break it
-      expectation `all`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), as in 2 of 2 pairs: no Peer of east takes 10.2.1.128: the Peer m--west--m1 of west/m1 does not have it
+      expectation `all`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), like 2 of 2 pairs: no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
         expectations.yaml#/spec/0/expect it is to
         east/m--west.yaml#/spec/allowedIPs does not have it
-        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+        help: run `clustermesh validate` to see why nodes and ranges are left out, then render and apply
     lower holds: 0 of 2 pairs break it
     across fails: 2 of 4 pairs break it
-      expectation `across`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), as in 2 of 4 pairs: no Peer of east takes 10.2.1.128: the Peer m--west--m1 of west/m1 does not have it
+      expectation `across`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1), like 2 of 4 pairs: no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
         expectations.yaml#/spec/2/expect it is to
         east/m--west.yaml#/spec/allowedIPs does not have it
-        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+        help: run `clustermesh validate` to see why nodes and ranges are left out, then render and apply
     upper holds: 0 of 2 pairs break it
     ");
 }
@@ -140,13 +140,13 @@ fn a_node_that_kilo_does_not_count_is_not_reached() {
 - { name: still, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Deny }
 "), @"
     db fails: 2 of 4 pairs break it
-      expectation `db`: 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2), as in 2 of 4 pairs: no Peer of west takes 10.3.2.0
+      expectation `db`: 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2), like 2 of 4 pairs: no Peer of west contains 10.3.2.0
         expectations.yaml#/spec/0/expect it is to
-        help: `clustermesh validate` says which nodes and ranges are left out, and why; then render, and let the cluster apply it
+        help: run `clustermesh validate` to see why nodes and ranges are left out, then render and apply
     o2 fails: 2 of 2 pairs break it
-      expectation `o2`: 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1), as in 2 of 2 pairs: Kilo does not count north/o2: its agent stopped checking in, it has no key, it has no endpoint
+      expectation `o2`: 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1), like 2 of 2 pairs: Kilo ignores north/o2: its agent stopped sending heartbeats, it has no key, it has no endpoint
         expectations.yaml#/spec/1/expect it is to
-        help: see why Kilo's agent does not run there, or take a new snapshot
+        help: check Kilo's agent on this node, or take a new snapshot
     still holds: 0 of 2 pairs break it
     ");
 }
@@ -164,37 +164,37 @@ fn what_is_about_nothing_fails() {
 - { from: { cluster: west }, to: { cluster: north }, class: Service, expect: Deny }
 "), @"
     it fails: 0 of 0 pairs break it
-      expectation: there is no cluster `eats`, or no snapshot of it
+      expectation: unknown cluster `eats`, or it has no snapshot
         expectations.yaml#/spec/0/from/cluster 
         help: did you mean `east`?
     it fails: 0 of 0 pairs break it
-      expectation: `from` selects nothing: there is no such pod in east
+      expectation: `from` selects nothing: no matching pod in east
         expectations.yaml#/spec/1/from selects nothing
-        help: what is about nothing always holds; see that it is not a typo
+        help: correct the selection: an expectation that matches nothing checks nothing
     it fails: 0 of 2 pairs break it
       expectation: nothing selected has an address in 10.9.9.9
-        expectations.yaml#/spec/2/to/addresses/0 matches nothing selected
-        help: what is about nothing always holds; see that it is not a typo
+        expectations.yaml#/spec/2/to/addresses/0 matches no selected node
+        help: correct the selection: an expectation that matches nothing checks nothing
     it fails: 0 of 0 pairs break it
-      expectation: `to` has nothing in 10.3.1.0/24, which belongs to a pod on north/o1
-        expectations.yaml#/spec/3/to/addresses/0 matches nothing selected
-        help: what is about nothing always holds; see that it is not a typo
+      expectation: `to` selects nothing in 10.3.1.0/24, which belongs to a pod on north/o1
+        expectations.yaml#/spec/3/to/addresses/0 matches no selected node
+        help: correct the selection: an expectation that matches nothing checks nothing
     it fails: 0 of 0 pairs break it
-      expectation: `to` has nothing in 10.2.99.0/24, which belongs to west
-        expectations.yaml#/spec/4/to/addresses/0 matches nothing selected
-        help: what is about nothing always holds; see that it is not a typo
+      expectation: `to` selects nothing in 10.2.99.0/24, which belongs to west
+        expectations.yaml#/spec/4/to/addresses/0 matches no selected node
+        help: correct the selection: an expectation that matches nothing checks nothing
     it fails: 0 of 0 pairs break it
-      expectation: `from` has nothing in 10.11.0.1, which belongs to a service of east
-        expectations.yaml#/spec/5/from/addresses/0 matches nothing selected
-        help: what is about nothing always holds; see that it is not a typo
+      expectation: `from` selects nothing in 10.11.0.1, which belongs to a service of east
+        expectations.yaml#/spec/5/from/addresses/0 matches no selected node
+        help: correct the selection: an expectation that matches nothing checks nothing
     it fails: 0 of 0 pairs break it
       expectation: both sides are in east
-        expectations.yaml#/spec/6 is about one cluster
-        help: what happens within a cluster is its own Kilo's affair, and not looked at
+        expectations.yaml#/spec/6 both sides in one cluster
+        help: choose two clusters: clustermesh does not check traffic within a cluster
     it fails: 0 of 0 pairs break it
-      expectation: `to` selects nothing: there is no such service in north
+      expectation: `to` selects nothing: no matching service in north
         expectations.yaml#/spec/7/to selects nothing
-        help: what is about nothing always holds; see that it is not a typo
+        help: correct the selection: an expectation that matches nothing checks nothing
     ");
 }
 

@@ -124,10 +124,10 @@ fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
       through to north: []
     impersonation: east is taken for others: by the Peer m--east--n1 its packets are believed to come from 10.3.1.0/25 (a pod on north/o1)
       west/m--east.yaml#/spec/allowedIPs/0 believes it
-      help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    capture: east is sent what is meant for others: by the Peer m--east--n1, packets to 10.3.1.0/25 (a pod on north/o1)
-      west/m--east.yaml#/spec/allowedIPs/0 sends it there
-      help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+      help: remove the range from the Peer, or declare it for `east` in the mesh
+    capture: east is able to receive packets meant for others: through the Peer m--east--n1, destinations 10.3.1.0/25 (a pod on north/o1)
+      west/m--east.yaml#/spec/allowedIPs/0 routes these destinations
+      help: remove the range from the Peer, or declare it for `east` in the mesh
     "#);
 }
 
@@ -145,10 +145,10 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
       opens {"lans": 1, "nodes": 2, "pods": 1}
     impersonation: west is taken for others: by the Peer m--west--m1 its packets are believed to come from 0.0.0.0-10.0.255.255 (no cluster's), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
       east/m--west.yaml#/spec/allowedIPs/0 believes it
-      help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    capture: west is sent what is meant for others: by the Peer m--west--m1, packets to 0.0.0.0-10.0.255.255 (no cluster's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
-      east/m--west.yaml#/spec/allowedIPs/0 sends it there
-      help: take the range out of the Peer, or declare it for `west`; of what a node claims, `clustermesh render` gives others only what its cluster declares
+      help: remove the range from the Peer, or declare it for `west` in the mesh
+    capture: west is able to receive packets meant for others: through the Peer m--west--m1, destinations 0.0.0.0-10.0.255.255 (no cluster's), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
+      east/m--west.yaml#/spec/allowedIPs/0 routes these destinations
+      help: remove the range from the Peer, or declare it for `west` in the mesh
     "#);
 }
 
@@ -172,11 +172,11 @@ fn a_copied_key_may_be_anybody_s() {
     impersonation: east is taken for others: by the Peer m--north--o1 its packets are believed to come from 10.103.0.1 (north/o1 in the Kilo subnet)
       west/m--north.yaml#/spec/allowedIPs/1 believes it
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    capture: east is sent what is meant for others: by the Peer m--north--o1, packets to 10.3.1.0/24 (a pod on north/o1)
-      west/m--north.yaml#/spec/allowedIPs/0 sends it there
+    capture: east is able to receive packets meant for others: through the Peer m--north--o1, destinations 10.3.1.0/24 (a pod on north/o1)
+      west/m--north.yaml#/spec/allowedIPs/0 routes these destinations
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
-    capture: east is sent what is meant for others: by the Peer m--north--o1, packets to 10.103.0.1 (north/o1 in the Kilo subnet)
-      west/m--north.yaml#/spec/allowedIPs/1 sends it there
+    capture: east is able to receive packets meant for others: through the Peer m--north--o1, destinations 10.103.0.1 (north/o1 in the Kilo subnet)
+      west/m--north.yaml#/spec/allowedIPs/1 routes these destinations
       help: east/n2, north/o1 all claim that key, and nobody can tell whose it is: give each a key of its own, by deleting Kilo's key file
     "#);
 }
@@ -194,9 +194,9 @@ fn what_the_second_may_say_to_the_third_gets_through() {
       sends 10.1.1.0/24 10.1.2.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: ["10.1.1.0/24", "10.1.2.0/24"]
-    broken-isolation: east gets in through west, though no mesh lets it: from west are taken 10.1.1.0/24, 10.1.2.0/24
+    broken-isolation: east can get in through west although no mesh allows it: sources accepted from west: 10.1.1.0/24, 10.1.2.0/24
       north/m--west.yaml#/spec/allowedIPs/0 lets it in
-      help: take out of the Peer what `west` does not declare
+      help: remove from the Peer the ranges that `west` does not declare
     "#);
 }
 
@@ -218,9 +218,9 @@ fn two_peers_for_one_range_may_let_it_in() {
       through to north: []
     impersonation: east may be taken for others: by the Peer aa its packets are believed to come from 10.3.1.0/24 (a pod on north/o1)
       west/aa.yaml#/spec/allowedIPs/0 believes it
-      help: it depends on what was applied last: only one may have the range, the key and the name
-    capture: east may be sent what is meant for others: by the Peer aa, packets to 10.3.1.0/24 (a pod on north/o1)
-      west/aa.yaml#/spec/allowedIPs/0 sends it there
-      help: it depends on what was applied last: only one may have the range, the key and the name
+      help: make the range, the key and the name unique: which Peer has them depends on what was applied last
+    capture: east may be able to receive packets meant for others: through the Peer aa, destinations 10.3.1.0/24 (a pod on north/o1)
+      west/aa.yaml#/spec/allowedIPs/0 routes these destinations
+      help: make the range, the key and the name unique: which Peer has them depends on what was applied last
     "#);
 }

@@ -37,7 +37,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     let to = whose(fabric, packet.to.site(), packet.destination);
     let pairs = match (check.broken, check.pairs) {
         (1, 1) => String::new(),
-        (broken, pairs) => format!(", as in {broken} of {pairs} pairs"),
+        (broken, pairs) => format!(", like {broken} of {pairs} pairs"),
     };
     let ending = verdict(fabric, trace);
     let why = ending
@@ -61,8 +61,8 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     );
     let own = expectation.place.key("expect");
     let mut told = match expectation.expected {
-        Expected::Reach => told.at(Some(own), "it is to"),
-        Expected::Deny => told.at(Some(own), "it is not to"),
+        Expected::Reach => told.at(Some(own), "expected to reach"),
+        Expected::Deny => told.at(Some(own), "expected not to reach"),
     };
     match expectation.expected {
         Expected::Deny if arrives => {
@@ -70,8 +70,8 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
                 told = told.at(Some(place), text);
             }
             told = told.help(
-                "Kilo has no firewall: take the link, the node or the range out of the mesh. What \
-                 stops it in the cluster itself, such as a NetworkPolicy, is not looked at",
+                "remove the link, the node or the range from the mesh: Kilo has no firewall, and \
+                 clustermesh does not read NetworkPolicies",
             );
         }
         Expected::Reach | Expected::Deny => {
@@ -89,7 +89,7 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
     steps
         .filter_map(|step| match step {
             Step::Selected { place, .. } => Some((place.clone()?, "sent by this range")),
-            Step::Accepted { place, .. } => Some((place.clone()?, "taken by this range")),
+            Step::Accepted { place, .. } => Some((place.clone()?, "accepted by this range")),
             _ => None,
         })
         .collect()
@@ -105,30 +105,27 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
         Void::Nothing(side) => Finding::new(
             &rule::EMPTY_EXPECTATION,
             format!(
-                "{name}: {} selects nothing: there is no such {}",
+                "{name}: {} selects nothing: no matching {}",
                 field(side),
                 kind(side.of(expectation))
             ),
         )
         .at(Some(side.of(expectation).place.clone()), "selects nothing")
-        .help("what is about nothing always holds; see that it is not a typo"),
+        .help("correct the selection: an expectation that matches nothing checks nothing"),
         Void::OneCluster(site) => {
             let cluster = fabric.site(site).cluster.as_str();
             Finding::new(
                 &rule::EMPTY_EXPECTATION,
                 format!("{name}: both sides are in {cluster}"),
             )
-            .at(Some(expectation.place.clone()), "is about one cluster")
-            .help("what happens within a cluster is its own Kilo's affair, and not looked at")
+            .at(Some(expectation.place.clone()), "both sides in one cluster")
+            .help("choose two clusters: clustermesh does not check traffic within a cluster")
         }
         Void::Families => Finding::new(
             &rule::EMPTY_EXPECTATION,
             format!("{name}: one side has IPv4 addresses only, and the other IPv6"),
         )
-        .at(
-            Some(expectation.place.clone()),
-            "no packet can go between them",
-        ),
+        .at(Some(expectation.place.clone()), "no common address family"),
     }
 }
 
@@ -137,7 +134,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
     let told = Finding::new(
         &rule::EMPTY_EXPECTATION,
         format!(
-            "{name}: there is no cluster {}, or no snapshot of it",
+            "{name}: unknown cluster {}, or it has no snapshot",
             Quoted(wanted)
         ),
     )
@@ -167,15 +164,15 @@ fn no_address(
     let owners = fabric.owners(range.first());
     let message = match owners.first() {
         Some((cluster, _)) => format!(
-            "{name}: {} has nothing in {shown}, which belongs to {}",
+            "{name}: {} selects nothing in {shown}, which belongs to {}",
             field(side),
             whose(fabric, *cluster, range.first())
         ),
         None => format!("{name}: nothing selected has an address in {shown}"),
     };
     Finding::new(&rule::EMPTY_EXPECTATION, message)
-        .at(Some(place), "matches nothing selected")
-        .help("what is about nothing always holds; see that it is not a typo")
+        .at(Some(place), "matches no selected node")
+        .help("correct the selection: an expectation that matches nothing checks nothing")
 }
 
 fn field(side: Side) -> &'static str {

@@ -77,7 +77,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let told = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
-            "no mesh links it with {other}, whose keys it has all the same: {}",
+            "has Peers with keys of {other} although no mesh links the two: {}",
             listed(&ends)
         ),
     );
@@ -90,7 +90,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     places
         .fold(told, |told, place| told.at(Some(place), "lets it in"))
         .help(format!(
-            "delete it, or link the two in a mesh; whatever `{other}` sends with that key is let in"
+            "delete these Peers, or link the two clusters in a mesh"
         ))
 }
 
@@ -108,13 +108,16 @@ fn taken_for_others(
     let shown = shown(fabric, holds);
     let (rule, message, label) = if is_sender {
         let message = format!(
-            "{culprit} taken for others: by {tunnel} its packets are believed to come from {shown}"
+            "{culprit} able to send packets with addresses of others: through {tunnel}, sources \
+             {shown} are accepted"
         );
-        (&rule::IMPERSONATION, message, "believes it")
+        (&rule::IMPERSONATION, message, "accepts these sources")
     } else {
-        let message =
-            format!("{culprit} sent what is meant for others: by {tunnel}, packets to {shown}");
-        (&rule::CAPTURE, message, "sends it there")
+        let message = format!(
+            "{culprit} able to receive packets meant for others: through {tunnel}, \
+                destinations {shown}"
+        );
+        (&rule::CAPTURE, message, "routes these destinations")
     };
     Finding::new(rule, message)
         .at(place(fabric, exposure.site, hold.claim), label)
@@ -128,19 +131,16 @@ fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)
     if holders.iter().any(|it| it.site != hostile.site) {
         let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
         return format!(
-            "{} all claim that key, and nobody can tell whose it is: give each a key of its own, by \
-             deleting Kilo's key file",
+            "delete Kilo's key file on all but one of {}, which claim the same key",
             listed(&names)
         );
     }
     if hold.is_certain {
         let other = cluster(fabric, hostile.site);
-        return format!(
-            "take the range out of the Peer, or declare it for `{other}`; of what a node claims, \
-             `clustermesh render` gives others only what its cluster declares"
-        );
+        return format!("remove the range from the Peer, or declare it for `{other}` in the mesh");
     }
-    "it depends on what was applied last: only one may have the range, the key and the name"
+    "make the range, the key and the name unique: which Peer has them depends on what was applied \
+     last"
         .to_owned()
 }
 
@@ -155,7 +155,8 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
     let told = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
-            "{other} gets in through {second}, though no mesh lets it: from {second} are taken {}",
+            "{other} can get in through {second} although no mesh allows it: sources accepted from \
+             {second}: {}",
             listed(&spans)
         ),
     );
@@ -167,7 +168,7 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         .take(NAMED)
         .fold(told, |told, place| told.at(Some(place), "lets it in"))
         .help(format!(
-            "take out of the Peer what `{second}` does not declare"
+            "remove from the Peer the ranges that `{second}` does not declare"
         ))
 }
 
@@ -185,7 +186,7 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
     let address = hold.span.first_address();
     match &hold.whose {
         Whose::Declared => "declared".to_owned(),
-        Whose::Nobody => "no cluster's".to_owned(),
+        Whose::Nobody => "of no cluster".to_owned(),
         Whose::Others(owners) => {
             let names: Vec<String> = owners
                 .iter()

@@ -21,8 +21,8 @@ impl fmt::Display for Fault {
             }
             Self::Unsafe { origin, field } => write!(
                 formatter,
-                "the kubeconfig in {} has `{field}`, by which whoever wrote it would run programs \
-                 or read files here",
+                "the kubeconfig in {} contains `{field}`, which runs a program or reads a file on \
+                 this machine",
                 told(origin)
             ),
             Self::Foreign {
@@ -56,19 +56,19 @@ impl fmt::Display for Fault {
                 problem,
             } => write!(
                 formatter,
-                "the proxy {} (`{origin}`) does not lead to {}: {}",
+                "no connection through the proxy {} (`{origin}`) to {}: {}",
                 told(proxy),
                 told(server),
                 told(problem)
             ),
             Self::Slow { server, seconds } => write!(
                 formatter,
-                "{} did not answer within {seconds} s",
+                "no response from {} within {seconds} s",
                 told(server)
             ),
             Self::Endless { seconds } => write!(
                 formatter,
-                "it answers, but its nodes were not all listed within {seconds} s"
+                "the node list was not complete after {seconds} s"
             ),
             Self::Certificate { server, problem } => {
                 let what = if problem.is_of_tls() {
@@ -93,23 +93,23 @@ impl fmt::Display for Fault {
                 attempts,
             } => write!(
                 formatter,
-                "it answered {status}{}{}",
+                "the server responded with {status}{}{}",
                 times(*attempts),
                 says_so(says)
             ),
             Self::Redirected { to } => write!(
                 formatter,
-                "it answered with a redirect to {}, which is not followed",
+                "the server redirects to {}, which clustermesh does not follow",
                 told(to)
             ),
             Self::Cut { problem, attempts } => write!(
                 formatter,
-                "its answer broke off{}: {}",
+                "the response broke off{}: {}",
                 times(*attempts),
                 told(problem)
             ),
             Self::Unreadable { problem } | Self::Oversized { problem } => {
-                write!(formatter, "its answer cannot be used: {}", told(problem))
+                write!(formatter, "the response cannot be used: {}", told(problem))
             }
         }
     }
@@ -117,8 +117,8 @@ impl fmt::Display for Fault {
 
 fn foreign(origin: &str, field: &str, config: &str) -> String {
     format!(
-        "the kubeconfig {} has `{field}`, and the config that names it, {}, belongs to another \
-         user, who would run programs or read files here",
+        "the kubeconfig {} contains `{field}`, which runs a program or reads a file, and the \
+         config that names it, {}, belongs to another user",
         told(origin),
         told(config)
     )
@@ -130,14 +130,15 @@ impl fmt::Display for LoginProblem {
             Self::Start(problem) => write!(formatter, "cannot be started: {}", told(problem)),
             Self::Failed { status, stderr } => {
                 let said = match stderr.trim() {
-                    "" => "without a word".to_owned(),
-                    text => format!("saying: {}", told(text)),
+                    "" => "without output".to_owned(),
+                    text => format!("with output: {}", told(text)),
                 };
                 write!(formatter, "failed ({}) {said}", told(status))
             }
-            Self::Slow(seconds) => write!(formatter, "did not end within {seconds} s"),
-            Self::Interactive => formatter
-                .write_str("wants a terminal (`interactiveMode: Always`), and has none here"),
+            Self::Slow(seconds) => write!(formatter, "did not finish within {seconds} s"),
+            Self::Interactive => {
+                formatter.write_str("needs a terminal (`interactiveMode: Always`)")
+            }
             Self::Unreadable(problem) => write!(formatter, "printed no credentials: {problem}"),
         }
     }
@@ -152,18 +153,19 @@ impl CertificateProblem {
     fn help(&self) -> String {
         let help = match self {
             Self::UnknownIssuer | Self::Signature => {
-                "is `certificate-authority-data` in the kubeconfig that of this cluster?"
+                "check `certificate-authority-data` in the kubeconfig"
             }
-            Self::OtherHost => {
-                "is `server` right in the kubeconfig, or should it have `tls-server-name`?"
-            }
-            Self::Time => "renew it; is the clock right here?",
-            Self::Client => "has the client certificate in the kubeconfig expired?",
+            Self::OtherHost => "check `server` in the kubeconfig, or add `tls-server-name`",
+            Self::Time => "renew the certificate, or correct the clock of this machine",
+            Self::Client => "renew the client certificate in the kubeconfig if it has expired",
             Self::Authority | Self::Purpose | Self::Algorithm | Self::Version | Self::Malformed => {
                 "give the API server a certificate for servers, signed by its certificate authority"
             }
-            Self::NoTls => "is `server` in the kubeconfig a Kubernetes API server?",
-            Self::NoCommonTls => "allow TLS 1.2 or 1.3 on the API server, or on what is before it",
+            Self::NoTls => "check that `server` in the kubeconfig is a Kubernetes API server",
+            Self::NoCommonTls => {
+                "allow TLS 1.2 or 1.3 on the API server, or on the load balancer \
+                in front of it"
+            }
         };
         help.to_owned()
     }
@@ -172,16 +174,20 @@ impl CertificateProblem {
 impl fmt::Display for CertificateProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::UnknownIssuer => formatter.write_str("is signed by nobody that is trusted"),
+            Self::UnknownIssuer => formatter.write_str("is signed by an unknown authority"),
             Self::OtherHost => formatter.write_str("is for another host"),
             Self::Time => formatter.write_str("is not valid at this time"),
-            Self::Client => formatter.write_str("is in order, but ours is refused"),
+            Self::Client => {
+                formatter.write_str("is valid, but the server refuses our client certificate")
+            }
             Self::Authority => formatter.write_str(
-                "is that of a certificate authority, which cannot be used as a server certificate",
+                "is the certificate of an authority, which cannot be used as a server certificate",
             ),
-            Self::Purpose => formatter.write_str("is not for servers (`serverAuth` is missing)"),
+            Self::Purpose => {
+                formatter.write_str("is not a server certificate (`serverAuth` is missing)")
+            }
             Self::Signature => formatter.write_str(
-                "is signed by an authority that has the name of a trusted one, but another key",
+                "is signed by an authority with the name of a trusted one but another key",
             ),
             Self::Algorithm => {
                 formatter.write_str("is signed with an algorithm that is not supported")
@@ -212,8 +218,8 @@ impl fmt::Display for Right {
 pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
     match fault {
         Fault::Kubeconfig { .. } => {
-            "another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config \
-             view` shows what is read"
+            "check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, \
+             `KUBECONFIG` or the config"
                 .to_owned()
         }
         Fault::Context { nearest, known, .. } => {
@@ -225,51 +231,49 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
         }
         Fault::Ambiguous { .. } => name_the_context(cluster),
         Fault::Unsafe { .. } => {
-            "put the credentials into the Secret itself, or name a kubeconfig of your own in the \
-             config"
+            "put the credentials themselves into the Secret, or set your own kubeconfig for this \
+             cluster in the config"
                 .to_owned()
         }
         Fault::Foreign { config, .. } => {
-            format!(
-                "if you trust this config, name it: `--config {}`",
-                told(config)
-            )
+            format!("if you trust this config, add `--config {}`", told(config))
         }
-        Fault::Secret { .. } => "the mesh's `kubeconfigSecretRef` names Secret and key".to_owned(),
+        Fault::Secret { .. } => "check `kubeconfigSecretRef` in the mesh".to_owned(),
         Fault::Login { problem, .. } => match problem {
-            LoginProblem::Start(_) => "install it, or see that it is in the PATH".to_owned(),
-            LoginProblem::Slow(_) => {
-                "log in beforehand, or give it more time with --timeout".to_owned()
-            }
-            _ => "log in beforehand; `kubectl get nodes` with this context must work without a \
-                  question"
+            LoginProblem::Start(_) => "install it, or add its folder to PATH".to_owned(),
+            LoginProblem::Slow(_) => "log in first, or increase `--timeout`".to_owned(),
+            _ => "log in first, so that `kubectl get nodes` works with this context without \
+                prompting"
                 .to_owned(),
         },
         Fault::Host { .. } => {
-            "is `server` right in the kubeconfig, and are its names known here, as in a VPN?"
+            "check `server` in the kubeconfig, and that this machine can resolve it (VPN?)"
                 .to_owned()
         }
         Fault::Proxy {
             origin: "proxy-url",
             ..
-        } => "is `proxy-url` right in the kubeconfig?".to_owned(),
-        Fault::Proxy { origin, server, .. } => format!(
-            "is `{origin}` right, or should `NO_PROXY` have {}?",
-            told(server)
-        ),
+        } => "check `proxy-url` in the kubeconfig".to_owned(),
+        Fault::Proxy { origin, server, .. } => {
+            format!("correct `{origin}`, or add {} to `NO_PROXY`", told(server))
+        }
         Fault::Refused { status, .. } => match status {
-            404 | 405 => "is `server` in the kubeconfig a Kubernetes API server?".to_owned(),
-            410 | 429 | 500.. => {
-                "it may pass; is the API server, or what is before it, in order?".to_owned()
+            404 | 405 => {
+                "check that `server` in the kubeconfig is a Kubernetes API server".to_owned()
             }
-            _ => "does `kubectl get nodes` work with this context?".to_owned(),
+            410 | 429 | 500.. => {
+                "try again later; check the API server and the load balancer in front of it"
+                    .to_owned()
+            }
+            _ => "check that `kubectl get nodes` works with this context".to_owned(),
         },
         Fault::Unreachable { .. } => {
-            "is the cluster up, is the way to it open, is `server` right in the kubeconfig?"
+            "check that the cluster runs, that the network path is open, and `server` in the \
+             kubeconfig"
                 .to_owned()
         }
         Fault::Slow { .. } | Fault::Endless { .. } => {
-            "if it is just slow, give it more time with --timeout".to_owned()
+            "increase `--timeout` if the cluster is slow".to_owned()
         }
         Fault::Certificate { problem, .. } => problem.help(),
         Fault::Unauthorized { user, .. } if user.has_credentials => {
@@ -279,11 +283,14 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
         Fault::Forbidden { user, says, .. } if is_anonymous(says) => add_credentials(user),
         Fault::Forbidden { right, .. } => granting(right),
         Fault::Redirected { .. } => {
-            "the credentials are not for others; is `server` right in the kubeconfig?".to_owned()
+            "correct `server` in the kubeconfig: credentials are not sent to other servers"
+                .to_owned()
         }
-        Fault::Cut { .. } => "does a proxy or load balancer cut long answers?".to_owned(),
+        Fault::Cut { .. } => {
+            "check whether a proxy or load balancer cuts long responses".to_owned()
+        }
         Fault::Unreadable { .. } | Fault::Oversized { .. } => {
-            "is `server` in the kubeconfig a Kubernetes API server?".to_owned()
+            "check that `server` in the kubeconfig is a Kubernetes API server".to_owned()
         }
     }
 }
@@ -346,18 +353,18 @@ fn contexts(nearest: Option<&str>, known: &[String]) -> String {
     const SHOWN: usize = 5;
     match (nearest, known) {
         (Some(nearest), _) => format!("did you mean {}? ", Quoted(nearest)),
-        (None, []) => "it has no context at all; ".to_owned(),
+        (None, []) => "it has no contexts; ".to_owned(),
         (None, known) => {
             let shown = known.iter().take(SHOWN).map(|it| Quoted(it).to_string());
             let shown: Vec<String> = shown.collect();
             let more = if SHOWN < known.len() { ", …" } else { "" };
-            format!("it has {}{more}; ", shown.join(", "))
+            format!("known contexts: {}{more}; ", shown.join(", "))
         }
     }
 }
 
 fn name_the_context(cluster: &ClusterName) -> String {
-    format!("name the context in the config: `clusters: {{ {cluster}: {{ context: … }} }}`")
+    format!("set the context in the config: `clusters: {{ {cluster}: {{ context: … }} }}`")
 }
 
 fn told(text: &str) -> String {

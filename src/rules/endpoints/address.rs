@@ -13,11 +13,13 @@ pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
         // The membership takes no name that could steer a terminal.
         Host::Dns(_) => {
             let message = format!(
-                "endpoint {endpoint} is a name: where it does not resolve, Kilo stops on every node"
+                "endpoint {endpoint} is a DNS name: if it does not resolve in a cluster, Kilo \
+                 stops on all nodes there"
             );
             let mut finding = dialled.finding(&DNS_ENDPOINT, message);
             finding.help = Some(
-                "give an address, or see to it that every node of every cluster resolves the name"
+                "write an IP address, or make sure that every node of every cluster resolves the \
+                 name"
                     .to_owned(),
             );
             Some(finding)
@@ -25,9 +27,9 @@ pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
         Host::Ip(address) => {
             let range = documentation(*address)?;
             let message =
-                format!("endpoint {endpoint} lies in {range}, which is reserved for documentation");
+                format!("endpoint {endpoint} is in {range}, which is reserved for documentation");
             let mut finding = dialled.finding(&DOCUMENTATION_ENDPOINT, message);
-            finding.help = Some("write the address that the node has".to_owned());
+            finding.help = Some("write the real address of the node".to_owned());
             Some(finding)
         }
     }
@@ -69,9 +71,9 @@ mod tests {
     #[test]
     fn a_name_is_told_even_where_it_is_declared() {
         insta::assert_snapshot!(of("endpointDomains: [example.com]", "wg.example.com:51820"), @"
-        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a name: where it does not resolve, Kilo stops on every node
+        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: give an address, or see to it that every node of every cluster resolves the name
+          help: write an IP address, or make sure that every node of every cluster resolves the name
         ");
     }
 
@@ -97,9 +99,9 @@ mod tests {
             assert!(!holds(outside), "{outside}");
         }
         insta::assert_snapshot!(of("", "203.0.113.7:51820"), @"
-        notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 lies in 203.0.113.0/24, which is reserved for documentation
+        notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 is in 203.0.113.0/24, which is reserved for documentation
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: write the address that the node has
+          help: write the real address of the node
         ");
     }
 

@@ -86,7 +86,10 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
         doors.families.first().map_or_else(
             || format!("{cluster} has no endpoint"),
             |it| {
-                format!("{cluster} is dialled at {it} addresses, and no node of {dialling} has one")
+                format!(
+                    "{cluster} has {it} endpoints, and no node of {dialling} has an {it} \
+                    address"
+                )
             },
         )
     };
@@ -101,8 +104,8 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
         .at(near, "dialled here")
         .at(far, "dialled here")
         .help(
-            "have one of them dialled at addresses of a family that the other has, such as by \
-             `kilo.squat.ai/clustermesh-endpoint`",
+            "annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with \
+             addresses of a family that the other cluster has",
         )
 }
 
@@ -122,8 +125,8 @@ fn told(rule: &'static Rule, dialled: &[Dialled], unreachable: &Unreachable) -> 
         let (what, help) = if rule == &PRIVATE_ENDPOINT {
             let what = format!("private, and no node of {targets} is in {their}");
             let help = format!(
-                "if there is a way, ignore the rule for `{cluster}`; else have the nodes dialled at \
-                 addresses that all can reach, such as by `kilo.squat.ai/clustermesh-endpoint`"
+                "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable \
+                 address, or ignore this rule for `{cluster}` if the networks are connected"
             );
             (what, help)
         } else {
@@ -131,8 +134,8 @@ fn told(rule: &'static Rule, dialled: &[Dialled], unreachable: &Unreachable) -> 
             let what = format!("{family}, and no node of {targets} has an {family} address");
             let other = family.other();
             let help = format!(
-                "have the nodes dialled at {other} addresses, such as by \
-                 `kilo.squat.ai/clustermesh-endpoint`"
+                "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an {other} \
+                 address"
             );
             (what, help)
         };
@@ -250,17 +253,17 @@ mod tests {
         insta::assert_snapshot!(of(&["192.168.1.5"], "internal=192.168.2.1"), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if there is a way, ignore the rule for `east`; else have the nodes dialled at addresses that all can reach, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
         ");
         insta::assert_snapshot!(of(&["10.7.0.1", "10.8.0.1"], "internal=10.9.0.1"), @"
         notice[private-endpoint] east: endpoints 10.7.0.1:51820, 10.8.0.1:51820 are private, and no node of west is in their networks
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if there is a way, ignore the rule for `east`; else have the nodes dialled at addresses that all can reach, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
         ");
         insta::assert_snapshot!(of(&["[fd00:1::1]"], "internal=fd00:2::1"), @"
         notice[private-endpoint] east: endpoint [fd00:1::1]:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if there is a way, ignore the rule for `east`; else have the nodes dialled at addresses that all can reach, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
         ");
     }
 
@@ -286,7 +289,7 @@ mod tests {
         insta::assert_snapshot!(of(&["[2a00::1]"], ""), @"
         notice[unreachable-family] east: endpoint [2a00::1]:51820 is IPv6, and no node of west has an IPv6 address
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: have the nodes dialled at IPv4 addresses, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an IPv4 address
         ");
         assert_eq!(of(&["[2a00::1]"], "internal=2a00::2"), "");
     }
@@ -302,16 +305,16 @@ mod tests {
             told(super::super::findings, &clusters)
         };
         insta::assert_snapshot!(of(WEST), @"
-        warning[no-initiator] east: east and west cannot dial each other: east is dialled at IPv6 addresses, and no node of west has one; west is dialled at IPv4 addresses, and no node of east has one
+        warning[no-initiator] east: east and west cannot dial each other: east has IPv6 endpoints, and no node of west has an IPv6 address; west has IPv4 endpoints, and no node of east has an IPv4 address
           east.json#/nodes/0/addresses/0/address dialled here
           west.json#/nodes/0/addresses/0/address dialled here
-          help: have one of them dialled at addresses of a family that the other has, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with addresses of a family that the other cluster has
         ");
         let calling = WEST.replace("external", "persistent-keepalive=25 internal");
         insta::assert_snapshot!(of(&calling), @"
-        warning[no-initiator] east: east and west cannot dial each other: east is dialled at IPv6 addresses, and no node of west has one; west has no endpoint
+        warning[no-initiator] east: east and west cannot dial each other: east has IPv6 endpoints, and no node of west has an IPv6 address; west has no endpoint
           east.json#/nodes/0/addresses/0/address dialled here
-          help: have one of them dialled at addresses of a family that the other has, such as by `kilo.squat.ai/clustermesh-endpoint`
+          help: annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with addresses of a family that the other cluster has
         ");
         assert!(!of(&format!("{WEST} internal=2a00::2")).contains("no-initiator"));
     }

@@ -30,18 +30,21 @@ fn is_answered(dialled: &Dialled, kilo: &Endpoint) -> bool {
 
 fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
     let (endpoint, port) = (dialled.endpoint, kilo.port);
-    let message = format!("others dial {endpoint}, but its Kilo listens on port {port}");
+    let message = format!(
+        "endpoint {endpoint} does not match the port on which Kilo listens, \
+        {port}"
+    );
     let mut finding = dialled.finding(&UNANSWERED_PORT, message);
     finding.labels.push(Label {
         place: dialled.candidate.place.key("annotations").key(key),
-        text: "Kilo listens on the port of this".to_owned(),
+        text: "Kilo listens on this port".to_owned(),
     });
     let forward = format!("forward UDP {} to {port}", endpoint.port);
     finding.help = Some(match dialled.origin {
-        Origin::Annotation(key) => format!("write port {port} in {key}, or {forward}"),
+        Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),
         Origin::ExternalIP | Origin::InternalIP => {
             let cluster = &dialled.member.entry.name;
-            format!("give `{cluster}` `wireguardPort: {port}`, or {forward}")
+            format!("set `wireguardPort: {port}` for `{cluster}` in the mesh, or {forward}")
         }
     });
     finding
@@ -50,11 +53,14 @@ fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
 fn undeclared(dialled: &Dialled) -> Finding {
     let entry = &dialled.member.entry;
     let (endpoint, declared) = (dialled.endpoint, entry.port);
-    let message = format!("endpoint {endpoint} has another port than {declared}, its cluster's");
+    let message = format!(
+        "endpoint {endpoint} has another port than the cluster's \
+        `wireguardPort`, {declared}"
+    );
     let mut finding = dialled.finding(&UNDECLARED_PORT, message);
     finding.labels.push(Label {
         place: entry.place.key("wireguardPort"),
-        text: "the port of this cluster".to_owned(),
+        text: "the cluster's port".to_owned(),
     });
     finding
 }
@@ -76,10 +82,10 @@ mod tests {
     #[test]
     fn an_address_gets_the_declared_port_wherever_kilo_listens() {
         insta::assert_snapshot!(of("", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"
-        warning[unanswered-port] east/n: others dial 198.18.0.1:51820, but its Kilo listens on port 51821
+        warning[unanswered-port] east/n: endpoint 198.18.0.1:51820 does not match the port on which Kilo listens, 51821
           east.json#/nodes/0/addresses/0/address 
-          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on the port of this
-          help: give `east` `wireguardPort: 51821`, or forward UDP 51820 to 51821
+          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on this port
+          help: set `wireguardPort: 51821` for `east` in the mesh, or forward UDP 51820 to 51821
         ");
         insta::assert_snapshot!(of("wireguardPort: 51821", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"");
         insta::assert_snapshot!(of("", "external=198.18.0.1 force-endpoint=nonsense endpoint=192.168.0.1:51820"), @"");
@@ -89,15 +95,15 @@ mod tests {
     fn a_port_that_may_be_forwarded_is_only_not_the_declared_one() {
         let kilo = "endpoint=192.168.0.1:51820";
         insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=198.18.0.1:4500")), @"
-        notice[undeclared-port] east/n: endpoint 198.18.0.1:4500 has another port than 51820, its cluster's
+        notice[undeclared-port] east/n: endpoint 198.18.0.1:4500 has another port than the cluster's `wireguardPort`, 51820
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          mesh.yaml#/spec/clusters/0/wireguardPort the port of this cluster
+          mesh.yaml#/spec/clusters/0/wireguardPort the cluster's port
         ");
         insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=192.168.0.1:4500")), @"
-        warning[unanswered-port] east/n: others dial 192.168.0.1:4500, but its Kilo listens on port 51820
+        warning[unanswered-port] east/n: endpoint 192.168.0.1:4500 does not match the port on which Kilo listens, 51820
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on the port of this
-          help: write port 51820 in kilo.squat.ai/clustermesh-endpoint, or forward UDP 4500 to 51820
+          east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on this port
+          help: write port 51820 in annotation `kilo.squat.ai/clustermesh-endpoint`, or forward UDP 4500 to 51820
         ");
     }
 

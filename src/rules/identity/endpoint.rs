@@ -83,15 +83,15 @@ fn finding(again: Dialled, first: Dialled) -> Option<Finding> {
     let (cluster, node) = first.who();
     let whose = format!("{cluster}/{}", bare(node));
     let endpoint = again.candidate.endpoint.as_ref()?;
-    let message = format!("endpoint {endpoint} is that of {whose} too");
+    let message = format!("same endpoint as {whose}: {endpoint}");
     let (cluster, node) = (&again.member.entry.name, again.who().1);
     let mut finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message);
     finding.labels = vec![
-        label(again.place(), "again here"),
+        label(again.place(), "second here"),
         label(first.place(), format!("of {whose}")),
     ];
-    let help = "behind one address every node needs a port of its own: annotate each with \
-                kilo.squat.ai/force-endpoint, and forward the ports";
+    let help = "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
+        ADDRESS:PORT`, and forward these ports";
     finding.help = Some(help.to_owned());
     Some(finding)
 }

@@ -51,15 +51,15 @@ fn told<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
 
 fn finding(member: &Member, address: IpAddr, node: &Node, first: &Node) -> Finding {
     let whose = Quoted(&first.name);
-    let message = format!("internal address {address} is that of {whose} too");
+    let message = format!("same internal address as {whose}: {address}");
     let cluster = &member.entry.name;
     let mut finding = Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message);
     finding.labels = vec![
-        label(place(member, node), "again here"),
+        label(place(member, node), "second here"),
         label(place(member, first), format!("of {whose}")),
     ];
-    let help = "annotate each node with its own address, such as \\
-                kilo.squat.ai/force-internal-ip: 192.168.1.1/24";
+    let help = "annotate each node with its own address, such as \
+                `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`";
     finding.help = Some(help.to_owned());
     finding
 }

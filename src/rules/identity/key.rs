@@ -73,10 +73,10 @@ fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
     let mut finding = Finding::on_node(&CLONED_KEY, claimant.cluster, claimant.node, message);
     let key = |it: &Claimant| it.place.key("annotations").key(annotation::KEY);
     finding.labels = vec![
-        label(key(claimant), "again here"),
+        label(key(claimant), "second here"),
         label(key(other), format!("of {whose}")),
     ];
-    let help = "on the machine that was cloned, delete /var/lib/kilo/key and restart its Kilo pod";
+    let help = "delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod";
     finding.help = Some(help.to_owned());
     finding
 }

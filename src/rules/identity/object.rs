@@ -75,11 +75,9 @@ fn finding(twins: &Twins, node: &str) -> Finding {
     } = twins;
     let node = Quoted(node);
     let message = match (twins.nodes.len(), twins.of) {
-        (1, _) => format!("its node {node} is, by its UID, one of `{before}`"),
+        (1, _) => format!("node {node} has the UID of a node of `{before}`"),
         (some, of) => {
-            format!(
-                "{some} of its {of} nodes are, by their UIDs, nodes of `{before}`, such as {node}"
-            )
+            format!("{some} of {of} nodes have UIDs of nodes of `{before}`, such as {node}")
         }
     };
     let mut finding = Finding::on_cluster(&NODE_IN_TWO_CLUSTERS, cluster, message);
@@ -89,7 +87,7 @@ fn finding(twins: &Twins, node: &str) -> Finding {
         .map(|(place, whose)| label(place.key("uid"), format!("in `{whose}`")))
         .collect();
     finding.help = Some(format!(
-        "do both names lead to one cluster? see the contexts of `{cluster}` and `{before}`"
+        "check the contexts of `{cluster}` and `{before}`: both probably lead to the same cluster"
     ));
     finding
 }

@@ -77,7 +77,7 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 
     warning[silent-cluster] c: no other cluster can reach it: its only node is left out
-    warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is in no declared range
+    warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is outside the declared ranges
       c.json#/nodes/0/podCIDRs/0 
     warning[cloned-key] a/z: same public key as a/a
       a.json#/nodes/1/annotations/kilo.squat.ai~1key again here
@@ -100,7 +100,7 @@ fn an_unusable_key_is_nobody_s() {
 fn one_endpoint_for_two_is_told_wherever_they_are() {
     let c = NODE_C.replace("external=198.18.113.3", "force-endpoint=198.18.113.2:51820");
     insta::assert_snapshot!(told(NODE_A, NODE_B, &c), @"
-    warning[shared-endpoint] c/c: endpoint 198.18.113.2:51820 is that of b/b too
+    warning[shared-endpoint] c/c: same endpoint as b/b: 198.18.113.2:51820
       c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
       b.json#/nodes/0/addresses of b/b
     ");
@@ -130,12 +130,12 @@ fn a_name_is_an_endpoint_too() {
     let mesh = mesh_of("m", &[&entry(A), &entry(B)]);
     let told = findings(&mesh, &[("a", &node(NODE_A)), ("b", &node(NODE_B))]);
     insta::assert_snapshot!(told, @"
-    warning[shared-endpoint] b/b: endpoint wg.example.org:51820 is that of a/a too
+    warning[shared-endpoint] b/b: same endpoint as a/a: wg.example.org:51820
       b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint of a/a
-    notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a name: where it does not resolve, Kilo stops on every node
+    notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-    notice[dns-endpoint] b/b: endpoint wg.example.org:51820 is a name: where it does not resolve, Kilo stops on every node
+    notice[dns-endpoint] b/b: endpoint wg.example.org:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
       b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint
     ");
 }
@@ -161,10 +161,10 @@ fn one_cluster_under_two_names_is_told_as_such() {
       c.json#/nodes/1/podCIDRs 
     warning[missing-pod-cidr] c/y: left out: no pod CIDR is assigned
       c.json#/nodes/2/podCIDRs 
-    warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks first (in a)
+    warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks higher (in a)
       c.json#/nodes/0/annotations/kilo.squat.ai~1key 
       b.json#/nodes/0/annotations/kilo.squat.ai~1key 
-    warning[node-in-two-clusters] c: 3 of its 3 nodes are, by their UIDs, nodes of `b`, such as `b`
+    warning[node-in-two-clusters] c: 3 of 3 nodes have UIDs of nodes of `b`, such as `b`
       c.json#/nodes/0/uid in `c`
       b.json#/nodes/0/uid in `b`
     ");
@@ -177,7 +177,7 @@ fn an_internal_address_that_two_nodes_have_is_told_unless_it_is_declared() {
          z pod=10.1.2.0/24 wg=10.201.0.2/24 key=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= external=198.18.113.9 granularity=full internal-ip=10.0.2.15/24"
     );
     insta::assert_snapshot!(told(&two, NODE_B, NODE_C), @"
-    warning[shared-internal-ip] a/z: internal address 10.0.2.15 is that of `a` too
+    warning[shared-internal-ip] a/z: same internal address as `a`: 10.0.2.15
       a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip again here
       a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip of `a`
     ");

@@ -42,17 +42,17 @@ fn ignored(node: &Node) -> Vec<(&'static str, String)> {
         }),
         (annotation::FORCE_INTERNAL_IP, |text| {
             let is_read = text == "-" || text.parse::<Interface>().is_ok();
-            let wanted = "an address with the length of its network, or `-`";
-            (!is_read).then(|| format!("it takes {wanted}"))
+            let wanted = "an address with a prefix length, or `-`";
+            (!is_read).then(|| format!("expected {wanted}"))
         }),
         (annotation::PERSISTENT_KEEPALIVE, |text| {
             let seconds: Option<i64> = text.parse().ok();
             let is_read = seconds.is_some_and(|it| 0 <= it);
-            (!is_read).then(|| "it takes a whole number of seconds".to_owned())
+            (!is_read).then(|| "expected a whole number of seconds".to_owned())
         }),
         (annotation::GRANULARITY, |text| {
             let is_read = Granularity::from_annotation(text).is_some();
-            (!is_read).then(|| "no granularity is called so".to_owned())
+            (!is_read).then(|| "expected `location`, `full` or `cross`".to_owned())
         }),
     ];
     let found = checks.into_iter().filter_map(|(key, check)| {
@@ -74,7 +74,7 @@ fn misread_leader(site: &Site, node: &Node) -> Option<Finding> {
     }
     let key = annotation::LEADER;
     let message = format!(
-        "annotation {key} is {}, and yet it volunteers to lead",
+        "annotation {key} is {}, but any value makes the node a candidate for leader",
         Quoted(text)
     );
     let place = site.annotation(node, key);
@@ -102,24 +102,24 @@ mod tests {
         insta::assert_snapshot!(of("full", "force-endpoint=WG.example.com:51820 force-internal-ip=10.0.0.1"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `WG.example.com:51820`, which Kilo ignores: `WG.example.com` is neither an IP address nor a lowercase DNS name
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: it takes an address with the length of its network, or `-`
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: it takes an address with a prefix length, or `-`
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-internal-ip
         ");
         insta::assert_snapshot!(of("full", "force-endpoint=198.18.0.1 persistent-keepalive=25s"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `198.18.0.1`, which Kilo ignores: the port is missing, as in `203.0.113.1:51820`
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `25s`, which Kilo ignores: it takes a whole number of seconds
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `25s`, which Kilo ignores: expected a whole number of seconds
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
         ");
         insta::assert_snapshot!(of("full", "persistent-keepalive=-1"), @"
-        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `-1`, which Kilo ignores: it takes a whole number of seconds
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `-1`, which Kilo ignores: expected a whole number of seconds
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
         ");
         insta::assert_snapshot!(of("regional\u{1b}", ""), @r"
-        notice[missing-granularity] east: no node says how Kilo cuts the cluster: Location is assumed
+        notice[missing-granularity] east: no node shows Kilo's granularity; `Location` is assumed
           mesh.yaml#/spec/clusters/0/name 
-          help: write `granularity` as Kilo's `--mesh-granularity` has it, in the entry
-        warning[ignored-annotation] east/n: annotation kilo.squat.ai/granularity is `regional\u{1b}`, which Kilo ignores: no granularity is called so
+          help: set `granularity` in the mesh to the value of Kilo's `--mesh-granularity`
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/granularity is `regional\u{1b}`, which Kilo ignores: expected `location`, `full` or `cross`
           east.json#/nodes/0/annotations/kilo.squat.ai~1granularity
         ");
     }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_leader_leads_whatever_is_said() {
         insta::assert_snapshot!(of("location", "leader=False"), @"
-        warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, and yet it volunteers to lead
+        warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, but any value makes the node a candidate for leader
           east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
           help: kubectl annotate node n --overwrite kilo.squat.ai/leader-
         ");

@@ -28,8 +28,8 @@ pub(super) fn of_subnet(site: &Site) -> Option<Finding> {
         ),
     };
     let message = format!(
-        "{whose} {wireguard}, and {theirs} {internal}: the kernel refuses the routes that Kilo \
-         sets between its own nodes, and Kilo then leaves out others at random"
+        "{whose} {wireguard}, but {theirs} {internal}: the kernel refuses Kilo's routes between \
+         its own nodes, and other routes may be missing"
     );
     let example = match internal {
         Family::V4 => "10.4.0.0/16",
@@ -38,7 +38,7 @@ pub(super) fn of_subnet(site: &Site) -> Option<Finding> {
     let finding = Finding::on_cluster(&MISMATCHED_SUBNET, &site.member.entry.name, message);
     let place = site.annotation(first, annotation::WIREGUARD_IP);
     Some(finding.at(place, "").help(format!(
-        "run all Kilo pods of the cluster with an {internal} `--subnet`, such as `--subnet {example}`, \
+        "run all Kilo pods of the cluster with an {internal} subnet, such as `--subnet {example}`, \
          and declare the same range in the mesh"
     )))
 }
@@ -64,7 +64,8 @@ pub(super) fn of_partners(fleet: &Fleet, site: &Site) -> Option<Finding> {
     let partners = listed(partners.iter().map(ToString::to_string));
     let route = if plural == 1 { "routes" } else { "route" };
     let message = format!(
-        "its Kilo routes only IPv6, and {partners} {route} only IPv4: no packet between them is answered"
+        "Kilo routes only IPv6 here, and {partners} {route} only IPv4: no packet between them gets \
+         a reply"
     );
     let finding = Finding::on_cluster(&DIFFERENT_FAMILIES, name, message);
     Some(
@@ -72,8 +73,8 @@ pub(super) fn of_partners(fleet: &Fleet, site: &Site) -> Option<Finding> {
             .at(site.member.entry.place.key("name"), "routes IPv6")
             .at(member.entry.place.key("name"), "routes IPv4")
             .help(
-                "give the nodes of one of them internal IPs of the other family: annotate each with \
-                 `kilo.squat.ai/force-internal-ip` and take a new snapshot",
+                "annotate all nodes of one cluster with `kilo.squat.ai/force-internal-ip` and an \
+                 address of the other family, then take a new snapshot",
             ),
     )
 }
@@ -113,13 +114,13 @@ mod tests {
     fn an_ipv6_node_in_an_ipv4_subnet_is_reported() {
         let one = node(0, "10.101.0.1/24", "fd00:9::1/64");
         insta::assert_snapshot!(of(DUAL, &one), @"
-        warning[mismatched-subnet] east: the WireGuard address of n0 is IPv4, and its internal IP is IPv6: the kernel refuses the routes that Kilo sets between its own nodes, and Kilo then leaves out others at random
-        warning[different-families] east: its Kilo routes only IPv6, and west routes only IPv4: no packet between them is answered
+        warning[mismatched-subnet] east: the WireGuard address of n0 is IPv4, but its internal IP is IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
+        warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
         ");
         let two = one.clone() + &node(1, "10.101.0.2/24", "fd00:9::2/64");
         insta::assert_snapshot!(of(DUAL, &two), @"
-        warning[mismatched-subnet] east: the WireGuard addresses of 2 nodes are IPv4, and their internal IPs are IPv6: the kernel refuses the routes that Kilo sets between its own nodes, and Kilo then leaves out others at random
-        warning[different-families] east: its Kilo routes only IPv6, and west routes only IPv4: no packet between them is answered
+        warning[mismatched-subnet] east: the WireGuard addresses of 2 nodes are IPv4, but their internal IPs are IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
+        warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
         ");
     }
 
@@ -127,7 +128,7 @@ mod tests {
     fn one_family_for_everything_is_quiet_about_the_subnet() {
         let fields = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:10:4::/112'";
         let six = node(0, "fd00:10:4::1/112", "fd00:9::1/64");
-        insta::assert_snapshot!(of(fields, &six), @"warning[different-families] east: its Kilo routes only IPv6, and west routes only IPv4: no packet between them is answered");
+        insta::assert_snapshot!(of(fields, &six), @"warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply");
         let four = WEST
             .replace("10.2.", "10.1.")
             .replace("10.102", "10.101")

@@ -14,13 +14,15 @@ pub(super) fn finding(site: &Site) -> Option<Finding> {
     }
     let (rule, message, help, place) = match entry.granularity {
         None => {
-            let message = "no node says how Kilo cuts the cluster: Location is assumed";
-            let help = "write `granularity` as Kilo's `--mesh-granularity` has it, in the entry";
+            let message = "no node shows Kilo's granularity; `Location` is assumed";
+            let help = "set `granularity` in the mesh to the value of Kilo's `--mesh-granularity`";
             (&MISSING_GRANULARITY, message, help, entry.place.key("name"))
         }
         Some(Granularity::Cross) => {
-            let message = "no node says that its Kilo knows Cross; no release up to 0.7.0 does";
-            let help = "write what `--mesh-granularity` says: `Location`, its default, or `Full`";
+            let message = "no node shows that its Kilo supports `Cross`, and no release up to \
+                0.7.0 does";
+            let help = "set `granularity` to the value of Kilo's `--mesh-granularity`: `Location` \
+                (the default) or `Full`";
             let place = entry.place.key("granularity");
             (&UNCONFIRMED_CROSS, message, help, place)
         }
@@ -51,14 +53,14 @@ mod tests {
     #[test]
     fn silence_is_told_where_something_hangs_on_it() {
         insta::assert_snapshot!(of("", ""), @"
-        notice[missing-granularity] east: no node says how Kilo cuts the cluster: Location is assumed
+        notice[missing-granularity] east: no node shows Kilo's granularity; `Location` is assumed
           mesh.yaml#/spec/clusters/0/name 
-          help: write `granularity` as Kilo's `--mesh-granularity` has it, in the entry
+          help: set `granularity` in the mesh to the value of Kilo's `--mesh-granularity`
         ");
         insta::assert_snapshot!(of("granularity: Cross", ""), @"
-        warning[unconfirmed-cross] east: no node says that its Kilo knows Cross; no release up to 0.7.0 does
+        warning[unconfirmed-cross] east: no node shows that its Kilo supports `Cross`, and no release up to 0.7.0 does
           mesh.yaml#/spec/clusters/0/granularity 
-          help: write what `--mesh-granularity` says: `Location`, its default, or `Full`
+          help: set `granularity` to the value of Kilo's `--mesh-granularity`: `Location` (the default) or `Full`
         ");
         assert_eq!(of("granularity: Full", ""), "");
         assert_eq!(of("granularity: Location", ""), "");

@@ -58,10 +58,8 @@ fn undeclared(member: &Member) -> Option<Finding> {
         number => ("send", &*format!("{number} nodes")),
     };
     let cluster = &member.entry.name;
-    let message = format!(
-        "{it} {send} keepalives, as from behind NAT, but the cluster declares no \
-         `persistentKeepalive`: {names}"
-    );
+    let message =
+        format!("{it} {send} keepalives, but the cluster has no `persistentKeepalive`: {names}");
     let finding = Finding::on_cluster(&UNDECLARED_KEEPALIVE, cluster, message)
         .at(
             member.entry.place.key("name"),
@@ -89,15 +87,15 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
         None => (
             &ROAMING_NODE,
             format!(
-                "no endpoint, and {missing}: no cluster can dial the node, and the node opens \
-                 tunnels only when it has packets to send"
+                "no endpoint, and {missing}: others cannot dial the node, and the node opens \
+                 tunnels only when it sends packets"
             ),
         ),
         Some(Host::Ip(address)) if site(*address).is_some() => (
             &MISSING_KEEPALIVE,
             format!(
-                "{missing}, so its Kilo sends no keepalives; the `persistentKeepalive` of its \
-                 Peers makes no node send any"
+                "{missing}, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not \
+                 make it send any)"
             ),
         ),
         Some(_) => return None,
@@ -146,13 +144,13 @@ mod tests {
     #[test]
     fn behind_nat_the_node_itself_has_to_send() {
         insta::assert_snapshot!(of("persistentKeepalive: 25", "external=10.9.0.1"), @"
-        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes no node send any
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
         ");
         insta::assert_snapshot!(of("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
-        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so its Kilo sends no keepalives; the `persistentKeepalive` of its Peers makes no node send any
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
@@ -162,7 +160,7 @@ mod tests {
     #[test]
     fn without_an_endpoint_the_annotation_decides() {
         insta::assert_snapshot!(of("persistentKeepalive: 25", ""), @"
-        warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: no cluster can dial the node, and the node opens tunnels only when it has packets to send
+        warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
@@ -183,7 +181,7 @@ mod tests {
             "\no pod=10.1.2.0/24 wg=10.101.0.2/24 key=B granularity=full external=198.18.0.2";
         let one = format!("external=198.18.0.1 persistent-keepalive=25{other}");
         insta::assert_snapshot!(of("", &one), @"
-        notice[undeclared-keepalive] east: 1 node sends keepalives, as from behind NAT, but the cluster declares no `persistentKeepalive`: `n`
+        notice[undeclared-keepalive] east: 1 node sends keepalives, but the cluster has no `persistentKeepalive`: `n`
           mesh.yaml#/spec/clusters/0/name has no `persistentKeepalive`
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           help: if they are behind NAT, add `persistentKeepalive: 25` to `east` in the mesh

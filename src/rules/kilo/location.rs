@@ -50,11 +50,14 @@ fn missing_internal_ips(site: &Site) -> Vec<Finding> {
             _ if kilo.internal_address().is_some() => return None,
             Granularity::Full => return None,
             Granularity::Location if is_meant => return None,
-            Granularity::Location => ("it is a segment of its own", Severity::Notice),
-            Granularity::Cross => ("their Kilo agents crash", MISSING_INTERNAL_IP.severity),
+            Granularity::Location => ("it is a separate segment", Severity::Notice),
+            Granularity::Cross => (
+                "the Kilo agents of this location crash",
+                MISSING_INTERNAL_IP.severity,
+            ),
         };
         let message = format!(
-            "has no internal address, but {} of its location has: {what}",
+            "has no internal address, unlike {} in the same location: {what}",
             Quoted(other)
         );
         let key = annotation::INTERNAL_IP;
@@ -82,7 +85,7 @@ fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
         let hidden = node.labels.get(label).filter(|it| !it.is_empty())?;
         annotated(node, annotation::LOCATION).filter(|text| text.is_empty())?;
         let message = format!(
-            "annotation {} is empty and hides the label {label}, which says {}",
+            "annotation {} is empty and overrides label {label} ({})",
             annotation::LOCATION,
             Quoted(hidden)
         );
@@ -115,7 +118,7 @@ fn nameless(site: &Site) -> Vec<Finding> {
     });
     let told = told.map(|node| {
         let message = format!(
-            "has no location: neither annotation {} nor label {label} says one, as for others",
+            "has no location, unlike other nodes: annotation {} and label {label} are missing",
             annotation::LOCATION
         );
         let place = site.place(node).key("name");
@@ -136,7 +139,8 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
         .find(|(_, values)| 1 < values.len())?;
     let values = listed(values.iter().map(|value| Quoted(value).to_string()));
     let message = format!(
-        "its {} nodes are one location: none has the label {}, but {label} says {values}",
+        "all {} nodes are one location because none has the label {}, but label {label} has the \
+         values {values}",
         nodes.len(),
         entry.topology_label
     );
@@ -147,7 +151,8 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
         text: String::new(),
     });
     finding.help = Some(format!(
-        "if its Kilo runs with `--topology-label={label}`, give `{}` `topologyLabel: {label}`",
+        "if Kilo runs with `--topology-label={label}`, set `topologyLabel: {label}` for `{}` \
+         in the mesh",
         entry.name
     ));
     Some(finding)
@@ -168,7 +173,7 @@ fn several_leaders(site: &Site) -> Vec<Finding> {
         let second = volunteers.get(1)?;
         let names = volunteers.iter().map(|it| Quoted(&it.name).to_string());
         let message = format!(
-            "{} of {} volunteer to lead: {} does",
+            "{} of {} are candidates for leader: {} leads",
             listed(names),
             called(&kilo.location),
             Quoted(&leader.name)
@@ -214,7 +219,7 @@ fn uncertain_leaders(site: &Site) -> Vec<Finding> {
 
 fn called(location: &str) -> String {
     match location {
-        "" => "the location without a name".to_owned(),
+        "" => "the unnamed location".to_owned(),
         name => format!("location {}", Quoted(name)),
     }
 }
@@ -248,7 +253,7 @@ mod tests {
     #[test]
     fn a_node_without_a_location_among_others_is_told() {
         insta::assert_snapshot!(of("", "location", "location=x", ""), @"
-        notice[missing-location] east/b: has no location: neither annotation kilo.squat.ai/location nor label topology.kubernetes.io/region says one, as for others
+        notice[missing-location] east/b: has no location, unlike other nodes: annotation kilo.squat.ai/location and label topology.kubernetes.io/region are missing
           east.json#/nodes/1/name
         ");
         let label = |value: &str| format!("{REGION}{value}");
@@ -266,9 +271,9 @@ mod tests {
     fn another_label_is_told_where_it_tells_nodes_apart() {
         let zone = |value: &str| format!("{ZONE}{value}");
         insta::assert_snapshot!(of("", "location", &zone("a"), &zone("b")), @"
-        notice[missing-location] east: its 2 nodes are one location: none has the label topology.kubernetes.io/region, but topology.kubernetes.io/zone says `a`, `b`
+        notice[missing-location] east: all 2 nodes are one location because none has the label topology.kubernetes.io/region, but label topology.kubernetes.io/zone has the values `a`, `b`
           east.json#/nodes/0/labels/topology.kubernetes.io~1zone 
-          help: if its Kilo runs with `--topology-label=topology.kubernetes.io/zone`, give `east` `topologyLabel: topology.kubernetes.io/zone`
+          help: if Kilo runs with `--topology-label=topology.kubernetes.io/zone`, set `topologyLabel: topology.kubernetes.io/zone` for this cluster in the mesh
         ");
         assert_eq!(of("", "location", &zone("a"), &zone("a")), "");
         let fields = "topologyLabel: topology.kubernetes.io/zone";
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn two_volunteers_of_one_location_are_told() {
         insta::assert_snapshot!(of("", "location", "leader=", "leader=true"), @"
-        notice[several-leaders] east: `a`, `b` of the location without a name volunteer to lead: `a` does
+        notice[several-leaders] east: `a`, `b` of the unnamed location are candidates for leader: `a` leads
           east.json#/nodes/1/annotations/kilo.squat.ai~1leader
         ");
         assert_eq!(of("", "location", "leader=", ""), "");
@@ -305,7 +310,7 @@ mod tests {
         let certain =
             |first: &str, second: &str| !location(first, second).contains("uncertain-leader");
         insta::assert_snapshot!(location("wg=", ""), @"
-        warning[uncertain-leader] east: `b` has the only WireGuard address of the location without a name, but Kilo elects `a`
+        warning[uncertain-leader] east: `b` has the only WireGuard address of the unnamed location, but Kilo elects `a`
           east.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
           help: take a new snapshot with `clustermesh snapshot east`; if the address is still there, remove it: `kubectl annotate node b --overwrite kilo.squat.ai/wireguard-ip-`
         ");
@@ -322,11 +327,11 @@ mod tests {
     #[test]
     fn a_node_without_an_internal_address_breaks_cross() {
         insta::assert_snapshot!(of("", "cross", "internal-ip=", ""), @"
-        warning[missing-internal-ip] east/a: has no internal address, but `b` of its location has: their Kilo agents crash
+        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         insta::assert_snapshot!(of("", "cross", "force-internal-ip=- internal-ip=", ""), @"
-        warning[missing-internal-ip] east/a: has no internal address, but `b` of its location has: their Kilo agents crash
+        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         assert_eq!(of("", "cross", "internal-ip= location=x", ""), "");
@@ -337,7 +342,7 @@ mod tests {
     #[test]
     fn a_node_without_an_internal_address_is_a_segment_of_its_own() {
         insta::assert_snapshot!(of("", "location", "internal-ip=", ""), @"
-        notice[missing-internal-ip] east/a: has no internal address, but `b` of its location has: it is a segment of its own
+        notice[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: it is a separate segment
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         assert_eq!(

@@ -205,15 +205,16 @@ fn ignored(site: &Site, offer: &Offer) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "of {}, Kilo passes over {}: not ranges",
+        "Kilo ignores entries of {} that are not ranges: {}",
         annotation::ALLOWED_LOCATION_IPS,
         listed(entries)
     );
     let mut finding = on_offer(&IGNORED_LOCATION_RANGE, site, offer, message);
     finding.help = Some(if spaced {
-        "write the ranges with a comma and no space between".to_owned()
+        "separate the ranges with commas, without spaces".to_owned()
     } else {
-        "write ranges such as `172.31.5.0/24`, and one address as `172.31.6.1/32`".to_owned()
+        "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
+            .to_owned()
     });
     Some(finding)
 }
@@ -230,8 +231,7 @@ fn contested_within(site: &Site, offer: &Offer, claims: &Claims) -> Option<Findi
         },
     ) = contested.next()?;
     let message = format!(
-        "location range {range} shares addresses with {what} {cidr} of {}, which is not in this \
-         location{}",
+        "location range {range} overlaps {what} {cidr} of {}, which is in another location{}",
         Quoted(node),
         and_more(contested.count())
     );
@@ -290,7 +290,7 @@ fn disjoint(offered: &Offered, changed: &Offer) -> String {
         }
         if CUT_OUT < inside.len() || NAMED_RANGES < left.len() {
             let name = Quoted(&changed.node.name);
-            return format!("take what other segments offer out of the ranges of {name}");
+            return format!("remove the ranges of other segments from the annotation of {name}");
         }
     }
     let key = annotation::ALLOWED_LOCATION_IPS;
@@ -308,8 +308,7 @@ fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Fin
     });
     let (range, cidr, owner, declared) = contested.next()?;
     let message = format!(
-        "location range {range} shares addresses with {cidr} of {}, so Kilo drops it for a Peer \
-         that has these{}",
+        "location range {range} overlaps {cidr} of {}: Kilo drops it in favour of the Peer{}",
         owner.entry.name,
         and_more(contested.count())
     );
@@ -330,7 +329,7 @@ fn undeclared(site: &Site, offer: &Offer, declared: &[Cidr], foreign: &Foreign) 
         return None;
     }
     let message = format!(
-        "location range {} is not declared: only its own cluster reaches it",
+        "location range {} is not declared, so only its own cluster reaches it",
         listed(ranges.iter().map(ToString::to_string))
     );
     Some(on_offer(&UNDECLARED_LOCATION_RANGE, site, offer, message))
@@ -371,14 +370,14 @@ mod tests {
     #[test]
     fn what_kilo_cannot_read_is_told() {
         insta::assert_snapshot!(of("172.31.5.0/24,·172.31.6.0/24,172.31.7.1"), @"
-        warning[ignored-location-range] east/a: of kilo.squat.ai/allowed-location-ips, Kilo passes over ` 172.31.6.0/24`, `172.31.7.1`: not ranges
+        warning[ignored-location-range] east/a: Kilo ignores entries of kilo.squat.ai/allowed-location-ips that are not ranges: ` 172.31.6.0/24`, `172.31.7.1`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-          help: write the ranges with a comma and no space between
+          help: separate the ranges with commas, without spaces
         ");
         insta::assert_snapshot!(of("nonsense"), @"
-        warning[ignored-location-range] east/a: of kilo.squat.ai/allowed-location-ips, Kilo passes over `nonsense`: not ranges
+        warning[ignored-location-range] east/a: Kilo ignores entries of kilo.squat.ai/allowed-location-ips that are not ranges: `nonsense`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-          help: write ranges such as `172.31.5.0/24`, and one address as `172.31.6.1/32`
+          help: write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`
         ");
     }
 
@@ -396,8 +395,8 @@ mod tests {
             let lines = told.lines().filter(|line| line.contains("contested"));
             lines.collect::<Vec<_>>().join("\n")
         };
-        insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 shares addresses with internal address 192.168.2.1/32 of `b`, which is not in this location");
-        insta::assert_snapshot!(contested("10.1.2.128/25,10.101.0.2/32"), @"warning[contested-location-range] east/a: location range 10.1.2.128/25 shares addresses with pod CIDR 10.1.2.0/24 of `b`, which is not in this location (and 1 more)");
+        insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 overlaps internal address 192.168.2.1/32 of `b`, which is in another location");
+        insta::assert_snapshot!(contested("10.1.2.128/25,10.101.0.2/32"), @"warning[contested-location-range] east/a: location range 10.1.2.128/25 overlaps pod CIDR 10.1.2.0/24 of `b`, which is in another location (and 1 more)");
         assert_eq!(contested("192.168.1.0/24,10.1.1.0/24"), "");
     }
 
@@ -447,7 +446,7 @@ mod tests {
     #[test]
     fn ranges_of_other_clusters_are_told() {
         insta::assert_snapshot!(of("10.2.0.0/24"), @"
-        warning[contested-location-range] east/a: location range 10.2.0.0/24 shares addresses with 10.2.0.0/16 of west, so Kilo drops it for a Peer that has these
+        warning[contested-location-range] east/a: location range 10.2.0.0/24 overlaps 10.2.0.0/16 of west: Kilo drops it in favour of the Peer
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
         ");

@@ -45,7 +45,7 @@ fn labels(site: &Site) -> Vec<Finding> {
     keys.filter_map(|key| {
         let cases = labelled(key);
         let message =
-            format!("label {key} has no effect: Kilo reads only an annotation of this name");
+            format!("label {key} has no effect: Kilo reads only the annotation of this name");
         let mut finding = counted(&ANNOTATION_AS_LABEL, site, &cases, &message)?;
         let (node, _) = cases.first()?;
         finding.help = Some(moved(node, key));
@@ -147,7 +147,7 @@ fn similar_locations(site: &Site) -> Vec<Finding> {
         let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message);
         let mut finding = finding.at(location_place(site, node), "");
         finding.labels.extend(other_label(site, &spellings, rare.0));
-        Some(finding.help("write the location of these nodes in the same way everywhere"))
+        Some(finding.help("use the same spelling for the location of all these nodes"))
     });
     found.collect()
 }
@@ -200,22 +200,22 @@ mod tests {
     #[test]
     fn labels_that_should_be_annotations_are_found() {
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @"
-        warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only an annotation of this name (on 2 nodes: `a`, `b`)
+        warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name (on 2 nodes: `a`, `b`)
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
           help: kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-
         ");
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "location=y"), @"
-        warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only an annotation of this name
+        warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
           help: kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-
         ");
         insta::assert_snapshot!(of("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @"
-        warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only an annotation of this name
+        warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1persistent-keepalive 
           help: kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-
         ");
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/leader=", ""), @"
-        warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only an annotation of this name
+        warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1leader 
           help: kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-
         ");
@@ -269,7 +269,7 @@ mod tests {
         warning[similar-locations] east: locations `Eu_West` (1 node) and `eu-west` (1 node) differ only in spelling, but Kilo treats them as separate locations
           east.json#/nodes/0/annotations/kilo.squat.ai~1location 
           east.json#/nodes/1/annotations/kilo.squat.ai~1location another spelling
-          help: write the location of these nodes in the same way everywhere
+          help: use the same spelling for the location of all these nodes
         ");
         assert_eq!(of("", "full", "location=a", "location=A"), "");
     }

@@ -16,16 +16,16 @@ pub(super) fn finding(site: &Site) -> Option<Finding> {
     if segments <= room {
         return None;
     }
-    let message = format!(
-        "Kilo's subnet {subnet} has room for {room} of {segments} segments: the others get no address"
-    );
+    let message =
+        format!("Kilo's subnet {subnet} has addresses for only {room} of {segments} segments");
     let mut finding = Finding::on_cluster(&FULL_SUBNET, &site.member.entry.name, message);
     finding.labels.push(Label {
         place: site.annotation(node, annotation::WIREGUARD_IP),
-        text: "its length is that of the subnet".to_owned(),
+        text: "has the length of the subnet".to_owned(),
     });
     finding.help = Some(
-        "give all Kilo pods of the cluster a wider `--subnet`, and its entry the same range"
+        "run all Kilo pods of the cluster with a larger `--subnet`, and declare the same range in \
+         the mesh"
             .to_owned(),
     );
     Some(finding)
@@ -59,9 +59,9 @@ mod tests {
     #[test]
     fn the_first_address_is_nobody_s() {
         insta::assert_snapshot!(of("10.101.0.1/31", ""), @"
-        warning[full-subnet] east: Kilo's subnet 10.101.0.0/31 has room for 1 of 2 segments: the others get no address
-          east.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip its length is that of the subnet
-          help: give all Kilo pods of the cluster a wider `--subnet`, and its entry the same range
+        warning[full-subnet] east: Kilo's subnet 10.101.0.0/31 has addresses for only 1 of 2 segments
+          east.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip has the length of the subnet
+          help: run all Kilo pods of the cluster with a larger `--subnet`, and declare the same range in the mesh
         ");
         assert_eq!(of("10.101.0.1/30", "10.101.0.2/30"), "");
         assert_eq!(of("fd00::1/64", ""), "");

@@ -146,10 +146,10 @@ ignore:
 ",
     );
     insta::assert_snapshot!(shown(&levels.unused(&some(), day(NOW))), @"
-    warning[unused-ignore] nothing is ignored here: there is no `missing-endpoint` of `n3` of `east` take it out, or see whether its cluster and node are right
-    warning[unused-ignore] nothing is ignored here: there is no `NodeNoPodCIDR` of `east` take it out, or see whether its cluster and node are right
-    warning[unused-ignore] nothing is ignored here: there is no `no-anchor` of any node `n1` take it out, or see whether its cluster and node are right
-    warning[unused-ignore] nothing is ignored here: there is no `roaming-node` take it out, or see whether its cluster and node are right
+    warning[unused-ignore] unused ignore: no finding matches `missing-endpoint` of `n3` of `east` remove it, or correct its cluster and node
+    warning[unused-ignore] unused ignore: no finding matches `NodeNoPodCIDR` of `east` remove it, or correct its cluster and node
+    warning[unused-ignore] unused ignore: no finding matches `no-anchor` of any node `n1` remove it, or correct its cluster and node
+    warning[unused-ignore] unused ignore: no finding matches `roaming-node` remove it, or correct its cluster and node
     ");
 }
 
@@ -182,18 +182,18 @@ fn what_has_had_its_time_is_told() {
     let told = |today, purpose| shown(&levels(SHORT).expired(day(today), purpose));
     assert_eq!(told("2026-11-20", Purpose::Validate), "");
     insta::assert_snapshot!(told("2026-11-21", Purpose::Validate), @r"
-    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; since then it counts as usual give it a new day, or take it out
-    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still goes by that give it a new day, or take it out
-    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; since then it counts as usual its reason was: e\u{1b}dge; give it a new day, or take it out
-    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; since then it counts as usual its reason was: lab; give it a new day, or take it out
+    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; the finding counts again set a new date, or remove it
+    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it
+    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; the finding counts again its reason was: e\u{1b}dge; set a new date, or remove it
+    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; the finding counts again its reason was: lab; set a new date, or remove it
     ");
     insta::assert_snapshot!(told("2026-11-21", Purpose::Render), @r"
-    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; here that still holds, but for `validate` it counts as usual give it a new day, or take it out
-    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still goes by that give it a new day, or take it out
-    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; here that still holds, but for `validate` it counts as usual its reason was: e\u{1b}dge; give it a new day, or take it out
-    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; here that still holds, but for `validate` it counts as usual its reason was: lab; give it a new day, or take it out
+    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it
+    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it
+    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; `validate` counts the finding again, `render` does not its reason was: e\u{1b}dge; set a new date, or remove it
+    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; `validate` counts the finding again, `render` does not its reason was: lab; set a new date, or remove it
     ");
-    insta::assert_snapshot!(told("2026-11-21", Purpose::Snapshot), @"warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still goes by that give it a new day, or take it out");
+    insta::assert_snapshot!(told("2026-11-21", Purpose::Snapshot), @"warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it");
 }
 
 #[test]
@@ -223,15 +223,15 @@ rules:
 ignore:
   - { rule: node-not-redy, reason: x }
 "), @r#"
-    error[unknown-rule]: there is no rule `\u{1b}[31m`
+    error[invalid-level]: unknown rule `\u{1b}[31m`
       7:3 | "\e[31m"
-    error[unknown-rule]: there is no rule `NodeNoEndpoin`
+    error[invalid-level]: unknown rule `NodeNoEndpoin`
       6:3 | NodeNoEndpoin
       help: did you mean `NodeNoEndpoint`?
-    error[unknown-rule]: there is no rule `mising-endpoint`
+    error[invalid-level]: unknown rule `mising-endpoint`
       5:3 | mising-endpoint
       help: did you mean `missing-endpoint`?
-    error[unknown-rule]: there is no rule `node-not-redy`
+    error[invalid-level]: unknown rule `node-not-redy`
       9:13 | node-not-redy
       help: did you mean `node-not-ready`?
     "#);
@@ -250,13 +250,13 @@ ignore:
   - { rule: invalid-snapshot, cluster: east, reason: x }
   - { rule: unreachable-cluster, cluster: lab, reason: x }
 "), @"
-    error[lowered-error]: `missing-snapshot` cannot be lowered: where it is found, nothing can be rendered
+    error[invalid-level]: `missing-snapshot` cannot be lowered: it prevents rendering
       5:30 | off
-    error[lowered-error]: `overlapping-ranges` cannot be lowered: where it is found, nothing can be rendered
+    error[invalid-level]: `overlapping-ranges` cannot be lowered: it prevents rendering
       6:32 | warning
-    error[lowered-error]: `unknown-field` cannot be lowered: where it is found, nothing can be rendered
+    error[invalid-level]: `unknown-field` cannot be lowered: it prevents rendering
       7:27 | notice
-    error[lowered-error]: `invalid-snapshot` cannot be ignored: where it is found, nothing can be rendered
+    error[invalid-level]: `invalid-snapshot` cannot be ignored: it prevents rendering
       11:13 | invalid-snapshot
     ");
     let is_final = |rule: &&&Rule| rule.is_final();

@@ -13,7 +13,7 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
             format!("pod CIDR {} is not valid: {}", Quoted(text), foreign(error))
         }
         ExcludedReason::PodCidrOutOfRange { cidr } => {
-            format!("pod CIDR {cidr} is in no declared range")
+            format!("pod CIDR {cidr} is outside the declared ranges")
         }
         ExcludedReason::NoWireguardIp => {
             "annotation kilo.squat.ai/wireguard-ip is missing or empty".to_owned()
@@ -23,13 +23,13 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
             format!("WireGuard address {text} is not valid: {}", foreign(error))
         }
         ExcludedReason::WireguardIpOutOfRange { address } => {
-            format!("WireGuard address {address} is in no declared range")
+            format!("WireGuard address {address} is outside the declared ranges")
         }
         ExcludedReason::NoPublicKey => {
             "annotation kilo.squat.ai/key is missing or empty".to_owned()
         }
         ExcludedReason::PublicKeyInvalid { text, error } => {
-            format!("public key {} is unusable: {error}", Quoted(text))
+            format!("public key {} is not valid: {error}", Quoted(text))
         }
         ExcludedReason::EndpointInvalid {
             origin,
@@ -37,9 +37,9 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
             error,
         } => format!("{}: {}", endpoint(*origin, text), problem(error)),
         ExcludedReason::NoEndpoint(sources) => no_endpoint(sources),
-        ExcludedReason::NameInvalid(error) => format!("bad name: {error}"),
+        ExcludedReason::NameInvalid(error) => format!("invalid name: {error}"),
         ExcludedReason::DuplicateName(node) => {
-            format!("its Peer would be called as that of {}", Quoted(node))
+            format!("its Peer would have the same name as the Peer of {}", Quoted(node))
         }
         ExcludedReason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
         ExcludedReason::PodCidrTaken { cidr, other, node } => {
@@ -47,7 +47,7 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
         }
         ExcludedReason::NotReady(why) => format!("not ready: {}", unready(*why)),
         ExcludedReason::LeaderExcluded(leader) => {
-            format!("{}, which leads its location, is left out", Quoted(leader))
+            format!("the leader of its location, {}, is left out", Quoted(leader))
         }
         ExcludedReason::NotSelected => "not selected by nodeSelector".to_owned(),
     }
@@ -56,17 +56,17 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
 /// Splits a reason that names a value of the node into what many nodes may have in common, and that value.
 pub(super) fn in_common(reason: &ExcludedReason) -> Option<(String, String)> {
     let (what, value) = match reason {
-        ExcludedReason::PodCidrInvalid { text, .. } => ("pod CIDR is invalid", text),
+        ExcludedReason::PodCidrInvalid { text, .. } => ("pod CIDR is not valid", text),
         ExcludedReason::PodCidrOutOfRange { cidr } => {
-            let what = "pod CIDR is in no declared range".to_owned();
+            let what = "pod CIDR is outside the declared ranges".to_owned();
             return Some((what, cidr.to_string()));
         }
-        ExcludedReason::WireguardIpInvalid { text, .. } => ("WireGuard address is invalid", text),
+        ExcludedReason::WireguardIpInvalid { text, .. } => ("WireGuard address is not valid", text),
         ExcludedReason::WireguardIpOutOfRange { address } => {
-            let what = "WireGuard address is in no declared range".to_owned();
+            let what = "WireGuard address is outside the declared ranges".to_owned();
             return Some((what, address.to_string()));
         }
-        ExcludedReason::PublicKeyInvalid { text, .. } => ("public key is unusable", text),
+        ExcludedReason::PublicKeyInvalid { text, .. } => ("public key is not valid", text),
         ExcludedReason::EndpointInvalid {
             origin,
             text,
@@ -89,7 +89,7 @@ fn kind_of(error: &EndpointProblem) -> String {
         EndpointError::Port(_) => "the port is not a number from 1 to 65535".to_owned(),
         EndpointError::Dns(_) => "neither an IP address nor a lowercase DNS name".to_owned(),
         EndpointError::Unreachable { what, .. } => {
-            format!("{what}, which no other cluster can dial")
+            format!("{what}, which other clusters cannot dial")
         }
         EndpointError::Form
         | EndpointError::NoPort
@@ -109,7 +109,7 @@ fn place_of(origin: Origin) -> String {
 
 fn unready(why: Unready) -> &'static str {
     match why {
-        Unready::Stale => "its Kilo agent stopped checking in",
+        Unready::Stale => "its Kilo agent stopped sending heartbeats",
         Unready::NoEndpoint => "Kilo has no endpoint for it",
     }
 }
@@ -125,9 +125,9 @@ fn endpoint(origin: Origin, text: &str) -> String {
 fn problem(problem: &EndpointProblem) -> String {
     match problem {
         EndpointProblem::Endpoint(error) => foreign(error),
-        EndpointProblem::UndeclaredName => "a DNS name under none of the cluster's \
-             endpointDomains; one that does not resolve stops Kilo on every node"
-            .to_owned(),
+        EndpointProblem::UndeclaredName => {
+            "the DNS name is not under the cluster's `endpointDomains`".to_owned()
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::rules::{Finding, bare, listed};
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter().map(ToString::to_string));
-    let message = format!("{ranges} left out: no segment that is left has an endpoint");
+    let message = format!("{ranges} left out: no remaining segment has an endpoint");
     let silence = Cause {
         rule: &SILENT_CLUSTER,
         cluster: Some(source.to_string()),
@@ -19,8 +19,8 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
         .help(
-            "one segment carries such ranges for all, and only one that can be dialled: give a node an \
-             endpoint, or leave the ranges out of the mesh",
+            "give a node an endpoint, or remove the ranges from the mesh: only a segment with an \
+             endpoint can carry cluster-wide ranges",
         )
 }
 
@@ -28,15 +28,15 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
     let node = Quoted(&unknown.node);
     let (why, help) = match &unknown.node_place {
         Some(_) => (
-            format!("{node} leads no segment that is left and has an endpoint"),
-            "other findings may say why; name the node that leads its segment",
+            format!("{node} does not lead a segment with an endpoint"),
+            "write the node that leads its segment",
         ),
         None => (
             format!("the snapshot has no node {node}"),
-            "correct the name, or take it out of `anchors`",
+            "correct the name, or remove it from `anchors`",
         ),
     };
-    let message = format!("anchor passed over: {why}");
+    let message = format!("anchor ignored: {why}");
     let mut finding = Finding::on_cluster(&UNKNOWN_ANCHOR, source, message);
     finding = finding.at(unknown.place.clone(), "");
     if let Some(place) = &unknown.node_place {
@@ -51,12 +51,12 @@ pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
     } = fewer;
     let (why, help) = if fewer.is_narrow {
         (
-            format!("{range} has no more equal parts"),
-            "lower `count`, or name the range in an anchor of its own",
+            format!("{range} cannot be split further"),
+            "lower `count`, or give the range its own anchor",
         )
     } else {
         (
-            "no more segments are left that have an endpoint".to_owned(),
+            "no other segment has an endpoint".to_owned(),
             "lower `count`, or give more nodes an endpoint",
         )
     };
@@ -76,14 +76,14 @@ pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding 
     } = distant;
     let shown = listed(ranges.iter().map(ToString::to_string));
     let message = format!(
-        "{shown} carried by {carrier}, although the LAN is that of {}",
+        "{shown} is carried by {carrier}, but this LAN belongs to {}",
         bare(node)
     );
     let quoted: Vec<String> = ranges.iter().map(|it| format!("'{it}'")).collect();
     Finding::on_cluster(&DISTANT_ANCHOR, source, message)
         .at(place.clone(), "this node")
         .help(format!(
-            "if the LAN is real, add `anchors: [{{ ranges: [{}], nodes: [{leader}] }}]` to \
+            "if the LAN exists, add `anchors: [{{ ranges: [{}], nodes: [{leader}] }}]` to \
              `{source}` in the mesh",
             quoted.join(", ")
         ))

@@ -25,8 +25,8 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
     let is_inside = |it: &Cidr| captured.own.cidr().contains(*it);
     let is_on_lan = captured.own.address().is_none() && captured.ranges.cidrs.iter().all(is_inside);
     let (lies, it) = match (is_on_lan, is_one) {
-        (true, true) => ("lies on", "it"),
-        (true, false) => ("lie on", "they"),
+        (true, true) => ("is inside", "it"),
+        (true, false) => ("are inside", "they"),
         (false, true) => ("contains", "it"),
         (false, false) => ("contain", "they"),
     };
@@ -41,15 +41,15 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
                     it.to_string()
                 }
             });
-            format!("{} cut out of {cidrs}: {it} {lies} {own}", listed(holes))
+            format!("{} removed from {cidrs}: {it} {lies} {own}", listed(holes))
         }
         CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
-            "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} are on that LAN: \
-             Kilo will route addresses of that LAN into a tunnel there"
+            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the range {stays} \
+             because too few nodes of {target} are on that LAN)"
         ),
         CapturedOutcome::Kept => format!(
-            "{cidrs} {lies} {own}, and {stays} because too few nodes of {target} have an address \
-             there: packets to these addresses will go into a tunnel"
+            "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the range \
+             {stays} because too few nodes of {target} have an address there)"
         ),
     };
     let rule = match captured.own {
@@ -84,7 +84,7 @@ pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNet
     let message = if is_inside {
         format!("{ranges} left out: inside {network}, a local network of {target}")
     } else {
-        format!("{network} cut out of {ranges}: a local network of {target}")
+        format!("{network} removed from {ranges}: a local network of {target}")
     };
     let mut finding = Finding::on_cluster(&CAPTURED_NETWORK, source, message);
     add_declaration(&mut finding, &local.ranges);

@@ -7,12 +7,11 @@ use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::{Finding, bare};
 
 /// Why nothing arrives.
-const WHY: &str = "what is sent to it would go into a tunnel";
+const WHY: &str = "WireGuard's own packets would loop into the tunnel";
 
 /// What to do about it.
-const HELP: &str = "have the node dialled at another address, such as by \
-                    `kilo.squat.ai/clustermesh-endpoint`, or leave the one that it has out of the \
-                    ranges of the mesh";
+const HELP: &str = "annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another \
+    address, or declare ranges in the mesh that do not contain this one";
 
 /// Reports a Peer whose endpoint is in a range.
 pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
@@ -25,7 +24,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
         ..
     } = peer;
     let address = endpoint.address;
-    let message = format!("left out: endpoint {address} lies in {range} of {owner}: {WHY}");
+    let message = format!("left out: endpoint {address} is inside {range} of {owner}, so {WHY}");
     let mut finding = Finding::on_node(&LOOPING_ENDPOINT, source, node.as_str(), message)
         .at(endpoint.place.clone(), "");
     if let Some(place) = range_place {
@@ -57,9 +56,9 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     let cidrs = listed_ranges(ranges);
     let what = format!("endpoint {address} of {cluster}/{node}{more}");
     let message = if ranges.cidrs.len() == 1 {
-        format!("{cidrs} left out: it holds {what}, and {WHY}")
+        format!("{cidrs} left out: it contains {what}, so {WHY}")
     } else {
-        format!("{cidrs} left out: they hold {what}, and {WHY}")
+        format!("{cidrs} left out: they contain {what}, so {WHY}")
     };
     let mut finding = Finding::on_cluster(&LOOPING_ENDPOINT, source, message);
     add_declaration(&mut finding, ranges);

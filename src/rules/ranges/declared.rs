@@ -11,7 +11,7 @@ use crate::rules::Finding;
 /// Addresses that mean a different host on each network, so they cannot be used between clusters.
 const UNROUTABLE: [(&str, &str); 8] = [
     // RFC 1122 §3.2.1.3
-    ("0.0.0.0/8", "addresses of the very host that uses them"),
+    ("0.0.0.0/8", "addresses of the host itself"),
     ("127.0.0.0/8", "loopback addresses"),
     // RFC 3927
     ("169.254.0.0/16", "link-local addresses"),
@@ -107,16 +107,16 @@ fn of_unroutable(entry: &Entry, range: &Range, what: &str) -> Finding {
     );
     let mut finding = Finding::on_cluster(&UNROUTABLE_RANGE, &entry.name, message);
     finding.labels = vec![label(range.place.clone(), "declared here")];
-    finding.help = Some("write the ranges that the cluster itself uses".to_owned());
+    finding.help = Some("write only the ranges that the cluster uses".to_owned());
     finding
 }
 
 fn of_public(entry: &Entry, range: &Range) -> Finding {
-    let message = format!("{} holds public addresses", range.cidr);
+    let message = format!("{} contains public addresses", range.cidr);
     let mut finding = Finding::on_cluster(&PUBLIC_RANGE, &entry.name, message);
     finding.labels = vec![label(range.place.clone(), "declared here")];
     finding.help = Some(format!(
-        "if they are assigned to `{}`, say so with `ignore` in the config",
+        "if these addresses are assigned to `{}`, ignore this rule for it in the config",
         entry.name
     ));
     finding
@@ -199,8 +199,8 @@ mod tests {
         ]
         .map(|range| format!("{range}: {}", unroutable(cidr(range)).unwrap_or("-")));
         insta::assert_snapshot!(told.join("\n"), @"
-        0.0.0.0/1: addresses of the very host that uses them
-        0.1.0.0/16: addresses of the very host that uses them
+        0.0.0.0/1: addresses of the host itself
+        0.1.0.0/16: addresses of the host itself
         127.0.0.53/32: loopback addresses
         128.0.0.0/1: link-local addresses
         169.254.20.10/32: link-local addresses

@@ -80,14 +80,14 @@ fn holds_pods(range: &Range, candidates: &[PeerCandidate]) -> bool {
 
 fn umbrella(member: &Member, range: &Range) -> Finding {
     let message = format!(
-        "{} holds both pods and WireGuard addresses, so of whatever else is in it others reach \
-         nothing",
+        "{} contains both pod CIDRs and WireGuard addresses; other addresses in it are not \
+         reachable",
         range.cidr
     );
     let mut finding = Finding::on_cluster(&UMBRELLA_RANGE, &member.entry.name, message);
     finding.labels = vec![label(range.place.clone(), "declared here")];
-    let help = "write a range for each use: `podCIDRs`, `wireguardCIDR` and, for services, \
-                `serviceCIDR`";
+    let help = "declare separate ranges: `podCIDRs`, `wireguardCIDR` and, for services, \
+        `serviceCIDR`";
     finding.help = Some(help.to_owned());
     finding
 }
@@ -95,20 +95,20 @@ fn umbrella(member: &Member, range: &Range) -> Finding {
 fn misplaced(member: &Member, stray: &Held, range: &Range, home: Option<&Range>) -> Finding {
     let (address, own) = (stray.address, range.cidr);
     let elsewhere = match home {
-        Some(home) => format!("those of most nodes in {}", home.cidr),
-        None => "those of other nodes elsewhere".to_owned(),
+        Some(home) => format!("those of most nodes are in {}", home.cidr),
+        None => "those of other nodes are not".to_owned(),
     };
-    let message = format!("WireGuard address {address} lies in {own}, but {elsewhere}");
+    let message = format!("WireGuard address {address} is in {own}, but {elsewhere}");
     let node = stray.candidate.leader.as_str();
     let cluster = &member.entry.name;
     let mut finding = Finding::on_node(&MISPLACED_WIREGUARD_IP, cluster, node, message);
     let place = stray.candidate.place.key("annotations");
     finding.labels = vec![
         label(place.key(annotation::WIREGUARD_IP), ""),
-        label(range.place.clone(), "holds it"),
+        label(range.place.clone(), "contains it"),
     ];
-    let help = "Kilo takes all of a cluster's addresses from one subnet; with `wireguardCIDR` in \
-                the mesh, no other is believed";
+    let help = "declare Kilo's subnet as `wireguardCIDR`, so that addresses outside it are \
+        rejected";
     finding.help = Some(help.to_owned());
     finding
 }

@@ -91,7 +91,7 @@ fn undone(member: &Member, (field, range): (&str, &Range), held: &[&Held]) -> Fi
         .map(|it| format!("{} ({})", Quoted(it.node), it.cidr))
         .collect();
     let message = format!(
-        "{cidr} in `{field}` gives other clusters addresses of nodes that `nodeSelector` leaves out: {}",
+        "{cidr} in `{field}` contains addresses of nodes that `nodeSelector` excludes: {}",
         listed(those.into_iter())
     );
     let mut finding = Finding::on_cluster(&UNDONE_SELECTOR, &member.entry.name, message);
@@ -99,10 +99,9 @@ fn undone(member: &Member, (field, range): (&str, &Range), held: &[&Held]) -> Fi
         // A declared LAN usually has more nodes than those that take part.
         finding.severity = Severity::Notice;
     }
-    let finding = finding.at(range.place.clone(), "declared here").at(
-        member.entry.place.key("nodeSelector"),
-        "leaves the nodes out",
-    );
+    let finding = finding
+        .at(range.place.clone(), "declared here")
+        .at(member.entry.place.key("nodeSelector"), "excludes the nodes");
     finding.help(remedy(field, cidr, held))
 }
 
@@ -110,7 +109,8 @@ fn remedy(field: &str, cidr: Cidr, held: &[&Held]) -> String {
     let rest = cidr.without(held.iter().map(|it| &it.cidr));
     if field == SERVICES || NAMED_RANGES < rest.len() {
         return format!(
-            "select these nodes, or declare ranges without their addresses in place of `{cidr}`"
+            "select these nodes, or replace `{cidr}` with ranges that do not contain their \
+             addresses"
         );
     }
     if rest.is_empty() {

@@ -189,13 +189,15 @@ fn finding(subnet: &Subnet, met: &[Met]) -> Option<Finding> {
     let first = met.first()?;
     let (cidr, whose) = (first.cidr, first.whose);
     let clash = match first {
-        _ if whose == cluster => format!("overlaps {cidr}, which it declares for another use"),
+        _ if whose == cluster => {
+            format!("overlaps {cidr}, which the cluster declares for another use")
+        }
         Met {
             is_subnet: true, ..
-        } if cidr == own => format!("is that of `{whose}` too"),
+        } if cidr == own => format!("is also the subnet of `{whose}`"),
         Met {
             is_subnet: true, ..
-        } => format!("overlaps that of `{whose}`, {cidr}"),
+        } => format!("overlaps the subnet of `{whose}`, {cidr}"),
         _ => format!("overlaps {cidr} of `{whose}`"),
     };
     let more = match met.len() - 1 {
@@ -204,13 +206,14 @@ fn finding(subnet: &Subnet, met: &[Met]) -> Option<Finding> {
     };
     let message = format!("Kilo's subnet {own} {clash}{more}");
     let mut finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message);
-    finding.labels = vec![label(subnet.place.clone(), "taken from it")];
+    finding.labels = vec![label(subnet.place.clone(), "an address in it")];
     let others = met.iter().take(NAMED);
     finding
         .labels
         .extend(others.map(|it| label(it.place.clone(), format!("of `{}`", it.whose))));
     finding.help = Some(format!(
-        "start Kilo in `{cluster}` with a `--subnet` that nobody else uses, and declare that"
+        "start Kilo in `{cluster}` with a `--subnet` that is not used elsewhere, and declare that \
+         range"
     ));
     Some(finding)
 }

@@ -43,10 +43,10 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
     insta::assert_snapshot!(findings(&meshes, &clusters), @"
     error[unroutable-range] a: 127.0.0.0/8 contains loopback addresses, which cannot be routed between clusters
       mesh.yaml#/spec/clusters/0/additionalCIDRs/1 declared here
-    notice[unroutable-family] a: 1 IPv6 range left out: not of the family that Kilo routes there (in b, c)
-    notice[public-range] a: 172.0.0.0/8 holds public addresses
+    notice[unroutable-family] a: 1 IPv6 range left out: Kilo routes the other address family there (in b, c)
+    notice[public-range] a: 172.0.0.0/8 contains public addresses
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
-    notice[public-range] a: 2a01:4f8::/48 holds public addresses
+    notice[public-range] a: 2a01:4f8::/48 contains public addresses
       mesh.yaml#/spec/clusters/0/additionalCIDRs/2 declared here
     ");
 }
@@ -56,10 +56,10 @@ fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
     let umbrella = "name: a, allowedNetworks: [10.0.0.0/15, 10.201.0.0/24]";
     let nodes = three(["10.0.0.1/24", "10.0.0.2/24", "10.201.0.3/24"]);
     insta::assert_snapshot!(told(&[umbrella, B], &nodes, OTHER), @"
-    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.201.0.3 lies in 10.201.0.0/24, but those of most nodes in 10.0.0.0/15
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.201.0.3 is in 10.201.0.0/24, but those of most nodes are in 10.0.0.0/15
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
-    notice[umbrella-range] a: 10.0.0.0/15 holds both pods and WireGuard addresses, so of whatever else is in it others reach nothing
+    notice[umbrella-range] a: 10.0.0.0/15 contains both pod CIDRs and WireGuard addresses; other addresses in it are not reachable
       mesh.yaml#/spec/clusters/0/allowedNetworks/0 declared here
     ");
 }
@@ -68,7 +68,7 @@ fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
 fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
     let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.111.0.10/16"]);
     insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
-    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 lies in 10.111.0.0/16, but those of most nodes in 10.201.0.0/24
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 is in 10.111.0.0/16, but those of most nodes are in 10.201.0.0/24
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
     ");
@@ -78,13 +78,13 @@ fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
 fn without_a_majority_nobody_is_taken_at_their_word() {
     let nodes = three(["10.201.0.1/24", "10.111.0.10/16", "10.1.9.9/16"]);
     insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
-    warning[misplaced-wireguard-ip] a/a0: WireGuard address 10.201.0.1 lies in 10.201.0.0/24, but those of other nodes elsewhere
+    warning[misplaced-wireguard-ip] a/a0: WireGuard address 10.201.0.1 is in 10.201.0.0/24, but those of other nodes are not
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
-    warning[misplaced-wireguard-ip] a/a1: WireGuard address 10.111.0.10 lies in 10.111.0.0/16, but those of other nodes elsewhere
+    warning[misplaced-wireguard-ip] a/a1: WireGuard address 10.111.0.10 is in 10.111.0.0/16, but those of other nodes are not
       a.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
-    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.1.9.9 lies in 10.1.0.0/16, but those of other nodes elsewhere
+    warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.1.9.9 is in 10.1.0.0/16, but those of other nodes are not
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/0 holds it
     ");
@@ -114,9 +114,9 @@ fn two_clusters_with_kilo_s_default_are_told_once() {
     error[contradicted-declaration] b: 1 of 1 nodes have their WireGuard address outside the declared ranges
       mesh.yaml#/spec/clusters/1/wireguardCIDR contradicted
     warning[silent-cluster] b: no other cluster can reach it: its only node is left out
-    warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is in no declared range
+    warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is outside the declared ranges
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
-    warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is that of `a` too
+    warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is also the subnet of `a`
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip of `a`
     ");
@@ -129,7 +129,7 @@ fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_told() {
     let a_node = "a pod=10.4.64.0/24 wg=10.4.0.1/16 key=A external=198.18.113.1";
     let b_node = "b pod=10.4.128.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
     insta::assert_snapshot!(told(&[a, b], a_node, b_node), @"
-    warning[overlapping-subnet] a: Kilo's subnet 10.4.0.0/16 overlaps 10.4.64.0/18, which it declares for another use (and 1 more)
+    warning[overlapping-subnet] a: Kilo's subnet 10.4.0.0/16 overlaps 10.4.64.0/18, which the cluster declares for another use (and 1 more)
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
       mesh.yaml#/spec/clusters/0/podCIDRs/0 of `a`
       mesh.yaml#/spec/clusters/1/podCIDRs/0 of `b`
@@ -190,24 +190,24 @@ a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=19
             .collect::<String>()
     };
     insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.0/17]"), @"
-    warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
-      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+      mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.128/25]"), @"
-    warning[undone-selector] a: 10.1.128.128/25 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.128/25 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
-      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+      mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("additionalCIDRs: [192.168.0.0/24]"), @"
-    notice[undone-selector] a: 192.168.0.0/24 in `additionalCIDRs` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (192.168.0.2/32)
+    notice[undone-selector] a: 192.168.0.0/24 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (192.168.0.2/32)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
-      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+      mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("serviceCIDR: 10.1.128.0/24"), @"
-    warning[undone-selector] a: 10.1.128.0/24 in `serviceCIDR` gives other clusters addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.0/24 in `serviceCIDR` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/serviceCIDR declared here
-      mesh.yaml#/spec/clusters/0/nodeSelector leaves the nodes out
+      mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     assert_eq!(with("additionalCIDRs: [10.1.129.0/24]"), "");
 }

@@ -17,7 +17,7 @@ import (
 // The example with the most Peers for one target, and that target.
 const example, target = "hub-and-spokes", "management"
 
-// part is a file of the target, and partly the Peers in it.
+// part is a file of the target, and partly the Peers.
 const part = "platform--tenant-ada.yaml"
 
 func partly(t *testing.T) []string {

@@ -19,7 +19,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    note[unaccepted-range]: east: 10.1.2.0/24 left out: not accepted there (in west)
+    note[unaccepted-range]: east: 10.1.2.0/24 left out: not in `acceptedNetworks` (in west)
      --> mesh.yaml:8:18
       |
     8 |       podCIDRs: [10.1.0.0/16]
@@ -28,8 +28,8 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
      ::: clustermesh.yaml:4:30
       |
     4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
-      |                              ----------- not in this list
-    note[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not accepted there (in west)
+      |                              ----------- does not contain it
+    note[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (in west)
      --> mesh.yaml:9:22
       |
     9 |       wireguardCIDR: 10.101.0.0/24
@@ -38,8 +38,8 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
      ::: clustermesh.yaml:4:30
       |
     4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
-      |                              ----------- not in this list
-    note[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not accepted there (in west)
+      |                              ----------- does not contain it
+    note[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (in west)
       --> mesh.yaml:12:22
        |
     12 |       wireguardCIDR: 10.102.0.0/24
@@ -48,12 +48,12 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       ::: clustermesh.yaml:4:30
        |
      4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
-       |                              ----------- not in this list
-    help: if they are wanted, let one entry of `acceptedNetworks` hold each of them whole
-    east: 4 Peers of 2 clusters
-    north: 4 Peers of 2 clusters
-    west: 3 Peers of 2 clusters
-    11 Peers for 3 clusters; 0 nodes left out; 2 written, 7 unchanged, 0 removed
+       |                              ----------- does not contain it
+    help: to accept them, add a range to `acceptedNetworks` that contains each of them completely
+
+    west: +0 ~2 -0 files, 3 Peers of 2 clusters
+    2 targets unchanged
+    11 Peers in 3 targets
     ");
     let ranges = folder.read("rendered/west/prod--east.yaml");
     let ranges: Vec<&str> = ranges
@@ -70,7 +70,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
 fn a_slip_in_the_name_of_a_cluster_is_told() {
     let folder = taking("  wets: { acceptedNetworks: [10.1.0.0/16] }\n");
     let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout, @"clustermesh.yaml:4:3: warning[unnamed-cluster] no mesh names a cluster `wets`");
+    insta::assert_snapshot!(run.stdout, @"clustermesh.yaml:4:3: warning[unnamed-cluster] no mesh contains a cluster `wets`");
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn what_is_wrong_with_a_list_is_told() {
     );
     let run = folder.run(&["validate", "--output", "concise"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:5:29: error[wrong-length] `acceptedNetworks` needs at least 1 item, not 0");
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:5:29: error[invalid-value] `acceptedNetworks` needs at least 1 item, not 0");
     let folder = taking("  west: { acceptedNetworks: [10.0.0.1/8] }\n");
     let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:4:30: warning[host-bits] `10.0.0.1/8` has host bits set and is read as 10.0.0.0/8");
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"clustermesh.yaml:4:30: warning[host-bits] `10.0.0.1/8` has host bits set; clustermesh reads it as 10.0.0.0/8");
 }

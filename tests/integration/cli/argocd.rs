@@ -198,9 +198,9 @@ fn the_config_is_looked_for_up_to_the_root() {
 #[test]
 fn without_a_target_nothing_is_delivered() {
     let application = Application::at(".", &Folder::rendered());
-    insta::assert_snapshot!(application.refusal(2), @"error: no cluster is named; set the plugin's parameter `target`, or the path of the Application to the folder of a cluster");
+    insta::assert_snapshot!(application.refusal(2), @"error: no cluster is selected; set the plugin's parameter `target`, or set the path of the Application to the folder of a cluster");
     let application = Application::at("rendered", &Folder::rendered());
-    insta::assert_snapshot!(application.refusal(2), @"error: no mesh names a cluster `rendered`; the clusters are `east`, `north`, `west`");
+    insta::assert_snapshot!(application.refusal(2), @"error: no mesh contains a cluster `rendered`; known clusters: `east`, `north`, `west`");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn is_told_by_the_plugin_server_where_the_application_is() {
         run.stderr
     };
     application.path = "rendered/east".to_owned();
-    insta::assert_snapshot!(run(&application), @"error: ARGOCD_APP_SOURCE_PATH is `rendered/east`, but the working folder is another one; is there a link in the path of the Application?");
+    insta::assert_snapshot!(run(&application), @"error: ARGOCD_APP_SOURCE_PATH is `rendered/east`, but the working directory is a different one; remove symbolic links from the path of the Application");
     for path in [
         "..",
         "../repository/rendered/west",

@@ -62,7 +62,7 @@ fn an_example_costs_what_the_book_says() {
     tenant-curie         3      11     37   3 ms     7 ms      12   831 B        4  ok
     tenant-dijkstra      3      11     37   3 ms     7 ms      13   831 B        4  ok
 
-    5 clusters, 22 Peer objects; 87 tunnel ends on all nodes together, which are no objects
+    5 clusters, 22 Peer objects; 87 tunnel ends in total on all nodes (not Kubernetes objects)
     ");
     let page = fs::read_to_string(project().join("docs/how-to/capacity.md")).unwrap();
     assert!(page.contains(&run.stdout));
@@ -75,17 +75,16 @@ fn a_target_is_told_with_every_formula() {
     insta::assert_snapshot!(run.stdout, @"
     west: warning
 
-      Kilo, on the node that has most to do
-        warning  ranges                 8  > 6          A: allowed IPs of all Peers, none twice;
+      Kilo, on the busiest node
+        warning  ranges                 8  > 6          A: distinct allowed IPs of all Peers;
                                                         room here: 308 for 1 s, 699 for 5 s, 1,724 for 30 s
         -        rules                 31               R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 =
                                                         2 × 8 + 8 + 4 + 3
         ok       applySeconds        2 ms  ≤ 1 s        seconds for a rule squared × R² = 2.5 µs × 31²
-        -        restartSeconds      6 ms               Σ over Peers of an apply with those that came before =
+        -        restartSeconds      6 ms               Σ over Peers of one apply with the Peers before it =
                                                         4 applies, from 0 s to 2 ms
         -        routes                10               A + routes to nodes = 8 + 2
-        ok       configurationBytes   905  ≤ 1,000,000  its text: the interface, other segments, Peers =
-                                                        265 + 640 for Peers
+        ok       configurationBytes   905  ≤ 1,000,000  its text: interface, other segments, Peers = 265 + 640 for Peers
         -        tunnelsPerNode         5               P + other segments = 4 + 1
         -        tunnels                8               P × segments = 4 × 2
         ok       dnsEndpoints           0  ≤ 0          Peers whose endpoint is a name
@@ -99,12 +98,12 @@ fn a_target_is_told_with_every_formula() {
         ok  fileBytes           849  ≤ 262,144    the largest file
         ok  directoryEntries      3  ≤ 1,000      a file for each source, and a kustomization
 
-      the change from what is there: none
+      the change from the current tree: none
 
-      what would make it less
-        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+      ways to reduce it
+        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
     ");
 }
 
@@ -119,23 +118,23 @@ fn what_is_too_much_is_told_with_what_would_make_it_less() {
     north       4       8     31   2 ms     6 ms      10   905 B        5  error
     west        4       8     31   2 ms     6 ms      10   905 B        5  error
 
-    3 clusters, 12 Peer objects; 24 tunnel ends on all nodes together, which are no objects
+    3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
 
     east
       error    peers            4  > 3    P: Peers in the manifests
       warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
-      what would make it less
-        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  prod--north split into 2 clusters, one of which this sees
+      ways to reduce it
+        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--north into 2 clusters, of which this target sees one
 
     north, west
       error    peers            4  > 3    P: Peers in the manifests
       warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
-      what would make it less
-        2 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+      ways to reduce it
+        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
+        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
     ");
 }
 
@@ -169,9 +168,9 @@ fn validate_tells_the_same() {
         run.stdout
     };
     insta::assert_snapshot!(validate(), @"
-    warning[slow-apply] east: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
-    warning[slow-apply] north: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
-    warning[slow-apply] west: its Kilo would take 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] east: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] north: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] west: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
     ");
     limit(&folder, "applySeconds: { notice: 0 }");
     assert_eq!(validate(), "", "a notice is for those who ask");
@@ -188,7 +187,7 @@ fn programs_get_an_object() {
     let quantities = targets[0]["quantities"].as_array().unwrap();
     insta::assert_snapshot!(format!("{:#}", quantities[1]), @r#"
     {
-      "formula": "A: allowed IPs of all Peers, none twice",
+      "formula": "A: distinct allowed IPs of all Peers",
       "grade": "error",
       "limits": {
         "error": 7,
@@ -248,7 +247,7 @@ fn a_change_is_told_with_the_time_that_kilo_is_busy() {
     north       4       8     31   2 ms     6 ms      10   906 B        5                  ok
     west        4       8     31   2 ms     6 ms      10   906 B        5  +1 ~1 -1  8 ms  ok
 
-    3 clusters, 12 Peer objects; 24 tunnel ends on all nodes together, which are no objects
+    3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
     ");
 }
 
@@ -262,9 +261,9 @@ fn a_wave_beyond_its_limit_is_told_with_how_many_are_fine() {
     insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  at a stretch  2 waves of at most 2 Peers");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"
-    warning[large-wave] east: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
-    warning[large-wave] north: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
-    warning[large-wave] west: would get 4 new Peers at once, more than 3; its Kilo would be busy for 6 ms
+    warning[large-wave] east: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
+    warning[large-wave] north: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
+    warning[large-wave] west: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
     ");
 }
 
@@ -292,21 +291,21 @@ fn what_is_the_same_for_several_is_told_once_and_the_gravest_first() {
     north       4       8     35   3 ms     9 ms      12  1.1 kB        6                notice
     west        5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms  notice
 
-    3 clusters, 14 Peer objects; 32 tunnel ends on all nodes together, which are no objects
+    3 clusters, 14 Peer objects; 32 tunnel ends in total on all nodes (not Kubernetes objects)
 
     east, west
       notice  peers  5  > 3  P: Peers in the manifests
-      what would make it less
-        3 ms → 1 ms  for each change  A 10 → 5  this cluster split into 2, which share its 2 sources
-        3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 3)
-        3 ms → 2 ms  for each change  A 10 → 8  prod--north split into 2 clusters, one of which this sees
+      ways to reduce it
+        3 ms → 1 ms  for each change  A 10 → 5  splitting this cluster into 2, which share its 2 sources
+        3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 3)
+        3 ms → 2 ms  for each change  A 10 → 8  splitting prod--north into 2 clusters, of which this target sees one
 
     north
       notice  peers  4  > 3  P: Peers in the manifests
-      what would make it less
-        3 ms → 1 ms  for each change  A 8 → 4  this cluster split into 2, which share its 2 sources
-        3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that leaves at most 1 Peer (now up to 2)
-        3 ms → 2 ms  for each change  A 8 → 6  prod--east split into 2 clusters, one of which this sees
+      ways to reduce it
+        3 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
+        3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
+        3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
     ");
 }
 
@@ -340,7 +339,7 @@ fn peers_of_a_cluster_count_whoever_gave_them() {
 
     let run = folder.run(&["capacity", "--peers", "eats=east.json"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: --peers: no mesh has a cluster `eats`; did you mean `east`?");
+    insta::assert_snapshot!(run.stderr, @"error: --peers: no mesh contains a cluster `eats`; did you mean `east`?");
 }
 
 #[test]
@@ -359,7 +358,7 @@ fn a_cluster_that_has_what_is_rendered_does_not_change() {
 fn a_cluster_that_is_nowhere_is_a_slip() {
     let run = Folder::rendered().run(&["capacity", "wets"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; did you mean `west`?");
+    insta::assert_snapshot!(run.stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
 }
 
 #[test]
@@ -379,7 +378,7 @@ fn limits_that_do_not_ascend_are_told_with_their_lines() {
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[descending-limits]: `error` is 10, which is less than `warning` with 30
+    error[contradicting-fields]: `error` (10) is lower than `warning` (30)
      --> clustermesh.yaml:3:59
       |
     3 | limits: { capacity: { applySeconds: { warning: 30, error: 10 } } }
@@ -413,6 +412,6 @@ fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
         "  - \"10.1.2.0/24\"\n",
         &format!("  - \"10.1.2.0/24\"\n{range}"),
     );
-    insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (in west), which the mesh does not ask for");
+    insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (in west), which the mesh does not request");
     assert_eq!(of_dump(&ours.replace(label, "")), "");
 }

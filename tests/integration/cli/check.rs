@@ -86,8 +86,8 @@ fn fails_on_a_foreign_file_alone() {
     assert_eq!(run.code, 1);
     assert_eq!(run.stdout, "foreign (a file): rendered/west/.gitkeep\n");
     insta::assert_snapshot!(run.stderr, @"
-    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) is not ours
-    help: move it away: nothing else belongs here
+    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
+    help: move it to a folder outside the rendered tree
     ");
 }
 
@@ -99,7 +99,8 @@ fn warns_but_is_clean() {
     let run = folder.run(&["render", "--check"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     assert!(
-        run.stderr.starts_with("warning[WGIPDuplicate]: east/n2"),
+        run.stderr
+            .starts_with("warning[duplicate-address]: east/n2"),
         "{}",
         run.stderr
     );

@@ -78,15 +78,15 @@ fn prints_the_defaults() {
     clusters.east.kubeconfig                             /home/me/.kube/config                            default
     clusters.east.context                                east                                             default
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (as the mesh says)                               default
+    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.kubeconfig                            /home/me/.kube/config                            default
     clusters.north.context                               north                                            default
     clusters.north.inCluster                             false                                            default
-    clusters.north.acceptedNetworks                      (as the mesh says)                               default
+    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (as the mesh says)                               default
+    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         500                                              default
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   25                                               default
@@ -142,17 +142,17 @@ fn prints_what_the_config_says_and_where() {
     clusters.east.kubeconfig                             secrets/east.yaml                                clustermesh.yaml:7:23
     clusters.east.context                                admin                                            clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (as the mesh says)                               default
+    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.inCluster                             true                                             clustermesh.yaml:8:23
-    clusters.north.acceptedNetworks                      (as the mesh says)                               default
+    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.south.kubeconfig                            ../south.yaml                                    clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            clustermesh.yaml:9:50
-    clusters.south.acceptedNetworks                      (as the mesh says)                               default
+    clusters.south.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (as the mesh says)                               default
+    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         1000                                             clustermesh.yaml:12:10
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   0                                                clustermesh.yaml:13:16
@@ -343,17 +343,17 @@ fn takes_paths_of_the_config_from_its_folder() {
     clusters.east.kubeconfig                             ../../secrets/east.yaml                          ../../clustermesh.yaml:7:23
     clusters.east.context                                admin                                            ../../clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (as the mesh says)                               default
+    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.inCluster                             true                                             ../../clustermesh.yaml:8:23
-    clusters.north.acceptedNetworks                      (as the mesh says)                               default
+    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.south.kubeconfig                            ../../../south.yaml                              ../../clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            ../../clustermesh.yaml:9:50
-    clusters.south.acceptedNetworks                      (as the mesh says)                               default
+    clusters.south.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (as the mesh says)                               default
+    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         1000                                             ../../clustermesh.yaml:12:10
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   0                                                ../../clustermesh.yaml:13:16
@@ -459,11 +459,11 @@ fn goes_on_without_meshes_that_are_wrong() {
         told += &run.stderr;
     }
     insta::assert_snapshot!(told, @"
-    note: the clusters of the meshes are not among these: cannot read `nowhere.yaml`: No such file or directory (os error 2)
-    note: the clusters of the meshes are not among these: `empty` has no *.yaml or *.yml file
-    note: the clusters of the meshes are not among these: `broken.yaml` is not YAML
-    note: the clusters of the meshes are not among these: there are mistakes in `wrong.yaml`
-    note: the clusters of the meshes are not among these: `./broken.yaml` is not YAML
+    note: clusters of unreadable meshes are missing: cannot read `nowhere.yaml`: No such file or directory (os error 2)
+    note: clusters of unreadable meshes are missing: `empty` contains no *.yaml or *.yml file
+    note: clusters of unreadable meshes are missing: `broken.yaml` is not YAML
+    note: clusters of unreadable meshes are missing: `wrong.yaml` contains errors
+    note: clusters of unreadable meshes are missing: `./broken.yaml` is not YAML
     ");
 }
 
@@ -477,7 +477,7 @@ fn stops_at_a_config_that_is_wrong() {
     let run = folder.run(&["config"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[out-of-bounds]: `nodes` must be from 1 to 1000000, not `0`
+    error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
       --> clustermesh.yaml:12:10
        |
     12 |   nodes: 0
@@ -569,8 +569,8 @@ fn understands_the_config_of_the_book() {
     config                                               clustermesh.yaml                                 default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (as the mesh says)                               default
-    clusters.west.acceptedNetworks                       (as the mesh says)                               default
+    clusters.east.acceptedNetworks                       (from the mesh)                                  default
+    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
     limits.capacity.ranges                               (none)                                           default
     limits.capacity.rules                                (none)                                           default

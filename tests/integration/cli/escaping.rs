@@ -46,9 +46,9 @@ fn escapes_what_snapshots_say() {
     folder.keep("east", &hostile_nodes());
     let told = harmless(&folder, 0, &["render"]);
     for code in [
-        "NodeNoPodCIDR",
-        "WGIPInvalid",
-        "NodeEndpointInvalid",
+        "invalid-pod-cidr",
+        "invalid-wireguard-ip",
+        "invalid-endpoint",
         "invalid-node-name",
     ] {
         assert!(told.contains(code), "{told}");
@@ -121,7 +121,7 @@ fn escapes_keys_that_are_there_twice() {
         format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"),
     );
     let told = harmless(&folder, 2, &["render"]);
-    assert!(told.contains("is there twice"), "{told}");
+    assert!(told.contains("duplicate key "), "{told}");
 }
 
 #[test]

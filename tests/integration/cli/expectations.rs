@@ -38,7 +38,8 @@ fn holds_what_is_written_beside_the_mesh() {
         verified(&folder, &[]),
         (
             0,
-            "24 of 24 promised pairs hold, there and back; 2 of 2 expectations hold\n".to_owned()
+            "All 24 declared paths work in both directions. All 2 expectations are met.\n"
+                .to_owned()
         )
     );
     let (_, value) = json_of(&folder, &[]);
@@ -62,34 +63,34 @@ fn one_address_that_is_stolen_breaks_a_range() {
     let (code, text) = verified(&folder, &[]);
     let (shown, _) = text.split_once("error[").unwrap();
     insta::assert_snapshot!(shown, @"
-    expectation `all of it` (expectations.yaml:4:5) is broken by this packet:
+    expectation `all of it` (expectations.yaml:4:5) fails for this packet:
 
       there: 10.3.1.0 to 10.1.1.255
 
-      west/n1 sends 10.1.1.255 by 10.1.1.255/32 to the Peer prod--east--n2, the key of east/n2, and not to east/n1
+      west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2, the key of east/n2 instead of east/n1
     ");
     let (_, finding) = text.split_once("error[failed-expectation]").unwrap();
     insta::assert_snapshot!(finding, @r#"
-    : expectation `all of it`: 10.3.1.0 (a pod on west/n1) does not reach 10.1.1.255 (a pod on east/n1), as in 2 of 2 pairs: west/n1 sends 10.1.1.255 by 10.1.1.255/32 to the Peer prod--east--n2, the key of east/n2, and not to east/n1
+    : expectation `all of it`: 10.3.1.0 (a pod on west/n1) does not reach 10.1.1.255 (a pod on east/n1), like 2 of 2 pairs: west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2, the key of east/n2 instead of east/n1
       --> expectations.yaml:4:91
        |
      4 |   - { name: all of it, from: { cluster: west }, to: { addresses: [10.1.1.0/24] }, expect: Reach }
-       |                                                                                           ^^^^^ it is to
+       |                                                                                           ^^^^^ expected to reach
        |
       ::: rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.255/32"
-       |     --------------- takes it
-       |
-       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+       |     --------------- contains the destination
+    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
 
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 sends 10.1.1.255 by 10.1.1.255/32 to the Peer prod--east--n2, the key of east/n2, and not to east/n1; 2 promised pairs fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2, the key of east/n2 instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.255/32"
-       |     ^^^^^^^^^^^^^^^ takes it
-    help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
-    20 of 24 promised pairs hold, there and back; 0 of 1 expectation holds
+       |     ^^^^^^^^^^^^^^^ contains the destination
+    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+
+    20 of 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);
     assert_eq!(code, 1);
 }
@@ -106,31 +107,31 @@ fn a_denial_fails_where_a_packet_gets_through() {
     );
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @r#"
-    expectation `east and north never meet` (expectations.yaml:5:5) is broken by this packet:
+    expectation `east and north never meet` (expectations.yaml:5:5) fails for this packet:
 
       there: 10.1.1.0 to 10.2.1.0
-        1. east/n1 routes 10.2.1.0 by 10.2.1.0/24 to the Peer prod--north--n1, the key of north/n1
+        1. east/n1 routes 10.2.1.0 (by 10.2.1.0/24) to the Peer prod--north--n1, the key of north/n1
            at rendered/east/prod--north.yaml:12:5
         2. east/n1 dials 198.18.113.21:51820
-        3. north/n1 takes 10.1.1.0 from that key: it is in 10.1.1.0/24
+        3. north/n1 accepts source 10.1.1.0 from this key (by 10.1.1.0/24)
            at rendered/north/prod--east.yaml:12:5
         4. north/n1 delivers it to the pod 10.2.1.0
 
       back: 10.2.1.0 to 10.1.1.0
-        5. north/n1 routes 10.1.1.0 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1
+        5. north/n1 routes 10.1.1.0 (by 10.1.1.0/24) to the Peer prod--east--n1, the key of east/n1
            at rendered/north/prod--east.yaml:12:5
-        6. through the tunnel that is open
-        7. east/n1 takes 10.2.1.0 from that key: it is in 10.2.1.0/24
+        6. through the existing tunnel
+        7. east/n1 accepts source 10.2.1.0 from this key (by 10.2.1.0/24)
            at rendered/east/prod--north.yaml:12:5
         8. east/n1 delivers it to the pod 10.1.1.0
 
-      delivered, there and back
+      delivered in both directions
 
-    error[failed-expectation]: expectation `east and north never meet`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.0 (a pod on north/n1), as in 4 of 4 pairs
+    error[failed-expectation]: expectation `east and north never meet`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.0 (a pod on north/n1), like 4 of 4 pairs
       --> expectations.yaml:8:13
        |
      8 |     expect: Deny
-       |             ^^^^ it is not to
+       |             ^^^^ expected not to reach
        |
       ::: rendered/east/prod--north.yaml:12:5
        |
@@ -140,11 +141,10 @@ fn a_denial_fails_where_a_packet_gets_through() {
       ::: rendered/north/prod--east.yaml:12:5
        |
     12 |   - "10.1.1.0/24"
-       |     ------------- taken by this range
-       |
-       = help: Kilo has no firewall: take the link, the node or the range out of the mesh. What stops it in the cluster itself, such as a NetworkPolicy, is not looked at
+       |     ------------- accepted by this range
+    help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
 
-    24 of 24 promised pairs hold, there and back; 0 of 1 expectation holds
+    All 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);
     assert_eq!(code, 1);
 }
@@ -208,7 +208,7 @@ fn tells_every_mistake_and_proves_the_rest() {
     let (code, value) = json_of(&folder, &[]);
     let findings = value["findings"].as_array().unwrap().iter();
     let told: Vec<&str> = findings.map(|it| it["rule"].as_str().unwrap()).collect();
-    assert_eq!(told, ["invalid-name", "invalid-range"]);
+    assert_eq!(told, ["invalid-value", "invalid-range"]);
     assert_eq!(value["total"]["kept"], 24);
     assert_eq!(code, 1);
     folder.write("expectations.yaml", "spec: [");
@@ -238,7 +238,7 @@ fn a_denial_with_a_typo_does_not_hold() {
     [
         (
             "empty-expectation",
-            "expectation: there is no cluster `wets`, or no snapshot of it",
+            "expectation: unknown cluster `wets`, or it has no snapshot",
         ),
         (
             "empty-expectation",
@@ -284,7 +284,7 @@ fn the_example_s_hold_until_somebody_meddles() {
     let run = clustermesh(&example, &["verify"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(
-        run.stdout.ends_with("; 6 of 6 expectations hold\n"),
+        run.stdout.ends_with(" All 6 expectations are met.\n"),
         "{}",
         run.stdout
     );

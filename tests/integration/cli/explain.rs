@@ -60,9 +60,9 @@ fn names_the_nearest_of_a_slip() {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
         run.stderr
     };
-    insta::assert_snapshot!(refused("missing-endpont"), @"error: there is no rule `missing-endpont`; did you mean `missing-endpoint`?");
-    insta::assert_snapshot!(refused("nodenoendpoint"), @"error: there is no rule `nodenoendpoint`; did you mean `NodeNoEndpoint`?");
-    insta::assert_snapshot!(refused("\u{1b}[2J"), @r"error: there is no rule `\u{1b}[2J`; `clustermesh explain` lists all");
+    insta::assert_snapshot!(refused("missing-endpont"), @"error: unknown rule `missing-endpont`; did you mean `missing-endpoint`?");
+    insta::assert_snapshot!(refused("nodenoendpoint"), @"error: unknown rule `nodenoendpoint`; did you mean `NodeNoEndpoint`?");
+    insta::assert_snapshot!(refused("\u{1b}[2J"), @r"error: unknown rule `\u{1b}[2J`; `clustermesh explain` lists all rules");
 }
 
 #[test]

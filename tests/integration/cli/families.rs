@@ -180,18 +180,19 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     east  west  2/4 ?2
     west  east  2/4 ?2
 
-    note[assumed-reach]: west: 4 promised pairs are assumed (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
+    note[assumed-reach]: west: 4 declared paths are assumed to work (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
       --> rendered/west/prod--east.yaml:15:5
        |
     15 |     dnsOrIP:
-       |     ^^^^^^^^ cannot be dialled without
-    help: if the node has IPv6 addresses, ignore the rule for `west`; else have the other nodes dialled at IPv4 addresses, such as by `kilo.squat.ai/clustermesh-endpoint`
-    4 of 8 promised pairs hold, there and back; 4 more are assumed
+       |     ^^^^^^^^ this endpoint
+    help: ignore this rule for `west` if the node has IPv6 addresses; otherwise annotate the other nodes with `kilo.squat.ai/clustermesh-endpoint` and an IPv4 address
+
+    4 of 8 declared paths work in both directions. 4 more are assumed to work.
     ");
     let run = folder.run(&["trace", "west/n2", "east/n1"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(
-        run.stdout.contains("west/n2 must have an IPv6 address"),
+        run.stdout.contains("west/n2 has an IPv6 address, which"),
         "{}",
         run.stdout
     );

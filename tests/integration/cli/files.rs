@@ -32,7 +32,7 @@ fn says_which_file_is_not_there() {
     insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "prod.yaml"]), @"error: cannot read `prod.yaml`: No such file or directory (os error 2)");
     insta::assert_snapshot!(refusal(&folder, &["render", "--config", "my.yaml"]), @"error: cannot read `my.yaml`: No such file or directory (os error 2)");
     insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "my.json"]), @"error: cannot read `my.json`: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refusal(&folder, &["-C", "elsewhere", "render"]), @"error: cannot go to `elsewhere`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal(&folder, &["-C", "elsewhere", "render"]), @"error: cannot change to folder `elsewhere`: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -86,28 +86,28 @@ fn shows_a_mesh_that_works_where_there_is_none() {
 fn says_that_a_folder_has_no_mesh() {
     let folder = Folder::mesh();
     folder.write("meshes/README.md", "");
-    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "meshes"]), @"error: `meshes` has no *.yaml or *.yml file");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "meshes"]), @"error: `meshes` contains no *.yaml or *.yml file");
 }
 
 #[test]
 fn reads_meshes_of_a_sane_size() {
     let folder = Folder::mesh();
     huge(&folder, "mesh.yaml", (8 << 20) + 1);
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `mesh.yaml`: it has more than the 8388608 bytes that are allowed");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `mesh.yaml`: it is larger than the limit of 8388608 bytes");
 }
 
 #[test]
 fn reads_configs_of_a_sane_size() {
     let folder = Folder::mesh();
     huge(&folder, "clustermesh.yaml", (1 << 20) + 1);
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `clustermesh.yaml`: it has more than the 1048576 bytes that are allowed");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `clustermesh.yaml`: it is larger than the limit of 1048576 bytes");
 }
 
 #[test]
 fn reads_snapshots_of_a_sane_size() {
     let folder = Folder::mesh();
     huge(&folder, "snapshots/west.json", (64 << 20) + 1);
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it has more than the 67108864 bytes that are allowed");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is larger than the limit of 67108864 bytes");
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn takes_no_folder_for_a_file() {
     let folder = Folder::mesh();
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     fs::create_dir(folder.path("snapshots/west.json")).unwrap();
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a folder, not a file");
-    insta::assert_snapshot!(refusal(&folder, &["render", "--config", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a file");
-    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a file");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a folder, not a regular file");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--config", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a regular file");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "snapshots"]), @"error: cannot read `snapshots`: it is a folder, not a regular file");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn does_not_wait_for_a_pipe() {
     let folder = Folder::mesh();
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     pipe(&folder, "snapshots/west.json");
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a device, pipe or socket, not a file; `-` reads the standard input");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is a device, pipe or socket, not a regular file; `-` reads the standard input");
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn refuses_bytes_that_are_no_text() {
     let folder = Folder::mesh();
     folder.write("bytes.yaml", b"kind: \xff");
     folder.write("snapshots/west.json", b"\x7fELF\x02\x01\x01\0\xff");
-    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first wrong byte has offset 6");
-    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first wrong byte has offset 6");
-    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is not UTF-8: the first wrong byte has offset 8");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--mesh", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first invalid byte is at offset 6");
+    insta::assert_snapshot!(refusal(&folder, &["snapshot", "east", "--from", "bytes.yaml"]), @"error: cannot read `bytes.yaml`: it is not UTF-8: the first invalid byte is at offset 6");
+    insta::assert_snapshot!(refusal(&folder, &["render"]), @"error: cannot read `snapshots/west.json`: it is not UTF-8: the first invalid byte is at offset 8");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn takes_no_file_for_the_folder_of_snapshots() {
     let run = folder.run(&["render", "--snapshots", "file"]);
     assert_eq!(run.code, 1);
     assert!(
-        run.stderr.contains("there is no `file/east.json`"),
+        run.stderr.contains("`file/east.json` does not exist"),
         "{}",
         run.stderr
     );

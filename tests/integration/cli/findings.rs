@@ -37,19 +37,27 @@ fn calls_findings_by_the_operators_reasons() {
     let run = folder.run(&["render"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"
-    warning[NodeNoPodCIDR]: east/n2: left out: no pod CIDR is assigned
-    warning[NodePodCIDROutOfRange]: east/n3: left out: pod CIDR 172.16.0.0/24 is in no declared range
-    warning[NodeNoWireguardIP]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    warning[WGIPInvalid]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length, as in `10.0.0.0/16`
-    warning[NodeNoPublicKey]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
-    warning[NodeEndpointInvalid]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
-    warning[NodeNoEndpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
-    warning[WGIPDuplicate]: east/n9: 10.101.0.1/32 left out: `n1` claims the same address
-    east: 4 Peers of 2 clusters
-    north: 4 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    12 Peers for 3 clusters; 7 nodes left out; 9 written, 0 unchanged, 0 removed
+    warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
+
+    warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
+
+    warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
+    warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
+
+    warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
+
+    warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+
+    warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    12 Peers in 3 targets; 7 nodes left out
     ");
 }
 
@@ -60,7 +68,8 @@ fn fails_on_warnings_if_strict() {
     let run = folder.run(&["render", "--strict"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    warning[NodeNoWireguardIP]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
     1 warning
     nothing was written
     ");
@@ -95,13 +104,12 @@ fn fails_on_a_warning_about_a_mesh_if_strict() {
     let run = folder.run(&["render", "--strict"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    warning[host-bits]: `10.1.7.7/16` has host bits set and is read as 10.1.0.0/16
+    warning[host-bits]: `10.1.7.7/16` has host bits set; clustermesh reads it as 10.1.0.0/16
      --> mesh.yaml:8:18
       |
     8 |       podCIDRs: [10.1.7.7/16]
       |                  ^^^^^^^^^^^
-      |
-      = help: write `10.1.0.0/16`
+    help: write `10.1.0.0/16`
 
     1 warning
     nothing was written
@@ -120,7 +128,7 @@ fn tells_four_alike_in_full() {
     let run = folder.run(&["render"]);
     assert_eq!(
         run.stderr
-            .matches("warning[NodeNoWireguardIP]: east/")
+            .matches("warning[missing-wireguard-ip]: east/")
             .count(),
         4
     );
@@ -138,12 +146,14 @@ fn tells_three_of_many_alike_and_a_count() {
     folder.keep("north", &[node(2, 1), without(node(2, 2), SILENT)]);
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    warning[NodeNoWireguardIP]: east: 7 nodes left out: annotation kilo.squat.ai/wireguard-ip is missing or empty (`n2`, `n3`, `n4` and 4 more)
-    warning[NodeNoWireguardIP]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    east: 3 Peers of 2 clusters
-    north: 3 Peers of 2 clusters
-    west: 2 Peers of 2 clusters
-    8 Peers for 3 clusters; 8 nodes left out; 9 written, 0 unchanged, 0 removed
+    warning[missing-wireguard-ip]: east: 7 nodes left out: annotation kilo.squat.ai/wireguard-ip is missing or empty (`n2`, `n3`, `n4` and 4 more)
+
+    warning[missing-wireguard-ip]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
+    east: +3 ~0 -0 files, 3 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 2 Peers of 2 clusters
+    8 Peers in 3 targets; 8 nodes left out
     ");
 }
 
@@ -153,13 +163,14 @@ fn helps_who_has_bare_metal() {
     folder.keep("east", &[hidden(1), node(1, 2), hidden(3)]);
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    warning[NodeNoEndpoint]: east/n3: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
-    east: 4 Peers of 2 clusters
-    north: 3 Peers of 2 clusters
-    west: 3 Peers of 2 clusters
-    10 Peers for 3 clusters; 2 nodes left out; 9 written, 0 unchanged, 0 removed
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets; 2 nodes left out
     ");
 }
 
@@ -187,16 +198,17 @@ fn warns_of_who_roams() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: no cluster can dial the node, and the node opens tunnels only when it has packets to send
+    warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
      --> mesh.yaml:8:28
       |
     8 |       persistentKeepalive: 25
       |                            ^^
     help: kubectl annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25
-    east: 4 Peers of 2 clusters
-    north: 3 Peers of 2 clusters
-    west: 3 Peers of 2 clusters
-    10 Peers for 3 clusters; 0 nodes left out; 9 written, 0 unchanged, 0 removed
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets
     ");
     let peer = folder.read("rendered/west/prod--east.yaml");
     let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n  persistentKeepalive: 25\n";
@@ -242,12 +254,15 @@ fn names_the_targets_of_what_only_some_do_not_get() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    warning[key-of-target-node]: east/n1: the target's own node `n1` has its public key; the Peer stays, as east ranks first (in west)
-    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks first (in north)
+    warning[key-of-target-node]: east/n1: the target's own node `n1` has the same public key; the Peer stays because east ranks higher (in west)
+
+    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (in north)
+
     warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (in east)
-    east: 3 Peers of 2 clusters
-    north: 3 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    10 Peers for 3 clusters; 0 nodes left out; 9 written, 0 unchanged, 0 removed
+
+    east: +3 ~0 -0 files, 3 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    10 Peers in 3 targets
     ");
 }

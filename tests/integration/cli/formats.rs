@@ -209,7 +209,7 @@ fn a_log_says_what_where_and_how_much() {
       "name": "SilentCluster",
       "properties": {
         "tags": [
-          "Does what was declared hold for any node?"
+          "Declarations that do not match the nodes"
         ]
       },
       "shortDescription": {
@@ -241,7 +241,7 @@ fn a_log_says_what_where_and_how_much() {
         }
       ],
       "message": {
-        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)"
+        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)"
       },
       "partialFingerprints": null,
       "relatedLocations": [
@@ -269,11 +269,11 @@ fn a_log_says_what_where_and_how_much() {
 #[test]
 fn a_job_is_told_in_commands() {
     insta::assert_snapshot!(told(&wrong(), "github"), @"
-    ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set and is read as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
+    ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
     ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out
-    ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
-    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has its public key; the Peer stays, as north ranks first (in west)
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)
+    ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
+    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west)
+    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)
     ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (in north)
     ");
 }
@@ -303,7 +303,7 @@ fn a_merge_request_is_told_in_issues() {
     [
       {
         "check_name": "host-bits",
-        "description": "`10.3.0.1/16` has host bits set and is read as 10.3.0.0/16\nhelp: write `10.3.0.0/16`",
+        "description": "`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16\nhelp: write `10.3.0.0/16`",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -327,7 +327,7 @@ fn a_merge_request_is_told_in_issues() {
       },
       {
         "check_name": "invalid-public-key",
-        "description": "east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32",
+        "description": "east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -339,7 +339,7 @@ fn a_merge_request_is_told_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "north/n1: the target's own node `n1` has its public key; the Peer stays, as north ranks first (in west)",
+        "description": "north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -351,7 +351,7 @@ fn a_merge_request_is_told_in_issues() {
       },
       {
         "check_name": "key-in-two-clusters",
-        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)",
+        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -384,12 +384,12 @@ fn a_pull_request_is_told_in_a_comment() {
 
     **6 warnings**
 
-    - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16 ``
+    - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16 ``
       - help: `` write `10.3.0.0/16` ``
     - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out`
-    - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32 ``
-    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has its public key; the Peer stays, as north ranks first (in west) ``
-    - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks first (in east)`
+    - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 ``
+    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west) ``
+    - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)`
     - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (in north) ``
     ");
 }
@@ -401,7 +401,7 @@ fn nothing_to_tell_is_told_too() {
     assert_eq!(told(&folder, "gitlab"), "[]\n");
     assert_eq!(
         told(&folder, "markdown"),
-        "### clustermesh: nothing to tell\n"
+        "### clustermesh: no problems found\n"
     );
     let log = parsed(&folder, "sarif");
     assert_valid(&log);
@@ -557,7 +557,7 @@ fn a_summary_that_cannot_be_written_changes_no_answer() {
     for (path, reason) in [
         (folder.path("full.md"), "have filled it"),
         (folder.path("nowhere/summary.md"), "cannot write"),
-        (folder.path(""), "names no file"),
+        (folder.path(""), "does not name a file"),
     ] {
         let variables = [("GITHUB_STEP_SUMMARY", path.to_str().unwrap())];
         let run = folder.run_with(&variables, &github);

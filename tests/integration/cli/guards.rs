@@ -37,11 +37,14 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: all its 2 Peers would vanish from north
-    error[lost-source]: east: all its 2 Peers would vanish from west
-    help: if that is meant, run `clustermesh render --allow-empty '*/east'`
+    error[lost-source]: east: all its 2 Peers would be removed from north
+    error[lost-source]: east: all its 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --allow-empty '*/east'`
+
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
-    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
     2 errors, 2 warnings
     nothing was written
     ");
@@ -83,14 +86,15 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
+    help: add the cluster to a mesh, or delete the file
 
-    error[lost-target]: north: no mesh names it any more; its folder has 4 Peers
-    error[lost-source]: north: all its 2 Peers would vanish from east
-    error[lost-source]: north: all its 2 Peers would vanish from west
-    help: if that is meant, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+    error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
+    error[lost-source]: north: all its 2 Peers would be removed from east
+    error[lost-source]: north: all its 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+
     3 errors, 1 notice
     nothing was written
     ");
@@ -119,15 +123,17 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
+    help: add the cluster to a mesh, or delete the file
 
-    error[lost-target]: north: no mesh names it any more; its folder has 0 Peers
-    help: if that is meant, run `clustermesh render --allow-empty north`
-    note[mismatched-kustomization]: east: its kustomization.yaml names prod--north.yaml, which is not there
-    note[mismatched-kustomization]: west: its kustomization.yaml names prod--north.yaml, which is not there
-    help: `clustermesh render` writes it anew, or removes it where it is no longer wanted
+    error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
+    help: if intended, run `clustermesh render --allow-empty north`
+
+    note[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
+    note[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
+    help: run `clustermesh render`, which rewrites or removes the file
+
     1 error, 3 notices
     nothing was written
     ");
@@ -140,7 +146,7 @@ fn makes_no_target_without_peers() {
     silence(&folder, 2, "north");
     let told = refusal(&folder, &[]);
     assert!(
-        told.contains("error[empty-target]: west: would have no Peer at all"),
+        told.contains("error[empty-target]: west: would have no Peers"),
         "{told}"
     );
     assert!(told.contains(" --allow-empty west`\n"), "{told}");
@@ -162,12 +168,12 @@ fn a_new_cluster_that_gives_no_peer_is_an_error() {
     let folder = portless();
     let told = refusal(&folder, &[]);
     let error = "\
-error[silent-cluster]: east: no other cluster can reach it: all its 2 nodes are left out
+error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left out
  --> mesh.yaml:7:13
   |
 7 |     - name: east
   |             ^^^^
-help: if that is meant, run `clustermesh render --allow-empty '*/east'`
+help: if intended, run `clustermesh render --allow-empty '*/east'`
 ";
     assert!(told.starts_with(error), "{told}");
     assert!(!told.contains("warning[silent-cluster]"), "{told}");
@@ -256,7 +262,7 @@ fn takes_away(accepted: &str, east: [&str; 2]) {
     assert!(folder.path("rendered/west/prod--east.yaml").exists());
     folder.edit("mesh.yaml", east[0], east[1]);
     let told = refusal(&folder, &[]);
-    let vanished = "error[lost-source]: east: its only Peer would vanish from west";
+    let vanished = "error[lost-source]: east: its only Peer would be removed from west";
     assert!(told.contains(vanished), "{told}");
     assert!(told.contains("error[empty-target]: west:"), "{told}");
 }
@@ -302,8 +308,7 @@ fn keeps_everything_where_there_is_no_mesh() {
     folder.write("mesh.yaml", "# later\n");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-     |
-     = help: if that is meant, run `clustermesh render --allow-empty '*'`
+    help: if intended, run `clustermesh render --allow-empty '*'`
 
     1 error
     nothing was written
@@ -316,7 +321,12 @@ fn lets_go_of_everything() {
     let folder = Folder::rendered();
     folder.write("mesh.yaml", "# later\n");
     let run = allowed(&folder, &["*"]);
-    insta::assert_snapshot!(run.stderr, @"0 Peers for 0 clusters; 0 nodes left out; 0 written, 0 unchanged, 9 removed");
+    insta::assert_snapshot!(run.stderr, @"
+    east: +0 ~0 -3 files, no longer a target
+    north: +0 ~0 -3 files, no longer a target
+    west: +0 ~0 -3 files, no longer a target
+    0 Peers in 0 targets
+    ");
     assert_eq!(folder.tree(), [""; 0]);
     let check = folder.run(&["render", "--check"]);
     assert_eq!(
@@ -351,7 +361,7 @@ fn keeps_what_it_cannot_read_any_more() {
     folder.write("rendered/west/prod--south.yaml", text);
     let told = refusal(&folder, &[]);
     assert!(
-        told.contains("prod--south: its only Peer would vanish from west"),
+        told.contains("prod--south: its only Peer would be removed from west"),
         "{told}"
     );
 }

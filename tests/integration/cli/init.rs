@@ -48,13 +48,10 @@ fn writes_what_is_not_there() {
     let run = folder.run(FLUX);
     assert_eq!(run.code, 0);
     assert_eq!(folder.touches("."), before);
-    assert!(
-        run.stderr
-            .starts_with("kept clustermesh.yaml, which was there\n")
-    );
+    assert!(run.stderr.starts_with("kept existing clustermesh.yaml\n"));
     assert!(
         run.stdout
-            .contains("1. Add to `outputs` in clustermesh.yaml, which was there:\n"),
+            .contains("1. Add to `outputs` in your existing clustermesh.yaml:\n"),
         "{}",
         run.stdout
     );

@@ -37,16 +37,16 @@ fn json_of(folder: &Folder, cluster: &str) -> (i32, Value) {
 fn says_what_a_cluster_could_send_and_to_whom() {
     let (code, text) = told(&line(), &["east"]);
     insta::assert_snapshot!(text, @"
-    if east were hostile:
-      west hears it by the Peers prod--east--n1, prod--east--n2
+    If east were hostile:
+      west accepts its packets through the Peers prod--east--n1, prod--east--n2
         it could send as 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, wherever the nodes of west get
-        and it is sent what goes to the addresses that it could send as
-        nothing of it gets through to north
-      nothing of it gets to north directly
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to north
+      none of its packets reach north directly
 
-    16 of 16 promised pairs hold, there and back
-    east could do no more than the meshes let it
+    All 16 declared paths work in both directions.
+    east could do nothing beyond what the meshes allow
     ");
     assert_eq!(code, 0);
 }
@@ -55,27 +55,27 @@ fn says_what_a_cluster_could_send_and_to_whom() {
 fn more_than_one_may_be_asked_about() {
     let (code, text) = told(&line(), &["west", "north", "west"]);
     insta::assert_snapshot!(text, @"
-    if north were hostile:
-      west hears it by the Peers prod--north--n1, prod--north--n2
+    If north were hostile:
+      west accepts its packets through the Peers prod--north--n1, prod--north--n2
         it could send as 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, wherever the nodes of west get
-        and it is sent what goes to the addresses that it could send as
-        nothing of it gets through to east
-      nothing of it gets to east directly
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to east
+      none of its packets reach east directly
 
-    if west were hostile:
-      east hears it by the Peers prod--west--n1, prod--west--n2
+    If west were hostile:
+      east accepts its packets through the Peers prod--west--n1, prod--west--n2
         it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24; and, masqueraded, wherever the nodes of east get
-        and it is sent what goes to the addresses that it could send as
-      north hears it by the Peers prod--west--n1, prod--west--n2
+        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24; and, masqueraded, to everything that the nodes of east can reach
+        and it receives the packets to the addresses that it could send as
+      north accepts its packets through the Peers prod--west--n1, prod--west--n2
         it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24; and, masqueraded, wherever the nodes of north get
-        and it is sent what goes to the addresses that it could send as
+        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24; and, masqueraded, to everything that the nodes of north can reach
+        and it receives the packets to the addresses that it could send as
 
-    16 of 16 promised pairs hold, there and back
-    north could do no more than the meshes let it
-    west could do no more than the meshes let it
+    All 16 declared paths work in both directions.
+    north could do nothing beyond what the meshes allow
+    west could do nothing beyond what the meshes allow
     ");
     assert_eq!(code, 0);
 }
@@ -91,45 +91,46 @@ fn fails_where_it_could_pass_for_somebody_else() {
     let (code, text) = told(&folder, &["east"]);
     let (report, rest) = text.split_once("error[").unwrap();
     insta::assert_snapshot!(report, @"
-    if east were hostile:
-      west hears it by the Peers prod--east--n1, prod--east--n2
-        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (no cluster's), 10.1.1.0/24, 10.1.2.0/24 and 2 more
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, wherever the nodes of west get
-        and it is sent what goes to the addresses that it could send as
-        nothing of it gets through to north
-      nothing of it gets to north directly
+    If east were hostile:
+      west accepts its packets through the Peers prod--east--n1, prod--east--n2
+        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (of no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to north
+      none of its packets reach north directly
     ");
     let (_, findings) = rest.split_once("error[impersonation]").unwrap();
     insta::assert_snapshot!(findings, @r#"
-    : west: east is taken for others: by the Peer prod--east--n2 its packets are believed to come from 10.2.1.128/25 (a pod on north/n1)
+    : west: east is able to send packets with addresses of others: through the Peer prod--east--n2, sources 10.2.1.128/25 (a pod on north/n1) are accepted
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
-       |     ^^^^^^^^^^^^^^^ believes it
-    error[impersonation]: west: east is taken for others: by the Peer prod--east--n2 its packets are believed to come from 172.16.0.0/12 (no cluster's)
+       |     ^^^^^^^^^^^^^^^ accepts these sources
+    error[impersonation]: west: east is able to send packets with addresses of others: through the Peer prod--east--n2, sources 172.16.0.0/12 (of no cluster) are accepted
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
-       |     ^^^^^^^^^^^^^^^ believes it
-    error[capture]: west: east is sent what is meant for others: by the Peer prod--east--n2, packets to 10.2.1.128/25 (a pod on north/n1)
+       |     ^^^^^^^^^^^^^^^ accepts these sources
+    error[capture]: west: east is able to receive packets meant for others: through the Peer prod--east--n2, destinations 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
-       |     ^^^^^^^^^^^^^^^ sends it there
-    error[capture]: west: east is sent what is meant for others: by the Peer prod--east--n2, packets to 172.16.0.0/12 (no cluster's)
+       |     ^^^^^^^^^^^^^^^ routes these destinations
+    error[capture]: west: east is able to receive packets meant for others: through the Peer prod--east--n2, destinations 172.16.0.0/12 (of no cluster)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
-       |     ^^^^^^^^^^^^^^^ sends it there
-    help: take the range out of the Peer, or declare it for `east`; of what a node claims, `clustermesh render` gives others only what its cluster declares
-    12 of 16 promised pairs hold, there and back
-    east could do 4 things that no mesh lets it
+       |     ^^^^^^^^^^^^^^^ routes these destinations
+    help: remove the range from the Peer, or declare it for `east` in the mesh
+
+    12 of 16 declared paths work in both directions.
+    east could do 4 things that no mesh allows
     "#);
     assert_eq!(code, 1);
     // The other clusters are not affected.
     let (_, text) = told(&folder, &["north"]);
     assert!(
-        text.ends_with("north could do no more than the meshes let it\n"),
+        text.ends_with("north could do nothing beyond what the meshes allow\n"),
         "{text}"
     );
 }
@@ -219,9 +220,9 @@ fn a_cluster_that_is_not_there_cannot_be_asked_about() {
     let folder = line();
     let run = folder.run(&["verify", "--assume-hostile", "eats"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: no mesh has a cluster `eats`; did you mean `east`?");
+    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: no mesh contains a cluster `eats`; did you mean `east`?");
     fs::remove_file(folder.path("snapshots/east.json")).unwrap();
     let run = folder.run(&["verify", "--assume-hostile", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: there is no snapshot of `east`; `clustermesh snapshot` takes one");
+    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: `east` has no snapshot; run `clustermesh snapshot`");
 }

@@ -54,11 +54,11 @@ fn says_what_it_says_without_a_word() {
     let (code, told) = validate(&flawed(), "", &[]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
-    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
 }
 
@@ -74,27 +74,28 @@ rules:
     let (code, told) = validate(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{told}");
     insta::assert_snapshot!(told, @"
-    mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/west.json:1:915: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
     let (code, told) = render(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{told}");
     insta::assert_snapshot!(told, @"
-    note[host-bits]: `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    note[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
     14 |       podCIDRs: [10.3.0.1/16]
        |                  ^^^^^^^^^^^
-       |
-       = help: write `10.3.0.0/16`
+    help: write `10.3.0.0/16`
 
-    note[NodeNoPodCIDR]: west/n2: left out: no pod CIDR is assigned
-    note[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
-    east: 2 Peers of 2 clusters
-    north: 2 Peers of 2 clusters
-    west: 2 Peers of 2 clusters
-    6 Peers for 3 clusters; 4 nodes left out; 9 written, 0 unchanged, 0 removed
+    note[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+
+    note[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+
+    east: +3 ~0 -0 files, 2 Peers of 2 clusters
+    north: +3 ~0 -0 files, 2 Peers of 2 clusters
+    west: +3 ~0 -0 files, 2 Peers of 2 clusters
+    6 Peers in 3 targets; 4 nodes left out
     ");
 }
 
@@ -115,20 +116,23 @@ fn what_is_raised_fails() {
     }
     let (_, told) = render(&folder, "rules: { host-bits: { level: error } }", &[]);
     insta::assert_snapshot!(told, @"
-    error[host-bits]: `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    error[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
     14 |       podCIDRs: [10.3.0.1/16]
        |                  ^^^^^^^^^^^
-       |
-       = help: write `10.3.0.0/16`
+    help: write `10.3.0.0/16`
 
-    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `east` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
-    warning[NodeNoEndpoint]: north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    help: Kilo has an endpoint for these nodes; if other clusters can dial it, give `north` `endpointFrom: [Annotation, ExternalIP, Kilo]`; if they are behind NAT, give it `persistentKeepalive: 25`
-    warning[NodeNoPodCIDR]: west/n2: left out: no pod CIDR is assigned
-    warning[NodeNoPodCIDR]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+
+    warning[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+
     1 error, 4 warnings
     nothing was written
     ");
@@ -181,13 +185,12 @@ ignore:
         .split("\n\n")
         .find(|it| it.contains("unused-ignore"));
     insta::assert_snapshot!(told.unwrap(), @"
-    warning[unused-ignore]: nothing is ignored here: there is no `missing-endpoint` of `n2` of `east`
+    warning[unused-ignore]: unused ignore: no finding matches `missing-endpoint` of `n2` of `east`
      --> clustermesh.yaml:5:13
       |
     5 |   - { rule: missing-endpoint, cluster: east, node: n2, reason: lab }
       |             ^^^^^^^^^^^^^^^^
-      |
-      = help: take it out, or see whether its cluster and node are right
+    help: remove it, or correct its cluster and node
     ");
     assert_eq!(validate(&folder, fields, &["--strict"]).0, 1);
     let (code, told) = render(&folder, fields, &[]);
@@ -229,18 +232,18 @@ ignore:
     };
     let (code, told) = validate(&folder, &fields(FUTURE), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:14:18: error[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16");
+    insta::assert_snapshot!(told, @"mesh.yaml:14:18: error[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16");
     let (code, told) = validate(&folder, &fields(PAST), &[]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
-    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length, as in `10.0.0.0/16`
-    clustermesh.yaml:5:37: warning[expired-level] `host-bits` was to be error until 2001-01-31; since then it counts as usual
-    clustermesh.yaml:6:56: warning[expired-level] `missing-endpoint` was to be off until 2001-01-31; since then it counts as usual
-    clustermesh.yaml:8:63: warning[expired-ignore] `NodeNoPodCIDR` of `west` was to be ignored until 2001-01-31; since then it counts as usual
+    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    clustermesh.yaml:5:37: warning[expired-level] level `error` of `host-bits` expired on 2001-01-31; the finding counts again
+    clustermesh.yaml:6:56: warning[expired-level] level `off` of `missing-endpoint` expired on 2001-01-31; the finding counts again
+    clustermesh.yaml:8:63: warning[expired-ignore] ignore of `NodeNoPodCIDR` of `west` expired on 2001-01-31; the finding counts again
     ");
 }
 
@@ -261,34 +264,29 @@ ignore:
     let (code, told) = render(&folder, &fields(PAST), &[]);
     assert_eq!(code, 0, "{told}");
     insta::assert_snapshot!(told, @r#"
-    warning[host-bits]: `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
+    warning[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
     14 |       podCIDRs: [10.3.0.1/16]
        |                  ^^^^^^^^^^^
-       |
-       = help: write `10.3.0.0/16`
+    help: write `10.3.0.0/16`
 
-    warning[expired-level]: `missing-endpoint` was to be off until 2001-01-31; here that still holds, but for `validate` it counts as usual
+    warning[expired-level]: level `off` of `missing-endpoint` expired on 2001-01-31; `validate` counts the finding again, `render` does not
      --> clustermesh.yaml:5:64
       |
     5 |   missing-endpoint: { level: off, reason: "edge nodes", until: 2001-01-31 }
       |                                                                ^^^^^^^^^^
-      |
-      = help: its reason was: edge nodes; give it a new day, or take it out
+    help: set a new date, or remove it (reason given: edge nodes)
 
-    warning[expired-ignore]: `NodeNoPodCIDR` was to be ignored until 2001-01-31; here that still holds, but for `validate` it counts as usual
+    warning[expired-ignore]: ignore of `NodeNoPodCIDR` expired on 2001-01-31; `validate` counts the finding again, `render` does not
      --> clustermesh.yaml:7:48
       |
     7 |   - { rule: NodeNoPodCIDR, reason: lab, until: 2001-01-31 }
       |                                                ^^^^^^^^^^
-      |
-      = help: its reason was: lab; give it a new day, or take it out
+    help: set a new date, or remove it (reason given: lab)
 
-    east: 2 Peers of 2 clusters
-    north: 2 Peers of 2 clusters
-    west: 2 Peers of 2 clusters
-    6 Peers for 3 clusters; 4 nodes left out; 0 written, 9 unchanged, 0 removed
+    3 targets unchanged
+    6 Peers in 3 targets; 4 nodes left out
     "#);
     let raised = format!("rules: {{ missing-endpoint: {{ level: error, until: {PAST} }} }}");
     assert_eq!(render(&folder, &raised, &["--check"]).0, 1);
@@ -303,7 +301,7 @@ fn mistakes_stop_every_command() {
 rules:
   mising-endpoint: { level: notice }
   missing-snapshot: { level: warning }
-  wrong-type: { level: off, reason: x }
+  invalid-type: { level: off, reason: x }
 ignore:
   - { rule: overlapping-ranges, cluster: east, reason: x }
 ",
@@ -311,27 +309,26 @@ ignore:
     let run = folder.run(&["validate"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[unknown-rule]: there is no rule `mising-endpoint`
+    error[invalid-level]: `invalid-type` cannot be lowered: it prevents rendering
+     --> clustermesh.yaml:7:26
+      |
+    7 |   invalid-type: { level: off, reason: x }
+      |                          ^^^
+
+    error[invalid-level]: unknown rule `mising-endpoint`
      --> clustermesh.yaml:5:3
       |
     5 |   mising-endpoint: { level: notice }
       |   ^^^^^^^^^^^^^^^
-      |
-      = help: did you mean `missing-endpoint`?
+    help: did you mean `missing-endpoint`?
 
-    error[lowered-error]: `missing-snapshot` cannot be lowered: where it is found, nothing can be rendered
+    error[invalid-level]: `missing-snapshot` cannot be lowered: it prevents rendering
      --> clustermesh.yaml:6:30
       |
     6 |   missing-snapshot: { level: warning }
       |                              ^^^^^^^
 
-    error[lowered-error]: `wrong-type` cannot be lowered: where it is found, nothing can be rendered
-     --> clustermesh.yaml:7:24
-      |
-    7 |   wrong-type: { level: off, reason: x }
-      |                        ^^^
-
-    error[lowered-error]: `overlapping-ranges` cannot be ignored: where it is found, nothing can be rendered
+    error[invalid-level]: `overlapping-ranges` cannot be ignored: it prevents rendering
      --> clustermesh.yaml:9:13
       |
     9 |   - { rule: overlapping-ranges, cluster: east, reason: x }
@@ -353,7 +350,7 @@ ignore:
     }
     let (code, told) = validate(&folder, "rules: { host-bits: { level: off } }", &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"clustermesh.yaml:3:30: error[missing-field] `host-bits` is `off` without a `reason`");
+    insta::assert_snapshot!(told, @"clustermesh.yaml:3:30: error[missing-field] `host-bits` is set to `off` without a `reason`");
 }
 
 #[test]
@@ -369,7 +366,7 @@ fn errors_stay_errors() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(told, @"
     mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`
-    mesh.yaml:15:22: error[contradicted-declaration] west: 3 of 3 nodes have their WireGuard address outside the declared ranges
+    mesh.yaml:15:22: error[contradicted-declaration] west: 3 of 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1
     ");
     assert_eq!(render(&folder, &lowest, &[]).0, 1);
     assert!(!folder.path("rendered").exists());
@@ -382,7 +379,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
     let (code, told) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: 2 of 2 nodes have their pod CIDR outside the declared ranges; and 1 other finding that follows from it");
+    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: 2 of 2 nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
 }
 
 /// A level for every rule that can have it.
@@ -442,15 +439,15 @@ fn snapshots_are_told_of_as_it_says() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
-    warning[carried-over]: east/n2: has lost its key, as when its Kilo agent restarts; its annotations of the last snapshot were kept
-    help: if Kilo was taken from it for good, add --no-carry-over east
+    warning[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
+    help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
     let (code, told) = carry_over("rules: { carried-over: { level: error } }", &[]);
     assert_eq!(code, 1);
     insta::assert_snapshot!(told, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
-    error[carried-over]: east/n2: has lost its key, as when its Kilo agent restarts; its annotations of the last snapshot were kept
-    help: if Kilo was taken from it for good, add --no-carry-over east
+    error[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
+    help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
     let off = "rules: { carried-over: { level: off, reason: x } }";
     assert_eq!(
@@ -471,13 +468,12 @@ fn snapshots_are_told_of_as_it_says() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
-    warning[expired-level]: `carried-over` was to be off until 2001-01-31; `snapshot` still goes by that
+    warning[expired-level]: level `off` of `carried-over` expired on 2001-01-31; `snapshot` still applies it
      --> clustermesh.yaml:3:56
       |
     3 | rules: { carried-over: { level: off, reason: x, until: 2001-01-31 } }
       |                                                        ^^^^^^^^^^
-      |
-      = help: its reason was: x; give it a new day, or take it out
+    help: set a new date, or remove it (reason given: x)
     ");
 }
 

@@ -21,13 +21,12 @@ fn points_at_what_is_no_yaml() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "[10.2.0.0/16]", "[10.2.0.0/16");
     insta::assert_snapshot!(refusal(&folder, 2), @"
-    error[syntax-error]: not valid YAML: a `:` is not possible here
+    error[syntax-error]: not valid YAML: unexpected `:`
       --> mesh.yaml:12:20
        |
     12 |       wireguardCIDR: 10.102.0.0/24
        |                    ^
-       |
-       = help: close the bracket before it, or quote the value
+    help: close the bracket before it, or quote the value
 
     1 error
     nothing was written
@@ -76,22 +75,20 @@ fn tells_all_structural_mistakes_at_once() {
       |
     8 |       podCidrs: [10.1.0.0/16]
       |       ^^^^^^^^
-      |
-      = help: did you mean `podCIDRs`?
+    help: did you mean `podCIDRs`?
 
-    error[wrong-type]: `wireguardPort` must be an integer, not `no`
+    error[invalid-type]: `wireguardPort` must be an integer, not `no`
       --> mesh.yaml:12:22
        |
     12 |       wireguardPort: no
        |                      ^^
 
-    error[unknown-value]: `granularity` cannot be `full`
+    error[invalid-value]: `granularity` cannot be `full`
       --> mesh.yaml:15:20
        |
     15 |       granularity: full
        |                    ^^^^
-       |
-       = help: did you mean `Full`?
+    help: did you mean `Full`?
 
     3 errors
     nothing was written
@@ -109,14 +106,14 @@ fn tells_all_semantic_mistakes_at_once() {
         "spec:\n  topology: { mode: Hub, hubs: [wset] }\n",
     );
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[duplicate-cluster]: two clusters are called `east`
+    error[duplicate-name]: duplicate cluster name `east`
       --> mesh.yaml:11:13
        |
      8 |     - name: east
        |             ---- first here
     ...
     11 |     - name: east
-       |             ^^^^ again here
+       |             ^^^^ second here
 
     error[overlapping-ranges]: 10.1.128.0/17 of `west` overlaps 10.1.0.0/16 of `east`
       --> mesh.yaml:15:18
@@ -127,23 +124,24 @@ fn tells_all_semantic_mistakes_at_once() {
     15 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `west`
 
-    error[unknown-cluster]: no cluster of this mesh is called `wset`
+    error[unknown-cluster]: this mesh has no cluster `wset`
      --> mesh.yaml:6:33
       |
     6 |   topology: { mode: Hub, hubs: [wset] }
       |                                 ^^^^
-      |
-      = help: did you mean `west`?
+    help: did you mean `west`?
 
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
+    help: add the cluster to a mesh, or delete the file
 
-    error[contradicted-declaration]: west: 2 of 2 nodes have their pod CIDR outside the declared ranges; and 2 nodes that depend on it; and 1 other finding that follows from it
+    error[contradicted-declaration]: west: 2 of 2 nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes that depend on it; and 1 other finding that follows from it
       --> mesh.yaml:15:17
        |
     15 |       podCIDRs: [10.1.128.0/17]
-       |                 ^^^^^^^^^^^^^^^ contradicted
+       |                 ^^^^^^^^^^^^^^^ declared here
+    help: correct `podCIDRs` of `west` in the mesh so that it contains these pod CIDRs
+
     4 errors, 1 notice
     nothing was written
     ");
@@ -179,8 +177,7 @@ fn tells_mistakes_of_the_config() {
       |
     3 | mesh: mesh.yaml
       | ^^^^
-      |
-      = help: did you mean `meshes`?
+    help: did you mean `meshes`?
 
     1 error
     ");
@@ -191,13 +188,12 @@ fn names_the_command_that_makes_a_missing_snapshot() {
     let folder = Folder::rendered();
     std::fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[missing-snapshot]: cluster `west` has no snapshot: there is no `snapshots/west.json`
+    error[missing-snapshot]: cluster `west` has no snapshot: `snapshots/west.json` does not exist
       --> mesh.yaml:13:13
        |
     13 |     - name: west
        |             ^^^^ named here
-       |
-       = help: clustermesh snapshot west
+    help: run `clustermesh snapshot west`
 
     1 error
     nothing was written
@@ -252,12 +248,13 @@ fn refuses_snapshots_of_another_version() {
         "clustermesh.io/v2",
     );
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
-    insta::assert_snapshot!(refusal(&folder, 1), @r#"
-    error[invalid-snapshot]: west: no details are shown: the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     --> snapshots/west.json:1:15
+
     1 error
     nothing was written
-    "#);
+    ");
 }
 
 #[test]
@@ -269,12 +266,13 @@ fn refuses_snapshots_of_another_cluster() {
     )
     .unwrap();
     insta::assert_snapshot!(refusal(&folder, 1), @r#"
-    error[invalid-snapshot]: west: not a snapshot: it holds cluster `east`, but is named after `west`
+    error[invalid-snapshot]: west: not a snapshot: it contains cluster `east`, but the file is named after `west`
      --> snapshots/west.json:1:50
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: write it anew with `clustermesh snapshot west`
+    help: rewrite it with `clustermesh snapshot west`
+
     1 error
     nothing was written
     "#);
@@ -287,12 +285,13 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
         "snapshots/west.json",
         r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#,
     );
-    insta::assert_snapshot!(refusal(&folder, 1), @r#"
-    error[invalid-snapshot]: west: no details are shown: the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     --> snapshots/west.json:1:27
+
     1 error
     nothing was written
-    "#);
+    ");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn refusal(folder: &Folder) -> String {
         "{}",
         run.stderr
     );
-    let lines = run.stderr.lines().filter(|it| it.contains("[wrong-"));
+    let lines = run.stderr.lines().filter(|it| it.contains("[invalid-output]"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -146,14 +146,14 @@ fn there_is_one_for_each_mesh_or_for_all() {
 fn files_of_people_are_left_alone() {
     let folder = folder();
     folder.write("apps/west.yaml", "mine\n");
-    insta::assert_snapshot!(refusal(&folder), @"error[wrong-output]: `apps/west.yaml` is there, and `render` did not write it");
+    insta::assert_snapshot!(refusal(&folder), @"error[invalid-output]: `apps/west.yaml` already exists, and `render` did not write it");
     fs::remove_file(folder.path("apps/west.yaml")).unwrap();
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.edit("apps/west.yaml", "peers: 4", "peers: 5");
-    insta::assert_snapshot!(refusal(&folder), @"error[wrong-output]: `apps/west.yaml` was changed since `render` wrote it");
+    insta::assert_snapshot!(refusal(&folder), @"error[invalid-output]: `apps/west.yaml` was changed since `render` wrote it");
     // Not wanted any more, and changed: still not ours to remove.
     configure(&folder, "  []");
-    insta::assert_snapshot!(refusal(&folder), @"error[wrong-output]: `apps/west.yaml` was changed since `render` wrote it");
+    insta::assert_snapshot!(refusal(&folder), @"error[invalid-output]: `apps/west.yaml` was changed since `render` wrote it");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn lead_nowhere_else() {
         );
         let refused = refusal(&folder);
         assert!(
-            refused.starts_with("error[wrong-output]: "),
+            refused.starts_with("error[invalid-output]: "),
             "{path}: {refused}"
         );
     }
@@ -226,7 +226,7 @@ fn templates_come_from_the_repository() {
             assert_eq!(run.code, 1, "{template}: {}", run.stderr);
             let said = format!("{}{}", run.stdout, run.stderr);
             assert!(
-                said.contains("wrong-template") && !said.contains("hunter2"),
+                said.contains("invalid-output") && !said.contains("hunter2"),
                 "{said}"
             );
         }
@@ -259,7 +259,7 @@ fn a_wrong_template_stops_everything() {
         ("a: [", "the result is not valid YAML"),
         (
             "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
-            "it takes too many steps",
+            "the template needs too many steps",
         ),
     ] {
         folder.write("templates/app.yaml", template);
@@ -379,7 +379,7 @@ fn a_damaged_record_stops_everything() {
     let folder = folder();
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.write("rendered/.clustermesh-outputs", "hunter2\n");
-    insta::assert_snapshot!(refusal(&folder), @"error[wrong-output]: `rendered/.clustermesh-outputs` cannot be read: line 1 is wrong");
+    insta::assert_snapshot!(refusal(&folder), @"error[invalid-output]: `rendered/.clustermesh-outputs` cannot be read: line 1 is invalid");
     // It cannot name files of others for removal either.
     let digest = "0".repeat(64);
     for path in ["../x", "/etc/passwd", ".git/config"] {
@@ -388,7 +388,7 @@ fn a_damaged_record_stops_everything() {
             "rendered/.clustermesh-outputs",
             format!("{header}\n{digest}  {path}\n"),
         );
-        assert!(refusal(&folder).ends_with("line 2 is wrong"), "{path}");
+        assert!(refusal(&folder).ends_with("line 2 is invalid"), "{path}");
     }
 }
 
@@ -422,7 +422,7 @@ fn a_template_can_be_tried() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: templates/app.yaml: line 1: `target` is undefined");
     let run = folder.run(&["template", "templates/app.yaml", "--target", "wets"]);
-    insta::assert_snapshot!(run.stderr, @"error: no mesh names a cluster `wets`; did you mean `west`?");
+    insta::assert_snapshot!(run.stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
 }
 
 /// What nodes and people write stays data: in YAML, in JSON and in plain text.
@@ -480,5 +480,5 @@ fn hostile_names_stay_data() {
     );
     let run = folder.run(&["template", "labels.txt"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("control characters"), "{}", run.stderr);
+    assert!(run.stderr.contains("control or invisible characters"), "{}", run.stderr);
 }

@@ -11,10 +11,10 @@ fn writes_the_tree() {
     let run = folder.run(&["render"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"
-    east: 4 Peers of 2 clusters
-    north: 4 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    12 Peers for 3 clusters; 0 nodes left out; 9 written, 0 unchanged, 0 removed
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    12 Peers in 3 targets
     ");
     assert_eq!(folder.tree(), TREE);
     insta::assert_snapshot!(folder.read("rendered/west/kustomization.yaml"), @"
@@ -72,10 +72,8 @@ fn writes_nothing_a_second_time() {
     let run = folder.run(&["render"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"
-    east: 4 Peers of 2 clusters
-    north: 4 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    12 Peers for 3 clusters; 0 nodes left out; 0 written, 9 unchanged, 0 removed
+    3 targets unchanged
+    12 Peers in 3 targets
     ");
     assert_eq!(folder.touches("rendered"), before);
 }
@@ -87,10 +85,10 @@ fn touches_only_what_changed() {
     folder.edit("snapshots/east.json", "198.18.113.11", "198.18.113.111");
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    east: 4 Peers of 2 clusters
-    north: 4 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    12 Peers for 3 clusters; 0 nodes left out; 2 written, 7 unchanged, 0 removed
+    north: +0 ~1 -0 files, 4 Peers of 2 clusters
+    west: +0 ~1 -0 files, 4 Peers of 2 clusters
+    1 target unchanged
+    12 Peers in 3 targets
     ");
     let after = folder.touches("rendered");
     let changed: Vec<&String> = after
@@ -108,11 +106,9 @@ fn writes_again_what_was_edited() {
     fs::remove_file(folder.path("rendered/east/kustomization.yaml")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
-    assert!(
-        run.stderr.contains("2 written, 7 unchanged, 0 removed"),
-        "{}",
-        run.stderr
-    );
+    for line in ["east: +1 ~0 -0 files, ", "west: +0 ~1 -0 files, "] {
+        assert!(run.stderr.contains(line), "{}", run.stderr);
+    }
     assert_eq!(folder.read("rendered/west/prod--east.yaml"), before);
 }
 
@@ -126,17 +122,19 @@ fn removes_files_of_its_own_that_are_stale() {
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
+    help: add the cluster to a mesh, or delete the file
 
-    warning[renamed-peer]: south/n1: its Peer prod--north--n1 would be called prod--south--n1 (in east, west)
-    warning[renamed-peer]: south/n2: its Peer prod--north--n2 would be called prod--south--n2 (in east, west)
-    help: delete the old Peer first, then apply the new one; if the new one comes first, as with Flux, annotate it after the deletion: `kubectl annotate peers --overwrite NAME touched=1`
-    east: 4 Peers of 2 clusters
-    south: 4 Peers of 2 clusters
-    west: 4 Peers of 2 clusters
-    12 Peers for 3 clusters; 0 nodes left out; 7 written, 2 unchanged, 5 removed
+    warning[renamed-peer]: south/n1: Peer prod--north--n1 would be renamed to prod--south--n1 (in east, west)
+    warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (in east, west)
+    help: delete the old Peer before applying the new one, or touch the new one after the deletion: `kubectl annotate peers --overwrite NAME touched=1`
+
+    east: +1 ~1 -1 files, 4 Peers of 2 clusters
+    north: +0 ~0 -3 files, no longer a target
+    south: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +1 ~1 -1 files, 4 Peers of 2 clusters
+    12 Peers in 3 targets
     ");
     let expected: Vec<String> = TREE.map(|it| it.replace("north", "south")).into();
     let mut tree = folder.tree();
@@ -155,21 +153,22 @@ fn leaves_alone_what_is_not_its_own() {
     let run = folder.run(&["render", "--allow-empty", "*", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    note[unused-snapshot]: a snapshot of `north`, which no mesh names
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
-     = help: name the cluster in a mesh, or delete the file
+    help: add the cluster to a mesh, or delete the file
 
-    note[foreign-file]: `rendered/README.md` (a file) is not ours
+    note[foreign-file]: `rendered/README.md` (a file) was not written by clustermesh
     --> rendered/README.md
-     = help: move it away: nothing else belongs here
+    help: move it to a folder outside the rendered tree
 
-    warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) is not ours, and may be applied with the rest
-    help: move it to another folder, beside `rendered` and not in it
-    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) is not ours
-    help: move it away: nothing else belongs here
-    east: 2 Peers of 1 cluster
-    west: 2 Peers of 1 cluster
-    4 Peers for 2 clusters; 0 nodes left out; 2 written, 2 unchanged, 5 removed
+    warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) was not written by clustermesh and may be applied together with the Peers
+    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
+    help: move it to a folder outside the rendered tree
+
+    east: +0 ~1 -1 files, 2 Peers of 1 cluster
+    north: +0 ~0 -3 files, no longer a target
+    west: +0 ~1 -1 files, 2 Peers of 1 cluster
+    4 Peers in 2 targets
     ");
     insta::assert_snapshot!(folder.tree().join("\n"), @"
     README.md
@@ -189,8 +188,9 @@ fn never_overwrites_what_is_not_its_own() {
     let run = folder.run(&["render"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[blocked-file]: west: `rendered/west/prod--east.yaml` (a file) is in the way, and not ours
-    help: move it away: a file of ours begins with `# Generated by clustermesh; do not edit.`
+    error[blocked-file]: west: `rendered/west/prod--east.yaml` (a file) blocks a generated file and was not written by clustermesh
+    help: move it away (generated files begin with `# Generated by clustermesh; do not edit.`)
+
     1 error
     nothing was written
     ");
@@ -207,9 +207,9 @@ fn follows_no_link_out_of_the_tree() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[blocked-file]: `rendered/west` (a symbolic link) is in the way, and not ours
+    error[blocked-file]: `rendered/west` (a symbolic link) blocks a generated file and was not written by clustermesh
     --> rendered/west
-     = help: move it away: a file of ours begins with `# Generated by clustermesh; do not edit.`
+    help: move it away (generated files begin with `# Generated by clustermesh; do not edit.`)
 
     1 error
     nothing was written
@@ -228,8 +228,9 @@ fn replaces_no_link_by_a_file() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[blocked-file]: west: `rendered/west/prod--east.yaml` (a symbolic link) is in the way, and not ours
-    help: move it away: a file of ours begins with `# Generated by clustermesh; do not edit.`
+    error[blocked-file]: west: `rendered/west/prod--east.yaml` (a symbolic link) blocks a generated file and was not written by clustermesh
+    help: move it away (generated files begin with `# Generated by clustermesh; do not edit.`)
+
     1 error
     nothing was written
     ");
@@ -282,8 +283,27 @@ fn tells_clusters_apart_until_they_are_many() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    c10, c11, c12 and 17 more: 21 Peers
-    c1: 20 Peers
-    440 Peers for 21 clusters; 0 nodes left out; 441 written, 0 unchanged, 0 removed
+    c1: +21 ~0 -0 files, 20 Peers of 20 clusters
+    c10: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c11: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c12: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c13: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c14: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c15: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c16: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c17: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c18: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c19: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c2: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c20: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c21: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c3: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c4: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c5: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c6: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c7: +21 ~0 -0 files, 21 Peers of 20 clusters
+    c8: +21 ~0 -0 files, 21 Peers of 20 clusters
+    … and 1 more target changed
+    440 Peers in 21 targets
     ");
 }

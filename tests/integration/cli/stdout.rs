@@ -56,7 +56,8 @@ fn keeps_talk_apart() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout), (0, quiet));
     assert!(
-        run.stderr.starts_with("warning[WGIPDuplicate]: west/n2"),
+        run.stderr
+            .starts_with("warning[duplicate-address]: west/n2"),
         "{}",
         run.stderr
     );
@@ -90,12 +91,17 @@ fn prints_no_empty_target_unless_allowed() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[empty-target]: west: would have no Peer at all
-    help: if that is meant, run `clustermesh render --target west --allow-empty west`
+    error[empty-target]: west: would have no Peers
+    help: if intended, run `clustermesh render --target west --allow-empty west`
+
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
-    warning[NodeNoPodCIDR]: east/n1: left out: no pod CIDR is assigned
+
+    warning[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned
+
     warning[silent-cluster]: north: no other cluster can reach it: its only node is left out
-    warning[NodeNoPodCIDR]: north/n1: left out: no pod CIDR is assigned
+
+    warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned
+
     1 error, 4 warnings
     ");
     let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
@@ -140,10 +146,13 @@ fn compares_with_the_tree_as_writing_does() {
     let folder = Folder::rendered();
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: all its 2 Peers would vanish from west
-    help: if that is meant, run `clustermesh render --target west --allow-empty west/east`
+    error[lost-source]: east: all its 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --target west --allow-empty west/east`
+
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
-    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
     1 error, 2 warnings
     ");
     refusal(&folder, &["--allow-empty", "north/east"]);
@@ -161,14 +170,17 @@ fn without_a_tree_every_source_must_give_something() {
     let folder = Folder::mesh();
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: gives west no Peer, and west has no rendered folder to compare with
+    error[lost-source]: east: would have no Peers in west, and west has no rendered folder to compare with
      --> mesh.yaml:7:13
       |
     7 |     - name: east
       |             ^^^^
-    help: if that is meant, run `clustermesh render --target west --allow-empty west/east`
+    help: if intended, run `clustermesh render --target west --allow-empty west/east`
+
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
-    warning[NodeNoEndpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
     1 error, 2 warnings
     ");
     refusal(&folder, &["--allow-empty", "north/east"]);
@@ -190,7 +202,8 @@ fn without_a_tree_a_partial_loss_is_a_warning() {
     let run = folder.run(&WEST);
     assert_eq!(run.code, 0);
     assert!(
-        run.stderr.starts_with("warning[WGIPDuplicate]: east/n2"),
+        run.stderr
+            .starts_with("warning[duplicate-address]: east/n2"),
         "{}",
         run.stderr
     );
@@ -213,7 +226,7 @@ fn without_a_tree_claims_of_nodes_stop_no_other_cluster() {
 fn an_allowance_for_a_target_that_is_nowhere_is_a_mistake() {
     let run = Folder::mesh().run(&[WEST.as_slice(), &["--allow-empty", "wets"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: --allow-empty names `wets`, which no mesh and no rendered folder has; the clusters are `east`, `north`, `west`");
+    insta::assert_snapshot!(run.stderr, @"error: --allow-empty names unknown cluster `wets`; known clusters: `east`, `north`, `west`");
 }
 
 /// A pipe whose reader has gone, as behind `| head`.

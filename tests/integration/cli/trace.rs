@@ -50,22 +50,22 @@ fn tells_the_way_there_and_back() {
     from a pod on west/n1 to a pod on east/n2
 
     there: 10.3.1.2 to 10.1.2.2
-      1. west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+      1. west/n1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer prod--east--n2, the key of east/n2
          at rendered/west/prod--east.yaml:30:5
       2. west/n1 dials 198.18.113.12:51820
-      3. east/n2 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+      3. east/n2 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
          at rendered/east/prod--west.yaml:12:5
       4. east/n2 delivers it to the pod 10.1.2.2
 
     back: 10.1.2.2 to 10.3.1.2
-      5. east/n2 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
+      5. east/n2 routes 10.3.1.2 (by 10.3.1.0/24) to the Peer prod--west--n1, the key of west/n1
          at rendered/east/prod--west.yaml:12:5
-      6. through the tunnel that is open
-      7. west/n1 takes 10.1.2.2 from that key: it is in 10.1.2.0/24
+      6. through the existing tunnel
+      7. west/n1 accepts source 10.1.2.2 from this key (by 10.1.2.0/24)
          at rendered/west/prod--east.yaml:30:5
       8. west/n1 delivers it to the pod 10.3.1.2
 
-    delivered, there and back
+    delivered in both directions
     ");
     assert_eq!(code, 0);
 }
@@ -84,13 +84,12 @@ fn tells_who_takes_it() {
 
     there: 10.3.1.7 to 10.1.1.9
 
-    error[stolen-by]: west/n1 sends 10.1.1.9 by 10.1.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to east/n1
+    error[stolen-by]: west/n1 routes 10.1.1.9 (by 10.1.1.0/25) to the Peer prod--east--n2, the key of east/n2 instead of east/n1
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
-       |     ^^^^^^^^^^^^^ takes it
-       |
-       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+       |     ^^^^^^^^^^^^^ contains the destination
+    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
     "#);
     assert_eq!(code, 1);
 }
@@ -105,9 +104,8 @@ fn tells_that_nothing_takes_it() {
 
     there: 10.3.1.2 to 10.1.1.2
 
-    error[no-route]: west has no Peers at all
-     |
-     = help: `clustermesh render` writes them, and `west` must apply its folder
+    error[no-route]: west has no Peers
+    help: run `clustermesh render`, then apply the folder of `west` there
     ");
     assert_eq!(code, 1);
 }
@@ -125,27 +123,26 @@ fn tells_that_the_answer_does_not_get_back() {
     from a pod on west/n1 to a pod on east/n1
 
     there: 10.3.1.2 to 10.1.1.2
-      1. west/n1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1
+      1. west/n1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer prod--east--n1, the key of east/n1
          at rendered/west/prod--east.yaml:12:5
       2. west/n1 dials 198.18.113.11:51820
-      3. east/n1 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+      3. east/n1 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
          at rendered/east/prod--west.yaml:12:5
       4. east/n1 delivers it to the pod 10.1.1.2
 
     back: 10.1.1.2 to 10.3.1.2
-      5. east/n1 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
+      5. east/n1 routes 10.3.1.2 (by 10.3.1.0/24) to the Peer prod--west--n1, the key of west/n1
          at rendered/east/prod--west.yaml:12:5
-      6. through the tunnel that is open
-      7. west/n1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      6. through the existing tunnel
+      7. west/n1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
          at rendered/west/prod--east.yaml:12:5
 
-    error[return-fails]: it arrives, but its answer does not (stolen-by): west/n1 sends 10.3.1.2 by 10.3.1.0/25 to the Peer prod--east--n2, the key of east/n2, and not to west/n1
+    error[return-fails]: the packet arrives, but the reply does not (stolen-by): west/n1 routes 10.3.1.2 (by 10.3.1.0/25) to the Peer prod--east--n2, the key of east/n2 instead of west/n1
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.3.1.0/25"
-       |     ^^^^^^^^^^^^^ takes it
-       |
-       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+       |     ^^^^^^^^^^^^^ contains the destination
+    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
     "#);
     assert_eq!(code, 1);
 }
@@ -165,13 +162,12 @@ fn takes_what_a_cluster_really_has() {
 
     there: 10.3.1.2 to 10.1.1.200
 
-    error[stolen-by]: west/n1 sends 10.1.1.200 by 10.1.1.128/25 to the Peer other, the key of east/n2, and not to east/n1
+    error[stolen-by]: west/n1 routes 10.1.1.200 (by 10.1.1.128/25) to the Peer other, the key of east/n2 instead of east/n1
       --> west.json:35:11
        |
     35 |           "10.1.1.128/25"
-       |           ^^^^^^^^^^^^^^^ takes it
-       |
-       = help: take this range out of what declares it, and render again; `clustermesh validate` says who claims what
+       |           ^^^^^^^^^^^^^^^ contains the destination
+    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
     "#);
     assert_eq!(code, 1);
     let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];
@@ -183,7 +179,7 @@ fn takes_what_a_cluster_really_has() {
 #[test]
 fn needs_no_tree_where_all_peers_are_given() {
     let folder = Folder::mesh();
-    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: there is no rendered tree `rendered`; `clustermesh render` writes it, and `--peers` takes the Peers of a cluster from elsewhere");
+    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: the rendered tree `rendered` does not exist; run `clustermesh render`, or give a cluster's Peers with `--peers`");
     let (east, west) = (
         ("east", 11, &["10.1.1.0/24"] as &[&str]),
         ("west", 31, &["10.3.1.0/24"] as &[&str]),
@@ -208,8 +204,8 @@ fn is_an_object_for_programs() {
       "apiVersion": "kilo-clustermesh.io/v1",
       "kind": "Trace",
       "verdict": "loops",
-      "message": "west/n1 would carry it to 10.1.2.5:51820, the endpoint of the Peer prod--east--n1, which is in 10.1.2.0/24 of the Peer prod--east--n2: into the tunnel again",
-      "help": "take the range that holds the endpoint out of what declares it, and render again",
+      "message": "west/n1 would send encrypted packets to 10.1.2.5:51820, the endpoint of the Peer prod--east--n1, which is in 10.1.2.0/24 of the Peer prod--east--n2, so they would loop into the tunnel",
+      "help": "remove the range that contains the endpoint from its declaration, and render again",
       "places": [
         {
           "file": "rendered/west/prod--east.yaml",
@@ -218,7 +214,7 @@ fn is_an_object_for_programs() {
           "column": 5,
           "endLine": 30,
           "endColumn": 18,
-          "label": "holds the endpoint"
+          "label": "contains the endpoint"
         },
         {
           "file": "rendered/west/prod--east.yaml",
@@ -251,7 +247,7 @@ fn is_an_object_for_programs() {
           {
             "kind": "selected",
             "node": "west/n1",
-            "message": "west/n1 routes 10.1.1.2 by 10.1.1.0/24 to the Peer prod--east--n1, the key of east/n1",
+            "message": "west/n1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer prod--east--n1, the key of east/n1",
             "places": [
               {
                 "file": "rendered/west/prod--east.yaml",
@@ -280,17 +276,17 @@ fn is_a_diagram() {
     sequenceDiagram
         participant n0 as west/n1
         participant n1 as east/n2
-        Note over n0: west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+        Note over n0: west/n1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer prod--east--n2, the key of east/n2
         n0-->>n1: west/n1 dials 198.18.113.12:51820
         n0->>n1: 10.3.1.2 to 10.1.2.2
-        Note over n1: east/n2 takes 10.3.1.2 from that key: it is in 10.3.1.0/24
+        Note over n1: east/n2 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
         Note over n1: east/n2 delivers it to the pod 10.1.2.2
-        Note over n1: east/n2 routes 10.3.1.2 by 10.3.1.0/24 to the Peer prod--west--n1, the key of west/n1
-        n1-->>n0: through the tunnel that is open
+        Note over n1: east/n2 routes 10.3.1.2 (by 10.3.1.0/24) to the Peer prod--west--n1, the key of west/n1
+        n1-->>n0: through the existing tunnel
         n1->>n0: 10.1.2.2 to 10.3.1.2
-        Note over n0: west/n1 takes 10.1.2.2 from that key: it is in 10.1.2.0/24
+        Note over n0: west/n1 accepts source 10.1.2.2 from this key (by 10.1.2.0/24)
         Note over n0: west/n1 delivers it to the pod 10.3.1.2
-        Note over n0: delivered, there and back
+        Note over n0: delivered in both directions
     ");
     assert_eq!(code, 0);
     fs::remove_file(folder.path("rendered/east/prod--west.yaml")).unwrap();
@@ -299,9 +295,9 @@ fn is_a_diagram() {
     sequenceDiagram
         participant n0 as west/n1
         participant n1 as east/n2
-        Note over n0: west/n1 routes 10.1.2.2 by 10.1.2.0/24 to the Peer prod--east--n2, the key of east/n2
+        Note over n0: west/n1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer prod--east--n2, the key of east/n2
         n0-xn1: 10.3.1.2 to 10.1.2.2
-        Note over n1: not-accepted: east/n2 does not know west/n1: no Peer of east has its key
+        Note over n1: not-accepted: east/n2 rejects west/n1: no Peer of east has its key
     ");
     assert_eq!(code, 1);
 }
@@ -323,14 +319,14 @@ fn says_what_may_have_been_meant() {
     .map(|ends| refused(&folder, ends))
     .collect();
     insta::assert_snapshot!(told.concat(), @r"
-    error: FROM: there is no cluster `wst`; did you mean `west`?
+    error: FROM: unknown cluster `wst`; did you mean `west`?
     error: FROM: west has no node `n11`; did you mean `n1`?
-    error: TO: `moon` is neither `CLUSTER/NODE` nor an address; the clusters are east, north, west
-    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or say with `--class` what of it is meant
-    error: TO: there is no cluster `10.1.1.1`; the clusters are east, north, west
-    error: TO: 203.0.113.1 belongs to no node and to no range of any cluster
-    error: both ends are in west; what happens within a cluster is its own Kilo's affair
-    error: TO: east has no node `\u{1b}[2J`; its nodes are `n1`, `n2`
+    error: TO: `moon` is neither `CLUSTER/NODE` nor an address; known clusters: east, north, west
+    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or choose a class with `--class`
+    error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
+    error: TO: 203.0.113.1 belongs to no node and no range of any cluster
+    error: both ends are in west; clustermesh does not check traffic within a cluster
+    error: TO: east has no node `\u{1b}[2J`; known nodes: `n1`, `n2`
     ");
 }
 
@@ -346,9 +342,9 @@ fn says_what_is_missing() {
         refused(&folder, &["west/n1", "east/n1", "--peers", "west"]),
     ];
     insta::assert_snapshot!(told.concat(), @"
-    error: TO: there is no snapshot of `north`; `clustermesh snapshot` takes one
-    error: TO: `east` has no address for traffic of the class `service`; name a cluster with a `serviceCIDR`, or an address in it
-    error: --peers: no mesh has a cluster `wset`; did you mean `west`?
+    error: TO: `north` has no snapshot; run `clustermesh snapshot`
+    error: TO: `east` has no address for traffic of the class `service`; choose a cluster with a `serviceCIDR`, or give an address in it
+    error: --peers: no mesh contains a cluster `wset`; did you mean `west`?
     error: cannot read `a.yaml`: No such file or directory (os error 2)
     error: invalid value 'west' for '--peers <CLUSTER=FILE>': expected CLUSTER=FILE
 
@@ -357,7 +353,7 @@ fn says_what_is_missing() {
     // What is not asked for may be missing.
     assert_eq!(traced(&folder, &["west/n1", "east/n1"]).0, 0);
     folder.write("mesh.yaml", "");
-    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: there is no mesh; `clustermesh validate` says more");
+    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: no mesh was found; run `clustermesh validate` for details");
     folder.write("mesh.yaml", "a: [");
     assert!(refused(&folder, &["west/n1", "east/n1"]).contains("[syntax-error]"));
 }
@@ -381,14 +377,15 @@ fn tells_what_cannot_be_read_and_goes_on() {
     let run = folder.run(&["trace", "west/n1", "east/n1"]);
     assert_harmless(&run);
     insta::assert_snapshot!(run.stderr, @"
-    warning[unreadable-manifest]: west: `rendered/west/link.yaml` is not read: it is a symbolic link
-    warning[unreadable-manifest]: west: `rendered/west/bytes.yaml` is not read: it is not UTF-8: the first wrong byte has offset 0
+    warning[unreadable-manifest]: west: `rendered/west/link.yaml` cannot be read: it is a symbolic link
+    warning[unreadable-manifest]: west: `rendered/west/bytes.yaml` cannot be read: it is not UTF-8: the first invalid byte is at offset 0
     warning[unreadable-manifest]: west: `rendered/west/broken.yaml` cannot be read: not valid YAML: `[` is never closed
      --> rendered/west/broken.yaml:2:7
       |
     2 | kind: [
       |       ^
-    warning[refused-peer]: west: mine is refused by the API server: spec.publicKey is not a string
+
+    warning[refused-peer]: west: the API server refuses mine: spec.publicKey is not a string
      --> rendered/west/refused.yaml:1:1
       |
     1 | apiVersion: kilo.squat.ai/v1alpha1
@@ -452,6 +449,6 @@ fn says_what_a_mesh_does_not_provide_for() {
         let help = run.stdout.split("help: ").nth(1);
         help.unwrap_or_default().trim().to_owned()
     };
-    insta::assert_snapshot!(help("north/n1", "west/n1"), @"no mesh links `north` and `west`: link them in the `topology` of a mesh, or add a mesh of both");
-    insta::assert_snapshot!(help("east/n1", "west/n2"), @"the `nodeSelector` of `west` does not select west/n2: change the selector, or label the node and take a new snapshot");
+    insta::assert_snapshot!(help("north/n1", "west/n1"), @"link `north` and `west` in the `topology` of a mesh, or add a mesh with both");
+    insta::assert_snapshot!(help("east/n1", "west/n2"), @"change the `nodeSelector` of `west`, which does not select west/n2, or label the node and take a new snapshot");
 }

@@ -60,9 +60,9 @@ fn tells_what_would_vanish_and_move() {
     let (code, text) = validate(&folder);
     assert_eq!(code, 0);
     insta::assert_snapshot!(text, @"
-    rendered/north/prod--east.yaml:9:9: warning[shrunk-source] east: 2 of 4 Peers would vanish: prod--east--n1, prod--east--n4 (in north, west)
-    rendered/north/prod--east.yaml:45:9: warning[renamed-peer] east/n9: its Peer prod--east--n3 would be called prod--east--n9 (in north, west)
-    rendered/north/prod--east.yaml:27:9: notice[changed-key] east/n2: its Peer prod--east--n2 would get another key (in north, west)
+    rendered/north/prod--east.yaml:9:9: warning[shrunk-source] east: 2 of 4 Peers would be removed: prod--east--n1, prod--east--n4 (in north, west)
+    rendered/north/prod--east.yaml:45:9: warning[renamed-peer] east/n9: Peer prod--east--n3 would be renamed to prod--east--n9 (in north, west)
+    rendered/north/prod--east.yaml:27:9: notice[changed-key] east/n2: Peer prod--east--n2 would get another key (in north, west)
     ");
 }
 
@@ -74,22 +74,23 @@ fn points_to_the_node_that_takes_its_peer_along() {
     folder.keep("east", &[node(1, 1), node(1, 2), keyless]);
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @r#"
-    warning[NodeNoPublicKey]: east/n3: left out: annotation kilo.squat.ai/key is missing or empty
+    warning[missing-public-key]: east/n3: left out: annotation kilo.squat.ai/key is missing or empty
      --> snapshots/east.json:1:1283
       |
     1 | ...ilo.squat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
       |                                                                   ^^^^
-    warning[shrunk-source]: east: 2 of 4 Peers would vanish: prod--east--n3, prod--east--n4 (in north, west)
+
+    warning[shrunk-source]: east: 2 of 4 Peers would be removed: prod--east--n3, prod--east--n4 (in north, west)
       --> rendered/north/prod--east.yaml:45:9
        |
     45 |   name: prod--east--n3
-       |         ^^^^^^^^^^^^^^ it would vanish
+       |         ^^^^^^^^^^^^^^ would be removed
        |
       ::: snapshots/east.json:1:1283
        |
-     1 | ...t.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
-       |                                                           ---- it is left out
-    help: if these nodes are not gone, see why they are left out, and whether the snapshot is right
+     1 | ...quat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
+       |                                                              ---- left out
+    help: check why these nodes are left out and whether the snapshot is correct, unless the nodes were removed
     "#);
 }
 
@@ -105,7 +106,7 @@ fn an_anchor_that_moves_is_told() {
     let mut first = node(1, 3);
     first["name"] = json!("a");
     folder.keep("east", &[first, node(1, 1), node(1, 2)]);
-    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west), which the mesh does not ask for");
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west), which the mesh does not request");
     // Now people ask for it, at first only if another node fails.
     let anchors = |nodes: &str| format!("10.201.0.0/16\n      anchors: [{{ nodes: {nodes} }}]\n");
     folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
@@ -117,7 +118,7 @@ fn an_anchor_that_moves_is_told() {
     );
     folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
     folder.keep("east", &[node(1, 1), node(1, 2)]);
-    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (in north, west), which `anchors` names");
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (in north, west), as set in `anchors`");
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn a_guard_is_silenced_by_its_flag_alone() {
         let run = folder.run(&["validate"]);
         assert_eq!(run.code, 1);
         assert!(
-            run.stderr.contains("nothing can be rendered"),
+            run.stderr.contains("it prevents rendering"),
             "{}",
             run.stderr
         );
@@ -234,12 +235,12 @@ fn an_edit_is_told_until_it_is_overwritten() {
     folder.edit("rendered/west/prod--east.yaml", "51820", "51821 # firewall");
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
-    warning[edited-file]: west: prod--east.yaml is not as clustermesh writes the Peers in it: it was edited
+    warning[edited-file]: west: prod--east.yaml was edited: the Peers differ from what clustermesh writes
       --> rendered/west/prod--east.yaml:17:5
        |
     17 |     port: 51821 # firewall
-       |     ^^^^^^^^^^^^^^^^^^^^^^ from here on
-    help: write what is meant into the mesh: `clustermesh render` overwrites this, or removes it
+       |     ^^^^^^^^^^^^^^^^^^^^^^ first difference
+    help: make the change in the mesh instead: `clustermesh render` overwrites or removes this file
     ");
     assert_eq!(folder.run(&["validate", "--strict"]).code, 1);
     let run = folder.run(&["render", "--strict"]);
@@ -283,20 +284,20 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     let (code, text) = validate(&folder);
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @"
-    rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, and not ours
-    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would vanish: ${X}--east--n1, ${X}--east--n2 (in east)
-    rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) is not ours, and may be applied with the rest
-    rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml has `${` in it, which Flux may take for a variable
-    rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml is not as clustermesh writes the Peers in it: it was edited
-    rendered/east/prod--west.yaml:9:9: warning[refused-peer] east: `${X}--east--n1` would be refused: its name is no DNS-1123 subdomain
-    rendered/east/prod--west.yaml:27:9: warning[refused-peer] east: `${X}--east--n2` would be refused: its name is no DNS-1123 subdomain
-    rendered/north/empty.yaml:1:1: warning[empty-manifest] north: empty.yaml has no Peer in it
-    rendered/west/prod--east.yaml:1:1: warning[edited-file] west: the lines of prod--east.yaml end with a carriage return
-    rendered/west/prod--north.yaml:1:1: warning[empty-manifest] west: prod--north.yaml has no Peer in it
-    rendered/north/copy.yaml:9:9: warning[clashing-peers] north: `prod--east--n1` is a Peer of prod--east.yaml too
-    rendered/north/copy.yaml:27:9: warning[clashing-peers] north: `prod--east--n2` is a Peer of prod--east.yaml too
-    rendered/north/kustomization.yaml:1:1: warning[mismatched-kustomization] north: its kustomization.yaml does not name copy.yaml, empty.yaml, which are
-    rendered/.gitkeep: notice[foreign-file] `rendered/.gitkeep` (a file) is not ours
+    rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, not written by clustermesh
+    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would be removed: ${X}--east--n1, ${X}--east--n2 (in east)
+    rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) was not written by clustermesh and may be applied together with the Peers
+    rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml contains `${`, which Flux may replace as a variable
+    rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml was edited: the Peers differ from what clustermesh writes
+    rendered/east/prod--west.yaml:9:9: warning[refused-peer] east: the API server refuses `${X}--east--n1`: the name is not a DNS-1123 subdomain
+    rendered/east/prod--west.yaml:27:9: warning[refused-peer] east: the API server refuses `${X}--east--n2`: the name is not a DNS-1123 subdomain
+    rendered/north/empty.yaml:1:1: warning[empty-manifest] north: empty.yaml contains no Peer
+    rendered/west/prod--east.yaml:1:1: warning[edited-file] west: lines of prod--east.yaml end with a carriage return
+    rendered/west/prod--north.yaml:1:1: warning[empty-manifest] west: prod--north.yaml contains no Peer
+    rendered/north/copy.yaml:9:9: warning[clashing-peers] north: duplicate Peer `prod--east--n1`, also in prod--east.yaml
+    rendered/north/copy.yaml:27:9: warning[clashing-peers] north: duplicate Peer `prod--east--n2`, also in prod--east.yaml
+    rendered/north/kustomization.yaml:1:1: warning[mismatched-kustomization] north: kustomization.yaml does not list copy.yaml, empty.yaml
+    rendered/.gitkeep: notice[foreign-file] `rendered/.gitkeep` (a file) was not written by clustermesh
     ");
 }
 
@@ -310,8 +311,8 @@ fn a_part_of_a_commit_is_told() {
     )
     .unwrap();
     insta::assert_snapshot!(validate(&folder).1, @"
-    rendered/east/kustomization.yaml:1:1: warning[mismatched-kustomization] east: its kustomization.yaml does not name prod--north.yaml, which is
-    rendered/west/kustomization.yaml:1:1: warning[mismatched-kustomization] west: its kustomization.yaml names prod--east.yaml, which is not there
+    rendered/east/kustomization.yaml:1:1: warning[mismatched-kustomization] east: kustomization.yaml does not list prod--north.yaml
+    rendered/west/kustomization.yaml:1:1: warning[mismatched-kustomization] west: kustomization.yaml lists missing files: prod--east.yaml
     ");
 }
 
@@ -370,8 +371,8 @@ fn peers_of_one_key_are_reported() {
         lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(twins(&validate(&folder).1), @"
-    rendered/west/prod--anchors.yaml:9:9: warning[twin-peers] west: the Peers prod--east--anchor-n1, prod--east--n1 have one key: when one of them is deleted, Kilo forgets the key, and the tunnel is down until the agents' next resync (8 minutes measured)
-    rendered/west/prod--anchors.yaml:27:9: warning[twin-peers] west: the Peers prod--east--anchor-n2, prod--east--n2 have one key: when one of them is deleted, Kilo forgets the key, and the tunnel is down until the agents' next resync (8 minutes measured)
+    rendered/west/prod--anchors.yaml:9:9: warning[twin-peers] west: the Peers prod--east--anchor-n1, prod--east--n1 have the same key: deleting one of them removes the tunnel until the agents' next resync (8 minutes measured)
+    rendered/west/prod--anchors.yaml:27:9: warning[twin-peers] west: the Peers prod--east--anchor-n2, prod--east--n2 have the same key: deleting one of them removes the tunnel until the agents' next resync (8 minutes measured)
     ");
     // What cuts the tunnel is that one of them is deleted.
     let run = folder.run(&["render"]);
@@ -392,10 +393,10 @@ fn a_peer_that_no_api_server_takes_is_reported() {
     let (_, text) = validate(&folder);
     let refused = text.lines().filter(|it| it.contains("refused-peer"));
     insta::assert_snapshot!(refused.collect::<Vec<_>>().join("\n"), @"
-    rendered/north/prod--east.yaml:9:9: warning[refused-peer] north: prod--east--n1 is refused by the API server: spec.publicKey is missing
-    rendered/north/prod--east.yaml:27:9: warning[refused-peer] north: prod--east--n2 is refused by the API server: spec.publicKey is missing
-    rendered/west/prod--east.yaml:9:9: warning[refused-peer] west: prod--east--n1 is refused by the API server: spec.endpoint.port is not a 32-bit integer
-    rendered/west/prod--east.yaml:27:9: warning[refused-peer] west: prod--east--n2 is refused by the API server: spec.endpoint.port is not a 32-bit integer
+    rendered/north/prod--east.yaml:9:9: warning[refused-peer] north: the API server refuses prod--east--n1: spec.publicKey is missing
+    rendered/north/prod--east.yaml:27:9: warning[refused-peer] north: the API server refuses prod--east--n2: spec.publicKey is missing
+    rendered/west/prod--east.yaml:9:9: warning[refused-peer] west: the API server refuses prod--east--n1: spec.endpoint.port is not a 32-bit integer
+    rendered/west/prod--east.yaml:27:9: warning[refused-peer] west: the API server refuses prod--east--n2: spec.endpoint.port is not a 32-bit integer
     ");
 }
 
@@ -412,15 +413,15 @@ fn files_that_change_what_is_delivered_are_errors() {
         ),
         (
             "rendered/west/.sourceignore",
-            "error[override-file] west: `rendered/west/.sourceignore` (a file) makes Flux leave out the files that match it",
+            "error[override-file] west: `rendered/west/.sourceignore` (a file) makes Flux ignore the files that match it",
         ),
         (
             "rendered/.hidden/deep/.sourceignore",
-            "error[override-file] `rendered/.hidden/deep/.sourceignore` (a file) makes Flux leave out the files that match it",
+            "error[override-file] `rendered/.hidden/deep/.sourceignore` (a file) makes Flux ignore the files that match it",
         ),
         (
             ".sourceignore",
-            "error[override-file] `.sourceignore` (a file) makes Flux leave out the files that match it",
+            "error[override-file] `.sourceignore` (a file) makes Flux ignore the files that match it",
         ),
     ] {
         let folder = Folder::rendered();

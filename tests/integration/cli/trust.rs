@@ -64,7 +64,7 @@ fn keeps_a_cluster_that_loses_more_than_a_quarter() {
     insta::assert_snapshot!(refusal(&folder, &broken, &[]), @"
     snapshots/east.json: 8 nodes, 5 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
-    help: if that is meant, add --accept east
+    help: if intended, add `--accept east`
     ");
     let run = snapshot(&folder, &broken, &["--accept", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
@@ -92,7 +92,7 @@ fn counts_nodes_that_are_gone_by_half() {
     insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @"
     snapshots/east.json: 3 nodes, 3 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3, 2 more; snapshots/east.json was kept
-    help: if that is meant, add --accept east
+    help: if intended, add `--accept east`
     ");
     let run = snapshot(&folder, &nodes()[4..], &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -107,7 +107,7 @@ fn keeps_a_cluster_that_loses_its_last_node() {
     insta::assert_snapshot!(refusal(&folder, &[renamed], &[]), @"
     snapshots/east.json: 1 node, 1 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose its only usable node; gone: n1; snapshots/east.json was kept
-    help: if that is meant, add --accept east
+    help: if intended, add `--accept east`
     ");
 }
 
@@ -122,8 +122,8 @@ fn takes_limits_from_the_config() {
     more.push(api_node(1, 9));
     insta::assert_snapshot!(refusal(&folder, &more, &[]), @"
     snapshots/east.json: 9 nodes, 9 usable, not written
-    error[too-many-nodes]: east: 9 nodes are more than the 7 that are believed; snapshots/east.json was kept
-    help: if it is that large, add --accept east, or set `limits.nodes` in the config
+    error[too-many-nodes]: east: 9 nodes exceed the limit of 7; snapshots/east.json was kept
+    help: if the cluster is that large, add `--accept east`, or raise `limits.nodes` in the config
     ");
     let mut broken = nodes();
     broken[0]["spec"] = json!({});
@@ -161,8 +161,8 @@ fn does_not_replace_what_it_cannot_read() {
     folder.write("snapshots/east.json", format!("<<<<<<< HEAD\n{text}"));
     insta::assert_snapshot!(refusal(&folder, &nodes(), &[]), @"
     snapshots/east.json: 8 nodes, 8 usable, not written
-    error[unreadable-snapshot]: east: snapshots/east.json is no snapshot, so nobody can tell what a new one would lose: expected value at line 1 column 1; it was kept
-    help: bring back the one that was committed, or add --accept east to begin anew
+    error[unreadable-snapshot]: east: snapshots/east.json is not a snapshot, so losses cannot be determined: expected value at line 1 column 1; it was kept
+    help: restore the committed file, or add `--accept east` to replace it
     ");
     keep(&folder, &nodes());
     assert_eq!(folder.read("snapshots/east.json"), text);
@@ -177,8 +177,8 @@ fn carries_over_what_a_stopping_agent_strips() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 8 usable, 1 carried over, written
-    warning[carried-over]: east/n1: has lost its key, as when its Kilo agent restarts; its annotations of the last snapshot were kept
-    help: if Kilo was taken from it for good, add --no-carry-over east
+    warning[carried-over]: east/n1: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
+    help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
     let node = kept(&folder, 0);
     assert_eq!(node["carriedOver"], true);
@@ -255,7 +255,7 @@ fn tells_of_stale_nodes() {
     let run = snapshot(&folder, &seen, &[]);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 8 usable, 1 stale, written
-    note[stale-node]: east/n4: is marked stale: its Kilo agent was last seen 27 hours before the others
+    note[stale-node]: east/n4: marked stale: its Kilo agent was last seen 27 hours before the others
     ");
     assert_eq!(kept(&folder, 3)["stale"], true);
 }
@@ -279,13 +279,14 @@ fn compares_by_node_and_field() {
     snapshots/east.json: `n2`: podCIDRs was `10.1.2.0/24`, is `10.1.99.0/24`
     snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] was nothing, is `198.18.113.99:1`
     snapshots/east.json: `n3`: carriedOver was nothing, is `true`
-    snapshots/east.json: `n5` is gone
-    snapshots/east.json: `n9` is new
+    snapshots/east.json: `n5` removed
+    snapshots/east.json: `n9` added
     ");
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 8 usable, 1 carried over, differs
-    warning[carried-over]: east/n3: has lost its key, as when its Kilo agent restarts; its annotations of the last snapshot were kept
-    help: if Kilo was taken from it for good, add --no-carry-over east
+    warning[carried-over]: east/n3: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
+    help: if Kilo was removed from it permanently, add `--no-carry-over east`
+
     note[lost-nodes]: east: mesh prod loses 1 of 8 usable nodes; gone: n5
     ");
     assert_eq!(folder.touches("."), before);
@@ -298,11 +299,11 @@ fn compares_what_is_missing_and_what_is_written_otherwise() {
     folder.write("snapshots/east.json", text.replace("  ", "\t"));
     let run = snapshot(&folder, &nodes(), &["--check"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: is not written as `clustermesh snapshot` would");
+    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: formatted differently than `clustermesh snapshot` writes it");
     fs::remove_file(folder.path("snapshots/east.json")).unwrap();
     let run = snapshot(&folder, &nodes(), &["--check"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: is missing");
+    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: missing");
     assert!(!folder.path("snapshots/east.json").exists());
 }
 
@@ -313,7 +314,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @"
     snapshots/east.json: 1 node, not written
     error[shrunk-snapshot]: east: it would lose 7 of 8 usable nodes; gone: n2, n3, n4, 4 more; snapshots/east.json was kept
-    help: if that is meant, add --accept east
+    help: if intended, add `--accept east`
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"
@@ -346,10 +347,11 @@ fn a_slip_in_the_name_of_a_cluster_is_told() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/eest.json: 8 nodes, written
-    warning[unnamed-cluster]: eest: no mesh names it, so nobody can tell which of its nodes are usable
+    warning[unnamed-cluster]: eest: is in no mesh, so its nodes cannot be checked
     help: did you mean `east`?
-    warning[twin-cluster]: eest: its node `n1` is one of `east`
-    help: do both names lead to one cluster? see the contexts of `eest` and `east`
+
+    warning[twin-cluster]: eest: node `n1` is also a node of `east`
+    help: check the contexts of `eest` and `east`: both probably lead to the same cluster
     ");
 }
 
@@ -384,7 +386,7 @@ fn two_names_for_one_cluster_are_told() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/west.json: 8 nodes, 0 usable, written
-    warning[twin-cluster]: west: its node `n1` is one of `east`
-    help: do both names lead to one cluster? see the contexts of `west` and `east`
+    warning[twin-cluster]: west: node `n1` is also a node of `east`
+    help: check the contexts of `west` and `east`: both probably lead to the same cluster
     ");
 }

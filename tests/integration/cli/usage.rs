@@ -55,21 +55,21 @@ fn does_not_compare_and_print_at_once() {
 
 #[test]
 fn wants_one_cluster_for_a_dump() {
-    let told = "error: --from reads the nodes of one cluster; name it\n";
+    let told = "error: --from reads the nodes of one cluster; add its name\n";
     assert_eq!(refusal(&["snapshot", "--from", "-"]), told);
     assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), told);
 }
 
 #[test]
 fn wants_flags_for_clusters_that_it_looks_at() {
-    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--accept", "west"]), @"error: --accept names `west`, but this is about `east`");
-    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--no-carry-over", "west"]), @"error: --no-carry-over names `west`, but this is about `east`");
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--accept", "west"]), @"error: --accept names `west`, but this run is for `east`");
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--no-carry-over", "west"]), @"error: --no-carry-over names `west`, but this run is for `east`");
 }
 
 #[test]
 fn wants_a_cluster_that_a_file_can_be_named_after() {
     insta::assert_snapshot!(refusal(&["snapshot", "../east", "--from", "-"]), @"
-    error: invalid value '../east' for '[CLUSTER]...': `../east` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error: invalid value '../east' for '[CLUSTER]...': `../east` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
 
     For more information, try '--help'.
     ");
@@ -77,7 +77,7 @@ fn wants_a_cluster_that_a_file_can_be_named_after() {
 
 #[test]
 fn wants_a_target_that_a_mesh_names() {
-    insta::assert_snapshot!(refusal(&["render", "--target", "south"]), @"error: no mesh names a cluster `south`; the clusters are `east`, `north`, `west`");
+    insta::assert_snapshot!(refusal(&["render", "--target", "south"]), @"error: no mesh contains a cluster `south`; known clusters: `east`, `north`, `west`");
     assert!(refusal(&["render", "--target", ""]).contains("a value is required"));
 }
 

@@ -24,7 +24,10 @@ fn report(folder: &Folder, flags: &[&str]) -> (i32, Value) {
 fn has_nothing_to_tell_of_a_sound_mesh() {
     let run = Folder::mesh().run(&["validate"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert_eq!(run.stderr, "nothing to tell\n");
+    assert_eq!(
+        run.stderr,
+        "No problems found (3 clusters, 6 nodes, 12 Peers).\n"
+    );
 }
 
 #[test]
@@ -35,12 +38,13 @@ fn tells_findings_with_their_lines() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stdout, @r#"
-    warning[invalid-public-key]: east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
+    warning[invalid-public-key]: east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
       --> snapshots/east.json:21:30
        |
     21 |         "kilo.squat.ai/key": "nonsense",
        |                              ^^^^^^^^^^
-    warning[NodePodCIDROutOfRange]: east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
+
+    warning[undeclared-pod-cidr]: east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
       --> snapshots/east.json:52:9
        |
     52 |         "10.9.9.0/24"
@@ -56,9 +60,9 @@ fn tells_them_a_line_each() {
     let run = folder.run(&["validate", "--output", "concise"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
-    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set and is read as 10.3.0.0/16
-    snapshots/east.json:1:359: warning[invalid-public-key] east/n1: left out: public key `nonsense` is unusable: 6 bytes instead of 32
-    snapshots/east.json:1:880: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is in no declared range
+    mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
+    snapshots/east.json:1:359: warning[invalid-public-key] east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
+    snapshots/east.json:1:880: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
     ");
 }
 
@@ -72,7 +76,7 @@ fn tells_them_to_programs() {
       "findings": [
         {
           "cluster": "east",
-          "message": "left out: public key `nonsense` is unusable: 6 bytes instead of 32",
+          "message": "left out: public key `nonsense` is not valid: 6 bytes instead of 32",
           "node": "n1",
           "places": [
             {
@@ -92,7 +96,7 @@ fn tells_them_to_programs() {
             "NodePodCIDROutOfRange"
           ],
           "cluster": "east",
-          "message": "left out: pod CIDR 10.9.9.0/24 is in no declared range",
+          "message": "left out: pod CIDR 10.9.9.0/24 is outside the declared ranges",
           "node": "n2",
           "places": [
             {

@@ -160,10 +160,9 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
             finding.subject().as_deref() == Some(&*subject)
                 && finding.message.starts_with("left out: ")
         });
-        (
-            it.node.clone(),
-            (found.unwrap().rule.code().to_owned(), it.reason.clone()),
-        )
+        let rule = found.unwrap().rule;
+        let code = rule.aliases.first().unwrap_or(&rule.name);
+        (it.node.clone(), ((*code).to_owned(), it.reason.clone()))
     });
     let robbed = member
         .membership

@@ -17,7 +17,7 @@ pub(super) fn labels(vector: &Vector) -> Verdict {
     let run = match one_node(vector) {
         Ok(run) => run,
         Err(codes) => {
-            let refused = codes.contains("invalid-name") && theirs["apiServerAccepts"] == false;
+            let refused = codes.contains("invalid-value") && theirs["apiServerAccepts"] == false;
             return reason_if(refused, Why::UnusableName, &codes);
         }
     };
@@ -127,7 +127,7 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
     }
     let codes: BTreeSet<&str> = errors.iter().map(|it| it.rule.name).collect();
     if theirs["blocked"] == codes.is_empty() {
-        let disagree = ["duplicate-cluster", "inconsistent-cluster", "linked-twice"];
+        let disagree = ["duplicate-name", "inconsistent-cluster", "linked-twice"];
         let strangers = theirs["first"]["kind"] == "crossMesh" && codes.is_empty();
         return if strangers && !is_seen_by_one(&meshes, &theirs["first"]) {
             Ok(BTreeSet::from([Why::Strangers]))

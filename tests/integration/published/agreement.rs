@@ -5,18 +5,18 @@ use super::*;
 /// Rules about several values, which a schema cannot express.
 const BETWEEN_VALUES: [&str; 13] = [
     "another cluster",
-    "descending-limits",
+    "contradicting-fields",
     "duplicate node",
-    "duplicate-cluster",
-    "duplicate-expectation",
-    "invalid-date",
+    "duplicate-name",
+    "duplicate-name",
+    "invalid-value",
     "overlapping-ranges",
-    "repeated-anchor",
-    "self-link",
-    "several-local-clusters",
-    "undeclared-anchor-range",
+    "duplicate-item",
     "unknown-cluster",
-    "unlinked-cluster",
+    "contradicting-fields",
+    "invalid-anchor",
+    "unknown-cluster",
+    "unknown-cluster",
 ];
 
 /// A mesh with something in every field.

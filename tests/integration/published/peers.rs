@@ -12,7 +12,7 @@ const STRICTER: [(&str, &str); 4] = [
         "Go reads them, the API server drops them, and then nothing is left",
     ),
     ("keepalive-65536", "WireGuard has 16 bits for it"),
-    ("psk-not-base64", "Kilo drops it without a word"),
+    ("psk-not-base64", "Kilo drops it without output"),
     ("unknown-spec-field", "it would be passed over"),
 ];
 

@@ -244,7 +244,7 @@ async fn body(
             continue;
         };
         if limit - bytes.len() < data.len() {
-            let problem = format!("it has more than {} MiB", limit >> 20);
+            let problem = format!("it is larger than {} MiB", limit >> 20);
             return Err(Failure::Final(Fault::Oversized { problem }));
         }
         bytes.extend_from_slice(data);

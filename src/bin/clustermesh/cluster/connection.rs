@@ -158,8 +158,7 @@ impl Connection {
                     proxy: proxy.address(),
                     origin: proxy.origin,
                     server,
-                    problem: "its name is looked up on a thread, and none can be started"
-                        .to_owned(),
+                    problem: "cannot start a thread for the DNS lookup".to_owned(),
                 });
             }
             None if !is_address(&config.cluster_url) => Some(look_up(&mut config, connect)?),
@@ -183,7 +182,7 @@ impl Connection {
     /// Returns the server, and the proxy on the way.
     pub(super) fn way(&self) -> String {
         match &self.proxy {
-            Some(proxy) => format!("{} by way of the proxy {}", self.server, proxy.address()),
+            Some(proxy) => format!("{} through the proxy {}", self.server, proxy.address()),
             None => self.server.clone(),
         }
     }
@@ -296,7 +295,7 @@ fn pod_url() -> Result<Uri, String> {
         format!("https://{host}:{port}").parse().ok()
     });
     url.ok_or_else(|| {
-        "`KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?"
+        "`KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod"
             .to_owned()
     })
 }
@@ -313,13 +312,15 @@ fn unusable(error: &kube::Error) -> &'static str {
                 "the client key is not a valid RSA, ECDSA or Ed25519 key"
             }
             RustlsTlsError::AddRootCertificate(_) | RustlsTlsError::NoValidNativeRootCA(_) => {
-                "a certificate of the certificate authority is not valid, or the system trusts none"
+                "a certificate of the certificate authority is not valid, or the system has no \
+                 trusted certificates"
             }
             RustlsTlsError::InvalidServerName(_) => "`tls-server-name` is not a host name",
             _ => "the client certificate or its key is not valid",
         },
         kube::Error::HttpError(_) => {
-            "`as`, `as-uid`, `as-groups` or `as-user-extra` has characters that no HTTP header has"
+            "`as`, `as-uid`, `as-groups` or `as-user-extra` contains characters that are not \
+             allowed in HTTP headers"
         }
         _ => "they cannot be used",
     }
@@ -329,10 +330,10 @@ fn cluster_url(cluster: &Cluster) -> Result<Uri, String> {
     let server = cluster.server.as_deref().unwrap_or_default();
     let url: Uri = server
         .parse()
-        .map_err(|error| format!("`server` is no URL: {error}"))?;
+        .map_err(|error| format!("`server` is not a valid URL: {error}"))?;
     let scheme = url.scheme_str();
     if !matches!(scheme, Some("http" | "https")) || url.host().is_none_or(str::is_empty) {
-        return Err("`server` is no URL, such as https://203.0.113.1:6443".to_owned());
+        return Err("`server` is not a URL such as `https://203.0.113.1:6443`".to_owned());
     }
     // hyper would take the scheme's port instead.
     let authority = url.authority().map_or("", Authority::as_str);
@@ -340,7 +341,7 @@ fn cluster_url(cluster: &Cluster) -> Result<Uri, String> {
         .rsplit_once(':')
         .filter(|(_, it)| !it.contains(']'));
     if port.is_some() && url.port_u16().is_none() {
-        return Err("the port in `server` is no number below 65536".to_owned());
+        return Err("the port in `server` is not a number from 1 to 65535".to_owned());
     }
     Ok(url)
 }

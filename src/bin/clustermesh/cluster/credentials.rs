@@ -76,17 +76,12 @@ pub(super) fn inline_user(mut user: AuthInfo) -> Result<AuthInfo, String> {
             .as_ref()
             .is_some_and(|it| !it.is_empty());
     if says_more && user.impersonate.is_none() {
-        return Err(
-            "`as-uid`, `as-groups` and `as-user-extra` are nothing without `as`".to_owned(),
-        );
+        return Err("`as-uid`, `as-groups` and `as-user-extra` require `as`".to_owned());
     }
     if let Some(provider) = &user.auth_provider
         && (provider.name != "oidc" || !provider.config.contains_key("id-token"))
     {
-        return Err(
-            "its `auth-provider` is one that kubectl has not known since 1.26; use an `exec` plugin"
-                .to_owned(),
-        );
+        return Err("`auth-provider` was removed in kubectl 1.26; use an `exec` plugin".to_owned());
     }
     Ok(user)
 }
@@ -114,7 +109,9 @@ pub(super) fn check_token(user: &AuthInfo) -> Result<(), String> {
     ];
     for (field, token) in tokens {
         if token.is_some_and(|token| HeaderValue::from_str(&token).is_err()) {
-            return Err(format!("`{field}` has characters that no token has"));
+            return Err(format!(
+                "`{field}` contains characters that are not allowed in tokens"
+            ));
         }
     }
     Ok(())

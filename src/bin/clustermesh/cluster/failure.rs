@@ -69,7 +69,7 @@ fn known(
     if cause.to_string().starts_with("dns error") {
         // The name of a server behind a proxy is the proxy's business.
         let fault = match &connection.proxy {
-            Some(proxy) => unusable(proxy, connection, "its name does not resolve".to_owned()),
+            Some(proxy) => unusable(proxy, connection, "the name does not resolve".to_owned()),
             None => Fault::Host {
                 host: host(&connection.server),
             },
@@ -179,7 +179,7 @@ fn host(server: &str) -> String {
 
 /// Returns what an answer means that ends in the middle, although the connection ended well.
 pub(super) fn of_half() -> Failure {
-    cut("it ends in the middle".to_owned())
+    cut("the response is incomplete".to_owned())
 }
 
 fn cut(problem: String) -> Failure {

@@ -110,7 +110,7 @@ fn load(files: &[PathBuf], patience: Duration) -> Result<Arc<Loaded>, Fault> {
             None => next,
         });
     }
-    let kubeconfig = merged.ok_or_else(|| wrong("there is no kubeconfig".to_owned()))?;
+    let kubeconfig = merged.ok_or_else(|| wrong("no kubeconfig was found".to_owned()))?;
     Ok(Arc::new(Loaded { kubeconfig, origin }))
 }
 

@@ -87,14 +87,14 @@ fn run(plugin: &ExecConfig, patience: Duration) -> Result<String, LoginProblem> 
 
 fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
     let name = plugin.command.as_deref().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| LoginProblem::Start("it has no `command`".to_owned()))?;
+    let name = name.ok_or_else(|| LoginProblem::Start("`exec` has no `command`".to_owned()))?;
     let mut command = Command::new(name);
     command.args(plugin.args.iter().flatten());
     for variable in plugin.env.iter().flatten() {
         if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return Err(LoginProblem::Start(
-                    "a variable of its `env` is none".to_owned(),
+                    "`env` contains an invalid variable".to_owned(),
                 ));
             }
             command.env(name, value);
@@ -118,13 +118,15 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
     }
     let options = serde_saphyr::options! { with_snippet: false };
     let read: ExecCredential = serde_saphyr::from_str_with_options(printed, options)
-        .map_err(|_| LoginProblem::Unreadable("it is no ExecCredential"))?;
+        .map_err(|_| LoginProblem::Unreadable("the output is not an ExecCredential"))?;
     if read.kind.is_some_and(|kind| kind != "ExecCredential") {
-        return Err(LoginProblem::Unreadable("it is no ExecCredential"));
+        return Err(LoginProblem::Unreadable(
+            "the output is not an ExecCredential",
+        ));
     }
-    let status = read
-        .status
-        .ok_or(LoginProblem::Unreadable("it has no `status`"))?;
+    let status = read.status.ok_or(LoginProblem::Unreadable(
+        "the ExecCredential has no `status`",
+    ))?;
     // Go writes out what is empty.
     let given = |text: Option<String>| text.filter(|it| !it.trim().is_empty());
     let token = given(status.token);
@@ -143,7 +145,7 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
     };
     if token.is_none() && identity.is_none() {
         return Err(LoginProblem::Unreadable(
-            "it has neither a token nor a certificate with its key",
+            "the ExecCredential has no token and no certificate with a key",
         ));
     }
     Ok(Credentials { token, identity })

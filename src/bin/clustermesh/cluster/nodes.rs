@@ -27,7 +27,7 @@ pub(super) async fn list(connection: &Connection) -> Result<(Listing, usize), Fa
     }
     Err(Fault::Refused {
         status: StatusCode::GONE.as_u16(),
-        says: "the list expired before it was read".to_owned(),
+        says: "the list expired before it was read completely".to_owned(),
         attempts: 3,
     })
 }
@@ -45,7 +45,7 @@ async fn list_once(connection: &Connection) -> Result<Option<(Listing, usize)>, 
             Answered::Missing(status) => {
                 return Err(Fault::Refused {
                     status: status.as_u16(),
-                    says: "there are no nodes to list".to_owned(),
+                    says: "the server has no node list".to_owned(),
                     attempts: 1,
                 });
             }
@@ -59,7 +59,7 @@ async fn list_once(connection: &Connection) -> Result<Option<(Listing, usize)>, 
         }
     }
     Err(Fault::Oversized {
-        problem: "the list of nodes does not end".to_owned(),
+        problem: "the list of nodes has no end".to_owned(),
     })
 }
 
@@ -82,7 +82,7 @@ fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<S
     let text = str::from_utf8(bytes).map_err(|error| match error.error_len() {
         // It ends within a character.
         None => failure::of_half(),
-        Some(_) => unreadable("it is no text"),
+        Some(_) => unreadable("it is not UTF-8"),
     })?;
     let before = listing.len();
     let more = listing.page(bytes).map_err(|error| match error {
@@ -95,7 +95,7 @@ fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<S
     // They would end up in a snapshot, and in a repository. JSON can write them in many ways, so
     // what counts is what was read.
     if listing.texts_after(before).any(|text| hidden.are_in(text)) {
-        return Err(unreadable("it repeats our credentials"));
+        return Err(unreadable("it contains the request's credentials"));
     }
     Ok(more)
 }
@@ -104,11 +104,11 @@ fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<S
 fn problem(error: &PageError, text: &str) -> String {
     match error {
         _ if text.trim_ascii_start().starts_with('<') => "it is a web page".to_owned(),
-        PageError::Json(json) if !json.is_data() => format!("it is no JSON: {json}"),
+        PageError::Json(json) if !json.is_data() => format!("it is not JSON: {json}"),
         // What comes before is what was found there.
         PageError::Json(json) => match json.to_string().rsplit_once("expected ") {
             Some((_, expected)) => format!("expected {expected}"),
-            None => format!("see line {}, column {}", json.line(), json.column()),
+            None => format!("at line {}, column {}", json.line(), json.column()),
         },
         PageError::Kind(kind) if !is_kind(kind) => "expected a NodeList".to_owned(),
         PageError::Item { index, kind } if !is_kind(kind) => {

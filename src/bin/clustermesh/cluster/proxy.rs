@@ -34,7 +34,7 @@ impl Proxy {
         match url(&text).filter(|_| is_whole) {
             Some(url) => Ok(Some(Self { url, origin })),
             None => Err(format!(
-                "`{origin}` is no URL of a http, https or socks5 proxy"
+                "`{origin}` is not the URL of an http, https or socks5 proxy"
             )),
         }
     }

@@ -109,30 +109,30 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
                 return failure::of_half();
             }
             // Its content must not be shown, not even in an error.
-            Failure::Final(wrong("it is no Secret".to_owned()))
+            Failure::Final(wrong("the response is not a Secret".to_owned()))
         })
     };
     let secret: Secret = match answer(connection, &question, read).await? {
         Answered::With(secret) => secret,
-        Answered::Missing(_) => return Err(wrong("there is none of that name".to_owned())),
+        Answered::Missing(_) => return Err(wrong("the Secret does not exist".to_owned())),
     };
     if secret.kind.as_deref() != Some("Secret") {
-        return Err(wrong("it is no Secret".to_owned()));
+        return Err(wrong("the response is not a Secret".to_owned()));
     }
     let data = secret.data.unwrap_or_default();
     let Some(value) = data.get(key) else {
         let known: Vec<&str> = data.keys().map(String::as_str).collect();
         let known = match known.as_slice() {
-            [] => "it is empty".to_owned(),
+            [] => "the Secret is empty".to_owned(),
             known => connection
                 .hidden
                 .hide(&format!("it has {}", known.join(", "))),
         };
-        return Err(wrong(format!("it has no key `{key}`; {known}")));
+        return Err(wrong(format!("the Secret has no key `{key}`; {known}")));
     };
     let text = STANDARD.decode(value.trim()).ok();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| wrong(format!("its key `{key}` is no text")))?;
+    let text = text.ok_or_else(|| wrong(format!("the value of key `{key}` is not UTF-8")))?;
     let loaded = Loaded::from_text(&text, format!("{origin}, key {key}"))?;
     harmless(loaded.current()?)
 }

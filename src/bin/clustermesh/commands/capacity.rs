@@ -189,7 +189,7 @@ fn remind(talk: &mut Talk, findings: &[Finding]) {
     if 0 < others {
         let what = if others == 1 { "an error" } else { "errors" };
         talk.note(&format!(
-            "there {} {what} elsewhere, which `clustermesh validate` tells",
+            "there {} {what} elsewhere; run `clustermesh validate` to list them",
             if others == 1 { "is" } else { "are" }
         ));
     }

@@ -79,7 +79,7 @@ pub(crate) fn run(
     match clusters_of_meshes(&settings) {
         Ok(found) => clusters.extend(found),
         Err(unreadable) => talk.note(&format!(
-            "the clusters of the meshes are not among these: {unreadable}"
+            "clusters of unreadable meshes are missing: {unreadable}"
         )),
     }
     let shown = all(&settings, &clusters);
@@ -137,7 +137,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
         all.push(shown(&name("inCluster"), is_in_cluster, &origin));
         let accepted = config.content.accepted.get(cluster);
-        let accepted = accepted.map_or(Value::Nothing("as the mesh says"), |ranges| {
+        let accepted = accepted.map_or(Value::Nothing("from the mesh"), |ranges| {
             Value::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
         });
         let origin = config.origin(&["clusters", cluster.as_str(), "acceptedNetworks"]);

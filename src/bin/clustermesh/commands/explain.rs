@@ -57,8 +57,8 @@ fn explained(name: &str) -> anyhow::Result<String> {
         let names = all.iter().map(|rule| rule.name).chain(aliases);
         let names = names.chain(TERMS.iter().map(|term| term.name));
         match nearest(name, names) {
-            Some(meant) => bail!("there is no rule `{name}`; did you mean `{meant}`?"),
-            None => bail!("there is no rule `{name}`; `clustermesh explain` lists all"),
+            Some(meant) => bail!("unknown rule `{name}`; did you mean `{meant}`?"),
+            None => bail!("unknown rule `{name}`; `clustermesh explain` lists all rules"),
         }
     }
     let pages: Vec<String> = found.iter().map(|rule| rules::page_of(rule, 1)).collect();
@@ -81,7 +81,7 @@ fn list() -> String {
             let _ = writeln!(text, "  {:<28} {summary}", rule.name);
         }
     }
-    text.push_str("\nWhat is no fault\n");
+    text.push_str("\nOutcomes that are not findings\n");
     for term in TERMS {
         let summary = term.page().summary().replace('\n', " ");
         let _ = writeln!(text, "  {:<28} {summary}", term.name);

@@ -114,7 +114,7 @@ pub(crate) fn run(
         let path = Path::new(file.path);
         if disk::is_there(path) {
             kept.push(file.path);
-            talk.line(&format!("kept {}, which was there", file.path));
+            talk.line(&format!("kept existing {}", file.path));
         } else {
             disk::write_file(&roots, path, file.text.as_bytes())?;
             talk.line(&format!("wrote {}", file.path));
@@ -204,7 +204,7 @@ fn next(args: &Args, kept: &[&str]) -> String {
         let lines = outputs(args.gitops);
         let lines: Vec<&str> = lines.lines().filter(|it| it.starts_with(' ')).collect();
         steps.push(format!(
-            "Add to `outputs` in {CONFIG}, which was there:\n   {}",
+            "Add to `outputs` in your existing {CONFIG}:\n   {}",
             lines.join("\n   ")
         ));
     }

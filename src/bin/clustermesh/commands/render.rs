@@ -108,7 +108,7 @@ pub(crate) fn run(
     let planned = judgement.planned.as_ref().zip(judgement.rendered.as_ref());
     let planned = planned.filter(|_| !is_wrong && losses.is_empty());
     let Some(((fleet, plan), rendered)) = planned else {
-        talk.counts(&judgement.findings);
+        talk.counts(&judgement.findings, None);
         if !args.check {
             talk.line("nothing was written");
         }
@@ -121,7 +121,7 @@ pub(crate) fn run(
         &rendered.survey,
         &rendered.outputs.beside,
     )
-    .with_context(|| format!("cannot write `{}`; it was left as it was", root.display()))?;
+    .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
     let membership = fleet.members().iter().map(|member| &member.membership);
     let excluded = membership.map(|membership| membership.excluded.len()).sum();
     talk.summary(plan, excluded, &rendered.survey);
@@ -159,7 +159,7 @@ fn print(
     let findings = &printed.judgement.findings;
     talk.findings(&evidence.files.of_people(), findings);
     let Some(manifests) = &printed.manifests else {
-        talk.counts(findings);
+        talk.counts(findings, None);
         return Ok(evidence.failure());
     };
     result.write_all(manifests.as_bytes())?;

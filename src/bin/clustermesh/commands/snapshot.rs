@@ -192,7 +192,7 @@ fn keep(
         bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };
     let [cluster] = args.clusters.as_slice() else {
-        bail!("--from reads the nodes of one cluster; name it");
+        bail!("--from reads the nodes of one cluster; add its name");
     };
     check_named(args, &[cluster].into())?;
     let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
@@ -230,7 +230,7 @@ fn tell_of_config(
 
 fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
     let error = escaped(&error.to_string(), 400);
-    anyhow::anyhow!("{name} makes no snapshot: {error}")
+    anyhow::anyhow!("{name} is not a usable node list: {error}")
 }
 
 /// A flag for a cluster that is not looked at is a slip, and would not do what it was meant for.
@@ -243,7 +243,7 @@ fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result
         if let Some(other) = named.iter().find(|it| !clusters.contains(it)) {
             let clusters: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
             bail!(
-                "{flag} names `{other}`, but this is about {}",
+                "{flag} names `{other}`, but this run is for {}",
                 clusters.join(", ")
             );
         }
@@ -253,5 +253,5 @@ fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result
 
 fn cluster(text: &str) -> Result<ClusterName, String> {
     text.parse()
-        .map_err(|error| format!("{} is no cluster name: {error}", Quoted(text)))
+        .map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(text)))
 }

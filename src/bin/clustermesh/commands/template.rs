@@ -63,7 +63,7 @@ pub(crate) fn run(
     let judgement = judgement::judge(&evidence, Purpose::Render, None, Outputs::Unasked)?;
     let Some((fleet, plan)) = &judgement.planned else {
         talk.findings(&evidence.files.of_people(), &judgement.findings);
-        talk.counts(&judgement.findings);
+        talk.counts(&judgement.findings, None);
         return Ok(evidence.failure());
     };
     let bytes: Vec<usize> = crate::rendered::texts(plan)

@@ -146,14 +146,14 @@ fn end(
             let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
             if entries.map(|it| it.name.as_str()).any(|it| it == name) {
                 bail!(
-                    "{argument}: there is no snapshot of {}; `clustermesh snapshot` takes one",
+                    "{argument}: {} has no snapshot; run `clustermesh snapshot`",
                     Quoted(name)
                 );
             }
             of_clusters(fabric, name)
         }
         NoEnd::Unreadable(text) => match fabric.site_named(text) {
-            Some(_) => format!("write `{text}/NODE`, or say with `--class` what of it is meant"),
+            Some(_) => format!("write `{text}/NODE`, or choose a class with `--class`"),
             None => of_clusters(fabric, text),
         },
         NoEnd::Node { cluster, node } => {
@@ -161,10 +161,16 @@ fn end(
             site.map_or_else(String::new, |site| of_nodes(site, node))
         }
         NoEnd::NoAddress { class, .. } => match class {
-            trace::Class::Service => "name a cluster with a `serviceCIDR`, or an address in it",
-            trace::Class::Network => "name a cluster with `additionalCIDRs`, or an address in them",
-            trace::Class::Pod => "it has no pod CIDR",
-            trace::Class::Node => "it has neither an internal address nor one of Kilo's",
+            trace::Class::Service => {
+                "choose a cluster with a `serviceCIDR`, or give an address in \
+                it"
+            }
+            trace::Class::Network => {
+                "choose a cluster with `additionalCIDRs`, or give an address \
+                in them"
+            }
+            trace::Class::Pod => "the node has no pod CIDR",
+            trace::Class::Node => "the node has no internal address and no WireGuard address",
         }
         .to_owned(),
         NoEnd::Nobody { .. }
@@ -185,7 +191,7 @@ fn of_clusters(fabric: &Fabric, name: &str) -> String {
     match nearest(name, names().map(ClusterName::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!(
-            "the clusters are {}",
+            "known clusters: {}",
             first(names().map(ToString::to_string))
         ),
     }
@@ -202,7 +208,7 @@ fn of_nodes(site: &Site, name: &str) -> String {
     match nearest(name, names()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None => format!(
-            "its nodes are {}",
+            "known nodes: {}",
             first(names().map(|it| Quoted(it).to_string()))
         ),
     }

@@ -81,7 +81,7 @@ pub(crate) fn run(
     };
     if args.output == Format::Human {
         talk.result(result, &text)?;
-        talk.counts(findings);
+        talk.counts(findings, judgement.checked().as_ref());
     } else {
         crate::print(result, &text)?;
     }

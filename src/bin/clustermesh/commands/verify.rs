@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
-use crate::output::{Talk, Verified, VerifyFormat};
+use crate::output::{Checked, Talk, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
@@ -162,7 +162,8 @@ fn tell(
     let text = verified.text(format)?;
     if format == VerifyFormat::Human {
         talk.result(result, &text)?;
-        talk.counts(verified.findings);
+        let checked = Checked::fabric(verified.fabric);
+        talk.counts(verified.findings, Some(&checked));
     } else {
         crate::print(result, &text)?;
     }

@@ -124,7 +124,10 @@ pub(super) fn open_regular(path: &Path) -> anyhow::Result<(File, Metadata)> {
         } else {
             "; `-` reads the standard input"
         };
-        bail!("it is {}, not a file{hint}", kind(metadata.file_type()));
+        bail!(
+            "it is {}, not a regular file{hint}",
+            kind(metadata.file_type())
+        );
     }
     Ok((file, metadata))
 }
@@ -150,11 +153,11 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if limit < bytes.len() as u64 {
-        bail!("it has more than the {limit} bytes that are allowed");
+        bail!("it is larger than the limit of {limit} bytes");
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        anyhow::anyhow!("it is not UTF-8: the first wrong byte has offset {offset}")
+        anyhow::anyhow!("it is not UTF-8: the first invalid byte is at offset {offset}")
     })
 }
 
@@ -177,17 +180,17 @@ mod tests {
         fs::write(&path, "12345").unwrap();
         let text = read_text(&Roots::anywhere(), &path, 5);
         assert_eq!(text.unwrap(), "12345");
-        insta::assert_snapshot!(refusal(&path, 4, &folder), @"cannot read `…/a`: it has more than the 4 bytes that are allowed");
+        insta::assert_snapshot!(refusal(&path, 4, &folder), @"cannot read `…/a`: it is larger than the limit of 4 bytes");
         fs::write(&path, b"caf\xe9").unwrap();
-        insta::assert_snapshot!(refusal(&path, 9, &folder), @"cannot read `…/a`: it is not UTF-8: the first wrong byte has offset 3");
+        insta::assert_snapshot!(refusal(&path, 9, &folder), @"cannot read `…/a`: it is not UTF-8: the first invalid byte is at offset 3");
     }
 
     #[test]
     fn reads_files_only() {
         let folder = TempDir::new().unwrap();
-        insta::assert_snapshot!(refusal(folder.path(), 9, &folder), @"cannot read `…`: it is a folder, not a file");
+        insta::assert_snapshot!(refusal(folder.path(), 9, &folder), @"cannot read `…`: it is a folder, not a regular file");
         insta::assert_snapshot!(refusal(&folder.path().join("b\n"), 9, &folder), @r"cannot read `…/b\n`: No such file or directory (os error 2)");
         #[cfg(unix)]
-        insta::assert_snapshot!(refusal(Path::new("/dev/null"), 9, &folder), @"cannot read `/dev/null`: it is a device, pipe or socket, not a file; `-` reads the standard input");
+        insta::assert_snapshot!(refusal(Path::new("/dev/null"), 9, &folder), @"cannot read `/dev/null`: it is a device, pipe or socket, not a regular file; `-` reads the standard input");
     }
 }

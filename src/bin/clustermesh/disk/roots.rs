@@ -84,7 +84,7 @@ impl Roots {
         let home = folders.open.first();
         let rest = home.and_then(|home| whole.strip_prefix(home).ok());
         if is_of_git(rest.unwrap_or(&whole)) {
-            bail!("it is inside of `.git`, where only git may write");
+            bail!("it is inside `.git`, where only git may write");
         }
         Ok(())
     }
@@ -104,11 +104,11 @@ impl Folders {
                 .open
                 .first()
                 .map_or_else(|| "any folder".into(), |it| shown(it));
-            bail!("it leads out of {home}; to read files in other folders, add --root DIR");
+            bail!("it is outside {home}; to read files in other folders, add --root DIR");
         }
         let is_closed = self.closed.iter().any(|it| whole.starts_with(it));
         if is_closed || rests.all(is_of_git) {
-            bail!("it is inside of `.git`, which is not read");
+            bail!("it is inside `.git`, which clustermesh does not read");
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ pub(super) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
         // `..` of what is not there leads nowhere.
         let name = there
             .file_name()
-            .context("it leads through a folder that is not there")?;
+            .context("a folder in its path does not exist")?;
         rest.push(name);
         there = match there.parent() {
             Some(parent) if parent != Path::new("") => parent,

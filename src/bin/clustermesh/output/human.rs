@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use annotate_snippets::{Group, Level, Origin, Renderer};
+use annotate_snippets::{Group, Level, Origin, Renderer, Title};
 
-use clustermesh::diagnostic::Label;
+use clustermesh::diagnostic::{Finding, Label};
 
 use super::Report;
 use super::entry::Entry;
-use super::excerpt::{excerpts, level, snippets};
+use super::excerpt::{excerpts, level, level_name, snippets};
 use super::wording::title;
+use super::wrap::Width;
 use crate::files::Files;
 
 /// How many findings of one kind are printed in full.
@@ -19,16 +20,23 @@ const SHOWN_ALIKE: usize = 3;
 /// How many mistakes in files are shown.
 const SHOWN_IN_FULL: usize = 100;
 
-/// Returns what to print, in pieces.
-pub(super) fn pieces(report: &Report) -> Vec<String> {
+/// Returns what to print, in pieces: each a kind of finding, with what to do about it.
+pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
+    let printer = Printer {
+        files: report.files,
+        width,
+    };
     let mut pieces = Vec::new();
     let entries = report.entries();
     let (folded, single): (Vec<&Entry>, Vec<&Entry>) = entries
         .iter()
         .partition(|entry| entry.finding.cluster.is_some());
-    for entry in single.iter().take(SHOWN_IN_FULL) {
-        pieces.push(alone(report.files, entry));
-    }
+    let alone = |entry: &&&Entry| {
+        let help = entry.finding.help.as_deref();
+        [vec![printer.finding(entry)], printer.help(help)].concat()
+    };
+    let shown = single.iter().take(SHOWN_IN_FULL);
+    pieces.extend(shown.map(|it| piece(&alone(&it))));
     let more = single.len().saturating_sub(SHOWN_IN_FULL);
     if 0 < more {
         pieces.push(format!("… and {more} more\n"));
@@ -38,7 +46,7 @@ pub(super) fn pieces(report: &Report) -> Vec<String> {
     let mut groups: Vec<Vec<&Entry>> = Vec::new();
     for entry in folded {
         let finding = entry.finding;
-        let kind = (finding.rule.code(), finding.severity, &finding.group);
+        let kind = (finding.rule.name, finding.severity, &finding.group);
         let number = *numbers.entry(kind).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(entry),
@@ -46,55 +54,24 @@ pub(super) fn pieces(report: &Report) -> Vec<String> {
         }
     }
     let mut groups = groups.iter().peekable();
+    let mut lines = Vec::new();
     while let Some(group) = groups.next() {
-        pieces.extend(alike(report.files, group));
+        lines.extend(printer.alike(group));
         // What helps several groups is shown behind the last of them.
         let next = groups.peek().and_then(|it| help(it));
-        pieces.extend(help(group).filter(|it| next != Some(it)).map(|help| {
-            let title = Level::HELP.primary_title(help);
-            rendered(Group::with_title(title))
-        }));
+        let help = help(group);
+        if help.is_none() || help != next {
+            lines.extend(printer.help(help));
+            pieces.push(piece(&lines));
+            lines.clear();
+        }
     }
     pieces
 }
 
-/// Prints an entry by itself, with its help.
-fn alone(files: &Files, entry: &Entry) -> String {
-    let finding = entry.finding;
-    let title = level(finding.severity)
-        .primary_title(title(entry))
-        .id(finding.rule.code());
-    let excerpts = excerpts(files, &finding.labels);
-    let group = match finding.labels.first() {
-        Some(label) if excerpts.is_empty() => title.element(origin(files, label)),
-        _ => title.elements(snippets(excerpts)),
-    };
-    let group = match &finding.help {
-        Some(help) => group.element(Level::HELP.message(help.as_str())),
-        None => group,
-    };
-    format!("{}\n", rendered(group))
-}
-
-fn alike(files: &Files, entries: &[&Entry]) -> Vec<String> {
-    // One more than the limit takes a line anyway.
-    let shown = if entries.len() <= SHOWN_ALIKE + 1 {
-        entries.len()
-    } else {
-        SHOWN_ALIKE
-    };
-    let mut pieces: Vec<String> = entries
-        .iter()
-        .take(shown)
-        .map(|entry| line(files, entry))
-        .collect();
-    if let Some(Entry { finding, .. }) = entries.get(shown) {
-        let more = entries.len() - shown;
-        let text = format!("{}: {more} more like these", finding.group);
-        let title = level(finding.severity).primary_title(text);
-        pieces.push(rendered(Group::with_title(title.id(finding.rule.code()))));
-    }
-    pieces
+/// Returns lines with an empty one behind them.
+fn piece(lines: &[String]) -> String {
+    lines.join("\n") + "\n"
 }
 
 /// Returns what to do about entries that are alike.
@@ -103,20 +80,70 @@ fn help<'e>(entries: &[&'e Entry]) -> Option<&'e str> {
     entries.find_map(|entry| entry.finding.help.as_deref())
 }
 
-/// Prints an entry that stands among others.
-fn line(files: &Files, entry: &Entry) -> String {
-    let finding = entry.finding;
-    let title = level(finding.severity)
-        .primary_title(title(entry))
-        .id(finding.rule.code());
-    let excerpts = excerpts(files, &finding.labels);
-    rendered(match finding.labels.first() {
-        Some(label) if files.is_withheld(&label.place.source) => {
-            title.element(origin(files, label))
+/// What findings are printed with.
+struct Printer<'a> {
+    files: &'a Files,
+    width: Width,
+}
+
+impl Printer<'_> {
+    /// Prints entries of one kind, the first few in full.
+    fn alike(&self, entries: &[&Entry]) -> Vec<String> {
+        // One more than the limit takes a line anyway.
+        let shown = if entries.len() <= SHOWN_ALIKE + 1 {
+            entries.len()
+        } else {
+            SHOWN_ALIKE
+        };
+        let shown_entries = entries.iter().take(shown);
+        let mut lines: Vec<String> = shown_entries.map(|entry| self.finding(entry)).collect();
+        if let Some(Entry { finding, .. }) = entries.get(shown) {
+            let more = entries.len() - shown;
+            let text = format!("{}: {more} more like these", finding.group);
+            lines.push(self.rendered(Group::with_title(self.title(finding, &text))));
         }
-        _ if excerpts.is_empty() => Group::with_title(title),
-        _ => title.elements(snippets(excerpts)),
-    })
+        lines
+    }
+
+    /// Prints an entry without its help.
+    fn finding(&self, entry: &Entry) -> String {
+        let finding = entry.finding;
+        let title = self.title(finding, &title(entry));
+        let excerpts = excerpts(self.files, &finding.labels);
+        let is_elsewhere = |label: &&Label| {
+            finding.cluster.is_none() || self.files.is_withheld(&label.place.source)
+        };
+        self.rendered(match finding.labels.first() {
+            _ if !excerpts.is_empty() => title.elements(snippets(excerpts)),
+            Some(label) if is_elsewhere(&label) => title.element(origin(self.files, label)),
+            _ => Group::with_title(title),
+        })
+    }
+
+    fn title(&self, finding: &Finding, text: &str) -> Title<'static> {
+        let name = finding.rule.name;
+        // As in `warning[name]: `.
+        let before = level_name(finding.severity).len() + name.len() + 4;
+        let text = self.width.wrapped(before, text);
+        level(finding.severity).primary_title(text).id(name)
+    }
+
+    /// Prints what to do.
+    fn help(&self, help: Option<&str>) -> Vec<String> {
+        let help = help.map(|help| {
+            let text = self.width.wrapped("help: ".len(), help);
+            self.rendered(Group::with_title(Level::HELP.primary_title(text)))
+        });
+        help.into_iter().collect()
+    }
+
+    fn rendered(&self, group: Group) -> String {
+        let renderer = Renderer::styled();
+        match self.width.columns() {
+            Some(columns) => renderer.term_width(columns).render(&[group]),
+            None => renderer.render(&[group]),
+        }
+    }
 }
 
 /// Returns where something is that is not shown.
@@ -128,8 +155,4 @@ fn origin(files: &Files, label: &Label) -> Origin<'static> {
             .char_column(positions.start.column),
         None => origin,
     }
-}
-
-fn rendered(group: Group) -> String {
-    Renderer::styled().render(&[group])
 }

@@ -27,7 +27,9 @@ const RESERVE: usize = 1000;
 pub(super) fn text(report: &Report, limit: usize) -> String {
     let sites = Sites::new(report.files);
     let entries = report.entries();
-    let mut page = format!("### clustermesh: {}\n", counts(&entries));
+    let counts = counts(&entries);
+    let heading = counts.as_deref().unwrap_or("no problems found");
+    let mut page = format!("### clustermesh: {heading}\n");
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
         let of_severity: Vec<&Entry> = of_severity.collect();

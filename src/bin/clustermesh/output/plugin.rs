@@ -44,8 +44,8 @@ pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
     if 0 < left_out {
         let _ = writeln!(text, "and {left_out} more; run `clustermesh validate`");
     }
-    text.push_str(&wording::counts(&entries));
-    text.push('\n');
+    let counts = wording::counts(&entries);
+    text.extend(counts.map(|it| it + "\n"));
     bounded(text)
 }
 

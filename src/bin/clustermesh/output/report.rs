@@ -7,6 +7,7 @@ use clustermesh::diagnostic::Cause;
 use clustermesh::rules::Finding;
 
 use super::entry::{Entry, entries};
+use super::wrap::Width;
 use super::{concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary};
 use crate::files::Files;
 
@@ -62,7 +63,7 @@ impl<'a> Report<'a> {
     pub(crate) fn text(&self, format: Format) -> anyhow::Result<String> {
         Ok(match format {
             Format::Human => {
-                let pieces = human::pieces(self).into_iter();
+                let pieces = human::pieces(self, Width::stdout()).into_iter();
                 pieces.map(|piece| piece + "\n").collect()
             }
             Format::Concise => concise::text(self),

@@ -150,7 +150,10 @@ fn message(text: &str) -> Message {
 }
 
 fn invocation(more: usize) -> Invocation {
-    let text = format!("{more} more findings are left out: a log takes {RESULTS}");
+    let text = format!(
+        "{more} more findings are not included: a SARIF log has at most {RESULTS} \
+        results"
+    );
     let notification = Notification {
         level: "note",
         message: message(&text),
@@ -249,7 +252,7 @@ mod tests {
         let mut results = run["results"].as_array().unwrap().iter();
         assert!(results.any(|it| it["ruleId"] == "unknown-field"));
         let notes = &run["invocations"][0]["toolExecutionNotifications"];
-        insta::assert_snapshot!(notes[0]["message"]["text"].as_str().unwrap(), @"2 more findings are left out: a log takes 25000");
+        insta::assert_snapshot!(notes[0]["message"]["text"].as_str().unwrap(), @"2 more findings are not included: a SARIF log has at most 25000 results");
     }
 
     #[test]

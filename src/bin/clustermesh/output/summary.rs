@@ -1,55 +1,87 @@
-//! The last lines of a render: who got how much, and which files that took.
+//! The last lines of a render: which targets changed and how, and how much there is in all.
 
 use std::collections::BTreeMap;
 
-use clustermesh::plan::Plan;
+use clustermesh::plan::{Plan, Target};
 
+use super::checked::peers;
 use super::plural;
 use crate::disk::tree::Survey;
 
-/// How many targets are listed separately before similar ones are listed together.
-const TOLD_SINGLY: usize = 20;
+/// How many changed targets have a line each.
+const SHOWN: usize = 20;
+
+/// How many files of a target a render changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Change {
+    added: usize,
+    changed: usize,
+    removed: usize,
+}
 
 /// Returns the lines of the summary.
 pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String> {
-    let peers = |target: &clustermesh::plan::Target| -> usize {
-        let peer_sets = target
-            .peer_sets
-            .iter()
-            .filter_map(|&it| plan.peer_sets.get(it));
-        peer_sets.map(|peer_set| peer_set.peers.len()).sum()
-    };
-    let mut by_count: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-    let mut lines = Vec::new();
-    for target in &plan.targets {
-        let name = target.cluster.as_str();
-        if plan.targets.len() <= TOLD_SINGLY {
-            let sources = plural(target.peer_sets.len(), "cluster");
-            lines.push(format!(
-                "{name}: {} of {sources}",
-                plural(peers(target), "Peer")
-            ));
-        } else {
-            by_count.entry(peers(target)).or_default().push(name);
+    let changes = changes(survey);
+    let mut shown = changes.iter();
+    let mut lines: Vec<String> = shown
+        .by_ref()
+        .take(SHOWN)
+        .map(|(name, change)| line(plan, name, *change))
+        .collect();
+    let more = shown.count();
+    if 0 < more {
+        lines.push(format!("… and {} changed", plural(more, "more target")));
+    }
+    let is_same = |it: &&Target| !changes.contains_key(it.cluster.as_str());
+    let unchanged = plan.targets.iter().filter(is_same).count();
+    if 0 < unchanged {
+        lines.push(format!("{} unchanged", plural(unchanged, "target")));
+    }
+    lines.push(total(plan, left_out));
+    lines
+}
+
+/// Returns what changes, by target.
+fn changes(survey: &Survey) -> BTreeMap<&str, Change> {
+    let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
+    let lists: [(&[String], fn(&mut Change)); 3] = [
+        (&survey.missing, |it| it.added += 1),
+        (&survey.changed, |it| it.changed += 1),
+        (&survey.stale, |it| it.removed += 1),
+    ];
+    for (paths, count) in lists {
+        for path in paths {
+            let target = path.split('/').next().unwrap_or(path);
+            count(changes.entry(target).or_default());
         }
     }
-    lines.extend(by_count.iter().rev().map(|(number, names)| {
-        let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-        let more = match names.len().saturating_sub(3) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("{shown}{more}: {}", plural(*number, "Peer"))
-    }));
-    let total: usize = plan.targets.iter().map(peers).sum();
-    let written = survey.missing.len() + survey.changed.len();
-    lines.push(format!(
-        "{} for {}; {} left out; {written} written, {} unchanged, {} removed",
-        plural(total, "Peer"),
-        plural(plan.targets.len(), "cluster"),
-        plural(left_out, "node"),
-        survey.same.len(),
-        survey.stale.len(),
-    ));
-    lines
+    changes
+}
+
+/// Returns what becomes of one target.
+fn line(plan: &Plan, name: &str, change: Change) -> String {
+    let Change {
+        added,
+        changed,
+        removed,
+    } = change;
+    let target = plan.targets.iter().find(|it| it.cluster.as_str() == name);
+    let now = target.map_or_else(
+        || "no longer a target".to_owned(),
+        |target| {
+            let sources = plural(target.peer_sets.len(), "cluster");
+            format!("{} of {sources}", plural(peers(plan, target), "Peer"))
+        },
+    );
+    format!("{name}: +{added} ~{changed} -{removed} files, {now}")
+}
+
+fn total(plan: &Plan, left_out: usize) -> String {
+    let total: usize = plan.targets.iter().map(|it| peers(plan, it)).sum();
+    let targets = plural(plan.targets.len(), "target");
+    let total = format!("{} in {targets}", plural(total, "Peer"));
+    match left_out {
+        0 => total,
+        left_out => format!("{total}; {} left out", plural(left_out, "node")),
+    }
 }

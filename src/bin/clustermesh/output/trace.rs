@@ -12,6 +12,7 @@ use clustermesh::packet::{Packet, Step, Way};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
+use super::wrap::Width;
 use super::{Format, Report, human};
 use crate::files::Files;
 
@@ -126,7 +127,7 @@ impl Traced<'_, '_> {
         let (from, to) = self.ends;
         let mut text = format!("from {} to {}\n{}\n", whose(from), whose(to), self.ways());
         match self.failure() {
-            Some(failure) => human::pieces(&Report::new(self.files, &[failure]))
+            Some(failure) => human::pieces(&Report::new(self.files, &[failure]), Width::stdout())
                 .iter()
                 .for_each(|it| text.push_str(it)),
             None => {
@@ -149,7 +150,7 @@ impl Traced<'_, '_> {
                     let _ = writeln!(text, "     at {}", self.shown(&range.place));
                 }
                 for premise in &step.premises {
-                    let _ = writeln!(text, "     hangs on: {premise}");
+                    let _ = writeln!(text, "     assumes: {premise}");
                 }
             }
         }

@@ -12,6 +12,7 @@ use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
 use clustermesh::rules::Finding;
 
+use super::wrap::Width;
 use super::{Format, Report, human, plural};
 use crate::files::Files;
 
@@ -71,12 +72,15 @@ impl From<VerifyFormat> for Format {
     }
 }
 
+/// How many columns a table for a person may take.
+const WIDTH: usize = 80;
+
 /// What holds between which clusters.
 struct Matrix {
     /// The head, and a row for each pair of clusters that is shown; nothing where none is.
     rows: Vec<Vec<String>>,
-    /// How many pairs are not shown.
-    rest: Option<String>,
+    /// A line for each kind of pair that is not shown.
+    rest: String,
 }
 
 /// A verification, and what it points into.
@@ -122,7 +126,7 @@ impl Verified<'_, '_> {
         text.push_str(&self.undeclared_list());
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
-        for piece in human::pieces(&self.report()) {
+        for piece in human::pieces(&self.report(), Width::stdout()) {
             text.push_str(&piece);
             text.push('\n');
         }
@@ -136,7 +140,7 @@ impl Verified<'_, '_> {
         let mut text = self.report().text(Format::Markdown)?;
         let Matrix { rows, rest } = self.matrix();
         text.push_str(&markdown_table(&rows));
-        let _ = write!(text, "\n{}{}", rest.unwrap_or_default(), self.summary());
+        let _ = write!(text, "\n{rest}{}", self.summary());
         text.push_str(&markdown_table(&self.undeclared_rows()));
         Ok(text)
     }
@@ -144,7 +148,7 @@ impl Verified<'_, '_> {
     /// The same, aligned for people.
     fn aligned(&self) -> String {
         let Matrix { rows, rest } = self.matrix();
-        let mut text = table(&rows) + &rest.unwrap_or_default();
+        let mut text = folded(&rows) + &rest;
         if !text.is_empty() {
             text.push('\n');
         }
@@ -153,7 +157,10 @@ impl Verified<'_, '_> {
 
     /// A line for each pair of clusters, where there are not too many; else for those that fail.
     fn matrix(&self) -> Matrix {
-        let pairings: Vec<&Pairing> = self.verification.pairings.iter().collect();
+        let is_apart =
+            |it: &&Pairing| !it.is_linked && it.tallies.values().all(|it| it.reached == 0);
+        let (apart, pairings): (Vec<&Pairing>, Vec<&Pairing>) =
+            self.verification.pairings.iter().partition(is_apart);
         let shown: Vec<&Pairing> = if pairings.len() <= SHOWN {
             pairings.clone()
         } else {
@@ -182,14 +189,18 @@ impl Verified<'_, '_> {
         if shown.is_empty() {
             rows.clear();
         }
-        let rest = pairings.len() - shown.len();
-        let rest = (0 < rest).then(|| {
-            format!(
-                "{} of clusters {}where everything that is promised holds\n",
-                plural(rest, "pair"),
-                if shown.is_empty() { "" } else { "more, " }
-            )
-        });
+        let mut rest = String::new();
+        let working = pairings.len() - shown.len();
+        if 0 < working {
+            let more = if shown.is_empty() { "" } else { "more " };
+            let pairs = plural(working, &format!("{more}pair"));
+            let _ = writeln!(rest, "All declared paths work between {pairs} of clusters.");
+        }
+        if !apart.is_empty() {
+            let have = if apart.len() == 1 { "has" } else { "have" };
+            let pairs = plural(apart.len(), "pair");
+            let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
+        }
         Matrix { rows, rest }
     }
 
@@ -224,7 +235,7 @@ impl Verified<'_, '_> {
             more => format!(" and {more} more"),
         };
         format!(
-            "{} alone carries {} for {shown}{more}",
+            "only {} carries {} for {shown}{more}",
             messages::called(self.fabric, point.at),
             what.join(", ")
         )
@@ -232,41 +243,56 @@ impl Verified<'_, '_> {
 
     fn summary(&self) -> String {
         let total = self.verification.total();
-        let mut text = format!(
-            "{} of {} promised pairs hold, there and back",
-            total.kept, total.promised
-        );
+        let mut sentences = vec![match (total.kept, total.promised) {
+            (_, 0) => "No paths are declared.".to_owned(),
+            (1, 1) => "The declared path works in both directions.".to_owned(),
+            (kept, promised) if kept == promised => {
+                format!("All {promised} declared paths work in both directions.")
+            }
+            (kept, promised) => {
+                format!("{kept} of {promised} declared paths work in both directions.")
+            }
+        }];
         if 0 < total.assumed {
             let verb = if total.assumed == 1 { "is" } else { "are" };
-            let _ = write!(text, "; {} more {verb} assumed", total.assumed);
+            sentences.push(format!("{} more {verb} assumed to work.", total.assumed));
         }
         if 0 < total.reached {
-            let _ = write!(text, "; {} others are reached too", total.reached);
-            if self.verification.undeclared.is_none() {
-                text.push_str(" (list them with `--undeclared`)");
-            }
+            let verb = if total.reached == 1 { "works" } else { "work" };
+            let paths = plural(
+                usize::try_from(total.reached).unwrap_or(usize::MAX),
+                "undeclared path",
+            );
+            let list = match self.verification.undeclared {
+                Some(_) => "",
+                None => " (list them with `--undeclared`)",
+            };
+            sentences.push(format!("{paths} also {verb}{list}."));
         }
         let apart = self.verification.apart.len();
         if 0 < apart {
-            let verb = if apart == 1 { "promises" } else { "promise" };
-            let _ = write!(text, "; {} {verb} nothing", plural(apart, "node"));
+            let verb = if apart == 1 { "has" } else { "have" };
+            sentences.push(format!(
+                "{} {verb} no declared paths.",
+                plural(apart, "node")
+            ));
         }
         if !self.checks.is_empty() {
             let held = self.checks.iter().filter(|it| it.holds()).count();
-            let _ = write!(
-                text,
-                "; {held} of {}",
-                plural(self.checks.len(), "expectation")
-            );
-            text.push_str(if self.checks.len() == 1 {
-                " holds"
-            } else {
-                " hold"
+            sentences.push(match (held, self.checks.len()) {
+                (1, 1) => "The expectation is met.".to_owned(),
+                (held, all) if held == all => format!("All {all} expectations are met."),
+                (held, all) => format!("{held} of {} met.", met(all)),
             });
         }
-        text.push('\n');
-        text
+        sentences.join(" ") + "\n"
     }
+}
+
+/// Returns a number of expectations, of which only some are met, with its verb.
+fn met(all: usize) -> String {
+    let verb = if all == 1 { "is" } else { "are" };
+    format!("{} {verb}", plural(all, "expectation"))
 }
 
 /// The result of one class of one pair.
@@ -276,7 +302,7 @@ fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
     };
     match (tally.promised, tally.reached) {
         (0, 0) if pairing.is_linked => "-".to_owned(),
-        (0, 0) => "apart".to_owned(),
+        (0, 0) => "no link".to_owned(),
         (0, reached) => format!("+{reached}"),
         (promised, reached) => {
             let mut text = format!("{}/{promised}", tally.kept);
@@ -302,6 +328,36 @@ fn markdown_table(rows: &[Vec<String>]) -> String {
         text.push_str(&line(row));
     }
     text
+}
+
+/// Returns rows, whose first two cells name them, as one table or several below each other, so that
+/// all fit the width.
+fn folded(rows: &[Vec<String>]) -> String {
+    let (named, total) = (2, rows.first().map_or(0, Vec::len));
+    let mut tables = Vec::new();
+    let mut start = named.min(total);
+    while start < total {
+        let part = |end: usize| -> Vec<Vec<String>> {
+            let cells = |row: &Vec<String>| {
+                let of_part = row.iter().take(named);
+                let of_part = of_part.chain(row.iter().take(end).skip(start));
+                of_part.cloned().collect()
+            };
+            rows.iter().map(cells).collect()
+        };
+        let fits = |end: &usize| {
+            table(&part(*end))
+                .lines()
+                .all(|it| it.chars().count() <= WIDTH)
+        };
+        let end = (start + 2..=total)
+            .take_while(fits)
+            .last()
+            .unwrap_or(start + 1);
+        tables.push(table(&part(end)));
+        start = end;
+    }
+    tables.join("\n")
 }
 
 fn table(rows: &[Vec<String>]) -> String {

@@ -63,7 +63,7 @@ pub(super) fn description(rule: &Rule) -> String {
 }
 
 /// Returns how many entries there are of each severity.
-pub(super) fn counts(entries: &[Entry]) -> String {
+pub(super) fn counts(entries: &[Entry]) -> Option<String> {
     let count = |severity: Severity| {
         let entries = entries.iter();
         entries.filter(|it| it.finding.severity == severity).count()
@@ -72,8 +72,5 @@ pub(super) fn counts(entries: &[Entry]) -> String {
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));
     let there = counts.iter().filter(|(count, _)| 0 < *count);
     let told: Vec<String> = there.map(|(count, noun)| plural(*count, noun)).collect();
-    if told.is_empty() {
-        return "nothing to tell".to_owned();
-    }
-    told.join(", ")
+    (!told.is_empty()).then(|| told.join(", "))
 }

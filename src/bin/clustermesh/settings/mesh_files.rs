@@ -55,7 +55,7 @@ pub(super) fn all(
     for path in paths {
         let found = expanded(path)?;
         if found.is_empty() {
-            bail!("`{}` has no *.yaml or *.yml file", path.path.display());
+            bail!("`{}` contains no *.yaml or *.yml file", path.path.display());
         }
         files.extend(found);
     }

@@ -269,7 +269,7 @@ impl Options {
     pub(crate) fn enter(&self) -> anyhow::Result<()> {
         if let Some(directory) = &self.directory {
             env::set_current_dir(directory)
-                .with_context(|| format!("cannot go to `{}`", directory.display()))?;
+                .with_context(|| format!("cannot change to folder `{}`", directory.display()))?;
         }
         Ok(())
     }
@@ -280,8 +280,8 @@ impl Options {
         let surroundings = Surroundings::within(root);
         let home = surroundings.home().with_context(|| {
             format!(
-                "no {NAME}, mesh.yaml or meshes/ in the folder of the Application or above it, up to \
-                 the root of the repository"
+                "no {NAME}, mesh.yaml or meshes/ found in the folder of the Application or above \
+                 it, up to the root of the repository"
             )
         })?;
         env::set_current_dir(&home)

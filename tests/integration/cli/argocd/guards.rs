@@ -22,8 +22,8 @@ fn lost_nodes_deliver_nothing() {
     let application = Application::of("west");
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
-    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all its 2 Peers would vanish from west
-      help: if that is meant, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all its 2 Peers would be removed from west
+      help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
     warning[silent-cluster] east: no other cluster can reach it: its only node is left out
     snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     1 error, 2 warnings
@@ -39,8 +39,8 @@ fn lost_nodes_deliver_nothing_without_a_tree() {
     let application = Application::unrendered("west");
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
-    mesh.yaml:7:13: error[lost-source] east: gives west no Peer, and west has no rendered folder to compare with
-      help: if that is meant, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    mesh.yaml:7:13: error[lost-source] east: would have no Peers in west, and west has no rendered folder to compare with
+      help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
     warning[silent-cluster] east: no other cluster can reach it: its only node is left out
     snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
     1 error, 2 warnings
@@ -67,11 +67,11 @@ fn a_repository_that_lost_its_mesh_delivers_nothing() {
     application.write("mesh.yaml", "");
     insta::assert_snapshot!(application.refusal(1), @"
     error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-      help: if that is meant, run `clustermesh render --allow-empty '*'`
+      help: if intended, run `clustermesh render --allow-empty '*'`
     1 error
     ");
     fs::remove_file(application.path("mesh.yaml")).unwrap();
-    insta::assert_snapshot!(application.refusal(2), @"error: no clustermesh.yaml, mesh.yaml or meshes/ in the folder of the Application or above it, up to the root of the repository");
+    insta::assert_snapshot!(application.refusal(2), @"error: no clustermesh.yaml, mesh.yaml or meshes/ found in the folder of the Application or above it, up to the root of the repository");
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn hidden_overrides_deliver_nothing() {
         (
             "rendered/west",
             "rendered/west/.sourceignore",
-            "makes Flux leave out",
+            "makes Flux ignore",
         ),
-        ("rendered/west", ".sourceignore", "makes Flux leave out"),
+        ("rendered/west", ".sourceignore", "makes Flux ignore"),
         (
             "apps/west",
             "apps/west/.argocd-source.yaml",
@@ -106,9 +106,9 @@ fn hidden_overrides_deliver_nothing() {
         (
             "apps/west",
             "apps/west/.sourceignore",
-            "makes Flux leave out",
+            "makes Flux ignore",
         ),
-        (".", ".sourceignore", "makes Flux leave out"),
+        (".", ".sourceignore", "makes Flux ignore"),
         (
             ".",
             ".argocd-source.yaml",

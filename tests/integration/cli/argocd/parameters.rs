@@ -30,10 +30,10 @@ fn wrong_ones_are_errors() {
         json!([{ "name": "allow-empty", "array": ["WEST"] }]),
         json!([{ "name": "allow-empty", "array": ["south"] }]),
     ]), @"
-    error: there is no parameter `traget`; did you mean `target`?
-    error: there is no parameter `ALLOW_EMPTY`; did you mean `allow-empty`?
-    error: there is no parameter `values`; the parameters are `target`, `strict` and `allow-empty`
-    error: there is no parameter ``; the parameters are `target`, `strict` and `allow-empty`
+    error: unknown parameter `traget`; did you mean `target`?
+    error: unknown parameter `ALLOW_EMPTY`; did you mean `allow-empty`?
+    error: unknown parameter `values`; known parameters: `target`, `strict`, `allow-empty`
+    error: unknown parameter ``; known parameters: `target`, `strict`, `allow-empty`
     error: the parameter `target` is empty; name a cluster, or remove the parameter
     error: the parameter `target` must be a `string`
     error: the parameter `target` must be a `string`
@@ -42,9 +42,9 @@ fn wrong_ones_are_errors() {
     error: the parameter `strict` must be `true` or `false`, not `yes`
     error: the parameter `strict` must be a `string`
     error: the parameter `allow-empty` must be an `array`
-    error: the parameter `allow-empty` cannot have `west/`: expected TARGET or TARGET/SOURCE
-    error: the parameter `allow-empty` cannot have `WEST`: `WEST` is no cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-    error: the parameter `allow-empty` names `south`, which no mesh and no rendered folder has; the clusters are `east`, `north`, `west`
+    error: the parameter `allow-empty` contains `west/`: expected TARGET or TARGET/SOURCE
+    error: the parameter `allow-empty` contains `WEST`: `WEST` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error: the parameter `allow-empty` names unknown cluster `south`; known clusters: `east`, `north`, `west`
     ");
 }
 
@@ -117,7 +117,7 @@ fn hostile_targets_stay_data() {
         let parameters = json!([{ "name": "target", "string": target }]);
         let refusal = Application::of("west").with(&parameters).refusal(2);
         assert!(
-            refusal.starts_with("error: no mesh names a cluster `"),
+            refusal.starts_with("error: no mesh contains a cluster `"),
             "{refusal}"
         );
         assert_eq!(refusal.lines().count(), 1, "{refusal}");

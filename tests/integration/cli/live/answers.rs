@@ -104,8 +104,8 @@ fn begins_again_when_the_list_expires() {
     });
     let site = Site::new(setup);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 410 3 times: the list expired before it was read; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 410 3 times: the list expired before it was read completely; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
     assert_eq!(site.east.requests().len(), 6);
 }

@@ -26,12 +26,12 @@ fn trusts_an_authority_in_a_file() {
     });
     insta::assert_snapshot!(site.failure(&[]), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ca.crt", "not a certificate");
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: `certificate-authority` contains no certificate in PEM; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ca.crt", authority.pem());
     let run = site.snapshot(&["east"]);
@@ -46,15 +46,15 @@ fn does_not_trust_another_authority() {
         context.trusting(&ours).user("token", "sesame-sesame")
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by nobody that is trusted; snapshots/east.json was kept
-    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by an unknown authority; snapshots/east.json was kept
+    help: check `certificate-authority-data` in the kubeconfig
     ");
     assert_eq!(site.east.requests().len(), 0);
     // Nor without one in the kubeconfig.
     site.reach(|context| context);
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr.replace(&site.east.address().to_string(), "SERVER"), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of SERVER is signed by nobody that is trusted; snapshots/east.json was kept
-    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    error[untrusted-certificate]: east: could not be read: the certificate of SERVER is signed by an unknown authority; snapshots/east.json was kept
+    help: check `certificate-authority-data` in the kubeconfig
     ");
 }
 
@@ -65,7 +65,7 @@ fn wants_the_certificate_of_this_host() {
     let site = Site::with(other, |context| context.trusting(&authority));
     insta::assert_snapshot!(site.failure(&[]), @"
     error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is for another host; snapshots/east.json was kept
-    help: is `server` right in the kubeconfig, or should it have `tls-server-name`?
+    help: check `server` in the kubeconfig, or add `tls-server-name`
     ");
     site.reach(|context| {
         context
@@ -83,7 +83,7 @@ fn wants_a_certificate_of_these_days() {
     let site = Site::with(expired, |context| context.trusting(&authority));
     insta::assert_snapshot!(site.failure(&[]), @"
     error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not valid at this time; snapshots/east.json was kept
-    help: renew it; is the clock right here?
+    help: renew the certificate, or correct the clock of this machine
     ");
 }
 
@@ -95,7 +95,7 @@ fn warns_when_it_must_not_look() {
     });
     insta::assert_snapshot!(site.success(&[]), @"
     snapshots/east.json: 2 nodes, 2 usable, written
-    warning[unchecked-certificate]: east: its certificate is not checked (`insecure-skip-tls-verify`): whoever is between could name any nodes
+    warning[unchecked-certificate]: east: its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path could forge the node list
     ");
 }
 
@@ -107,7 +107,7 @@ fn does_not_trust_an_authority_as_a_server() {
     let itself = server(&authority.as_server(&HERE));
     let site = Site::with(itself, |context| context.trusting(&authority));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is that of a certificate authority, which cannot be used as a server certificate; snapshots/east.json was kept
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is the certificate of an authority, which cannot be used as a server certificate; snapshots/east.json was kept
     help: give the API server a certificate for servers, signed by its certificate authority
     ");
     assert_eq!(site.east.requests().len(), 0);
@@ -122,7 +122,7 @@ fn does_not_trust_a_user_as_a_server() {
             .cluster("tls-server-name", "localhost")
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not for servers (`serverAuth` is missing); snapshots/east.json was kept
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not a server certificate (`serverAuth` is missing); snapshots/east.json was kept
     help: give the API server a certificate for servers, signed by its certificate authority
     ");
 }
@@ -134,8 +134,8 @@ fn does_not_trust_an_authority_of_the_same_name() {
     let ours = Authority::new("kubernetes");
     let site = Site::with(server(&theirs), |context| context.trusting(&ours));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by an authority that has the name of a trusted one, but another key; snapshots/east.json was kept
-    help: is `certificate-authority-data` in the kubeconfig that of this cluster?
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is signed by an authority with the name of a trusted one but another key; snapshots/east.json was kept
+    help: check `certificate-authority-data` in the kubeconfig
     ");
 }
 
@@ -168,7 +168,7 @@ fn shows_a_certificate_from_files() {
     site.folder.write("pki/ada.crt", &user.certificate);
     insta::assert_snapshot!(site.failure(&[]), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ada.key", &user.key);
     let run = site.snapshot(&["east"]);
@@ -179,7 +179,7 @@ fn shows_a_certificate_from_files() {
     );
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
     error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: the client key is not a valid RSA, ECDSA or Ed25519 key; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -191,8 +191,8 @@ fn hears_that_its_certificate_is_not_taken() {
         context.trusting(&authority).identified_by(&stranger)
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is in order, but ours is refused; snapshots/east.json was kept
-    help: has the client certificate in the kubeconfig expired?
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is valid, but the server refuses our client certificate; snapshots/east.json was kept
+    help: renew the client certificate in the kubeconfig if it has expired
     ");
     site.reach(|context| context.trusting(&authority));
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"

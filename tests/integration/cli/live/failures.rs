@@ -71,12 +71,12 @@ fn nobody_gets_rights_who_is_anonymous() {
 fn there_is_no_such_thing() {
     let site = always(|| Answer::failure(404, "NotFound", "the server could not find it").into());
     insta::assert_snapshot!(said(&site), @"
-    error[refused-request]: east: could not be read: it answered 404: there are no nodes to list; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[refused-request]: east: could not be read: the server responded with 404: the server has no node list; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(404, "text/plain", "404 page not found\n")), @"
-    error[refused-request]: east: could not be read: it answered 404: there are no nodes to list; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[refused-request]: east: could not be read: the server responded with 404: the server has no node list; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -84,18 +84,18 @@ fn there_is_no_such_thing() {
 fn it_is_ill() {
     let site = always(|| Answer::failure(500, "InternalError", "etcd has no leader").into());
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 500 5 times: etcd has no leader; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 500 5 times: etcd has no leader; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
     assert_eq!(site.east.requests().len(), 5);
     let page = "<html>\n<head><title>503 Service Unavailable</title></head></html>";
     insta::assert_snapshot!(answer(503, "text/html", page).failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 503 5 times; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 503 5 times; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
     insta::assert_snapshot!(answer(502, "text/plain", "").failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 502 5 times; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 502 5 times; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
 }
 
@@ -103,32 +103,32 @@ fn it_is_ill() {
 fn it_is_something_else() {
     let html = "<!doctype html><title>Sign in</title>";
     insta::assert_snapshot!(said(&answer(200, "text/html", html)), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: it is a web page; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: it is a web page; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", "nonsense")), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: it is no JSON: expected ident at line 1 column 2; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: it is not JSON: expected ident at line 1 column 2; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"NodeList","items":7}"#)), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a list of at most 50000 items at line 1 column 28; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a list of at most 50000 items at line 1 column 28; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"PodList","items":[]}"#)), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList, found the kind `PodList`; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a NodeList, found the kind `PodList`; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"Status","status":"Failure","code":500}"#)), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList, found the kind `Status`; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a NodeList, found the kind `Status`; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", "[]")), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected struct Object with 5 elements at line 1 column 2; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected struct Object with 5 elements at line 1 column 2; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#)), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: item 0 of the list has no name; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: item 0 of the list has no name; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -136,8 +136,8 @@ fn it_is_something_else() {
 fn it_has_two_nodes_of_one_name() {
     let site = Site::new(Setup::nodes(&[api_node(1, 1), api_node(1, 1)]));
     insta::assert_snapshot!(said(&site), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: two nodes are called `n1`; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: duplicate node name `n1`; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -150,8 +150,8 @@ fn it_has_no_nodes() {
     assert_eq!(site.folder.read("snapshots/east.json"), before);
     insta::assert_snapshot!(site.about_east(&run), @"
     snapshots/east.json: 0 nodes, 0 usable, not written
-    error[empty-snapshot]: east: no node is listed; snapshots/east.json was kept
-    help: if that is meant, add --accept east
+    error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
+    help: if intended, add `--accept east`
     ");
     // `null` is how Go writes an empty list.
     let site = answer(
@@ -166,13 +166,13 @@ fn it_has_no_nodes() {
 fn it_breaks_off_every_time() {
     let site = always(|| Reply::HangUp);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[cut-answer]: east: could not be read: its answer broke off 5 times: connection closed before message completed; snapshots/east.json was kept
-    help: does a proxy or load balancer cut long answers?
+    error[cut-answer]: east: could not be read: the response broke off 5 times: connection closed before message completed; snapshots/east.json was kept
+    help: check whether a proxy or load balancer cuts long responses
     ");
     assert_eq!(site.east.requests().len(), 5);
     insta::assert_snapshot!(always(|| Reply::Cut(list(&nodes(1), None))).failure(&[]), @"
-    error[cut-answer]: east: could not be read: its answer broke off 5 times: end of file before message length reached; snapshots/east.json was kept
-    help: does a proxy or load balancer cut long answers?
+    error[cut-answer]: east: could not be read: the response broke off 5 times: end of file before message length reached; snapshots/east.json was kept
+    help: check whether a proxy or load balancer cuts long responses
     ");
     let halves: [fn() -> Reply; 4] = [
         || Reply::CutToFit(list(&nodes(1), None)),
@@ -189,13 +189,13 @@ fn it_breaks_off_every_time() {
     ];
     for half in halves {
         insta::allow_duplicates!(insta::assert_snapshot!(always(half).failure(&[]), @"
-        error[cut-answer]: east: could not be read: its answer broke off 5 times: it ends in the middle; snapshots/east.json was kept
-        help: does a proxy or load balancer cut long answers?
+        error[cut-answer]: east: could not be read: the response broke off 5 times: the response is incomplete; snapshots/east.json was kept
+        help: check whether a proxy or load balancer cuts long responses
         "));
     }
     insta::assert_snapshot!(always(|| Reply::CutChunks(list(&nodes(1), None))).failure(&[]), @"
-    error[cut-answer]: east: could not be read: its answer broke off 5 times: unexpected EOF during chunk size line; snapshots/east.json was kept
-    help: does a proxy or load balancer cut long answers?
+    error[cut-answer]: east: could not be read: the response broke off 5 times: unexpected EOF during chunk size line; snapshots/east.json was kept
+    help: check whether a proxy or load balancer cuts long responses
     ");
 }
 
@@ -208,8 +208,8 @@ fn it_takes_too_long() {
         assert!(start.elapsed() < Duration::from_secs(20));
         assert_eq!(site.east.requests().len(), 1, "was asked again");
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
-        error[slow-cluster]: east: could not be read: 127.0.0.1:PORT did not answer within 1 s; snapshots/east.json was kept
-        help: if it is just slow, give it more time with --timeout
+        error[slow-cluster]: east: could not be read: no response from 127.0.0.1:PORT within 1 s; snapshots/east.json was kept
+        help: increase `--timeout` if the cluster is slow
         "));
     }
 }
@@ -223,8 +223,8 @@ fn it_sends_us_elsewhere() {
         context.user("token", "sesame-sesame")
     });
     insta::assert_snapshot!(said(&site), @"
-    error[redirected]: east: could not be read: it answered with a redirect to 127.0.0.1, which is not followed; snapshots/east.json was kept
-    help: the credentials are not for others; is `server` right in the kubeconfig?
+    error[redirected]: east: could not be read: the server redirects to 127.0.0.1, which clustermesh does not follow; snapshots/east.json was kept
+    help: correct `server` in the kubeconfig: credentials are not sent to other servers
     ");
     let requests = site.east.requests();
     assert_eq!(
@@ -283,7 +283,7 @@ fn its_name_does_not_resolve() {
     });
     insta::assert_snapshot!(site.failure(&["--timeout", "10"]), @"
     error[unknown-host]: east: could not be read: the name `api.east.invalid` does not resolve; snapshots/east.json was kept
-    help: is `server` right in the kubeconfig, and are its names known here, as in a VPN?
+    help: check `server` in the kubeconfig, and that this machine can resolve it (VPN?)
     ");
 }
 
@@ -294,7 +294,7 @@ fn it_speaks_no_tls() {
     let site = Site::with(server, |context| context.cluster("server", url.as_str()));
     insta::assert_snapshot!(site.failure(&[]), @"
     error[untrusted-certificate]: east: could not be read: 127.0.0.1:PORT does not speak TLS; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -309,8 +309,8 @@ fn it_hangs_up_on_tls() {
         context.cluster("server", url.as_str())
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[cut-answer]: east: could not be read: its answer broke off 5 times: tls handshake eof; snapshots/east.json was kept
-    help: does a proxy or load balancer cut long answers?
+    error[cut-answer]: east: could not be read: the response broke off 5 times: tls handshake eof; snapshots/east.json was kept
+    help: check whether a proxy or load balancer cuts long responses
     ");
     assert_eq!(listener.connections(), 5);
 }
@@ -348,8 +348,8 @@ fn it_lists_our_secrets() {
     };
     let site = repeating(|authorization| json!({ "kind": authorization }));
     insta::assert_snapshot!(said(&site), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a NodeList; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     let site = repeating(|authorization| {
         let mut node = api_node(1, 1);
@@ -357,8 +357,8 @@ fn it_lists_our_secrets() {
         json!({ "kind": "NodeList", "items": [node] })
     });
     insta::assert_snapshot!(said(&site), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: it repeats our credentials; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: it contains the request's credentials; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -401,7 +401,7 @@ fn it_lists_our_secrets_with_escapes() {
             let site = Site::with(setup.start(), |context| context.user("token", token));
             let said = said(&site);
             assert!(
-                said.contains("it repeats our credentials"),
+                said.contains("it contains the request's credentials"),
                 "{node}: {said}"
             );
         }
@@ -415,8 +415,8 @@ fn it_names_its_nodes_after_our_secrets() {
     let setup = Setup::nodes(&[node.clone(), node]);
     let site = Site::with(setup.start(), |context| context.user("token", "sesame"));
     insta::assert_snapshot!(said(&site), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: two nodes are called `[hidden]`; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: duplicate node name `[hidden]`; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -428,8 +428,8 @@ fn it_sends_us_to_our_secrets() {
         context.user("token", "sesame-sesame")
     });
     insta::assert_snapshot!(said(&site), @"
-    error[redirected]: east: could not be read: it answered with a redirect to [hidden].example, which is not followed; snapshots/east.json was kept
-    help: the credentials are not for others; is `server` right in the kubeconfig?
+    error[redirected]: east: could not be read: the server redirects to [hidden].example, which clustermesh does not follow; snapshots/east.json was kept
+    help: correct `server` in the kubeconfig: credentials are not sent to other servers
     ");
 }
 

@@ -32,12 +32,12 @@ fn endless(nodes: impl Fn() -> Vec<Value> + Send + Sync) -> impl Fn() -> Reply +
 #[test]
 fn gives_up_what_is_too_large() {
     insta::assert_snapshot!(always(|| Reply::Flood(100 * MIB)).failure(&[]), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: it has more than 32 MiB; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: it is larger than 32 MiB; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(always(|| Reply::Bomb(1024 * MIB)).failure(&[]), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: it has more than 32 MiB; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: it is larger than 32 MiB; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -58,15 +58,15 @@ fn gives_up_a_list_that_does_not_end() {
     let page = list(&nodes(1), Some(&same()));
     let site = always(move || page.clone().into());
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: the list of nodes does not end; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     assert!(site.east.requests().len() < 5);
 
     let site = always(endless(|| nodes(1)));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: the list of nodes does not end; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
 
@@ -74,8 +74,8 @@ fn gives_up_a_list_that_does_not_end() {
 fn gives_up_a_list_that_goes_on_with_nothing() {
     let site = always(endless(Vec::new));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: the list of nodes does not end; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     assert_eq!(site.east.requests().len(), 1);
 }
@@ -90,8 +90,8 @@ fn gives_up_a_list_that_takes_for_ever() {
     });
     let start = Instant::now();
     insta::assert_snapshot!(site.failure(&["--timeout", "1"]), @"
-    error[slow-cluster]: east: could not be read: it answers, but its nodes were not all listed within 10 s; snapshots/east.json was kept
-    help: if it is just slow, give it more time with --timeout
+    error[slow-cluster]: east: could not be read: the node list was not complete after 10 s; snapshots/east.json was kept
+    help: increase `--timeout` if the cluster is slow
     ");
     assert!(start.elapsed() < Duration::from_secs(20));
 }

@@ -303,12 +303,12 @@ fn are_wrong_in_a_field_that_is_named() {
     the credentials for 127.0.0.1:1: the client key does not belong to the client certificate
     the credentials for 127.0.0.1:1: the client key is not a valid RSA, ECDSA or Ed25519 key
     kubeconfig: the file of `tokenFile` cannot be read: File name too long (os error 36)
-    the credentials for 127.0.0.1:1: `as`, `as-uid`, `as-groups` or `as-user-extra` has characters that no HTTP header has
+    the credentials for 127.0.0.1:1: `as`, `as-uid`, `as-groups` or `as-user-extra` contains characters that are not allowed in HTTP headers
     kubeconfig: `certificate-authority-data` is not valid base64
     kubeconfig: `certificate-authority-data` contains no certificate in PEM
     kubeconfig: `certificate-authority` is not valid PEM
     kubeconfig: the file of `certificate-authority` cannot be read: No such file or directory (os error 2)
-    the credentials for 127.0.0.1:1: a certificate of the certificate authority is not valid, or the system trusts none
+    the credentials for 127.0.0.1:1: a certificate of the certificate authority is not valid, or the system has no trusted certificates
     the credentials for 127.0.0.1:1: `tls-server-name` is not a host name
     ");
 }

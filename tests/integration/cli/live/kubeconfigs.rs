@@ -102,9 +102,11 @@ fn may_be_several_files() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
     error[unknown-context]: north: could not be read: a has no context `north`; snapshots/north.json was kept
-    help: it has `east`; name the context in the config: `clusters: { north: { context: … } }`
+    help: known contexts: `east`; set the context in the config: `clusters: { north: { context: … } }`
+
     error[unknown-context]: west: could not be read: a has no context `west`; snapshots/west.json was kept
-    help: it has `east`; name the context in the config: `clusters: { west: { context: … } }`
+    help: known contexts: `east`; set the context in the config: `clusters: { west: { context: … } }`
+
     snapshots/east.json: 2 nodes, 2 usable, unchanged
     ");
 }
@@ -137,19 +139,23 @@ fn has_no_such_context() {
     let context = |name| Context::new(name, "http://198.18.2.1").user("token", "sesame");
     insta::assert_snapshot!(said(&kubeconfig(&[context("est"), context("nort"), context("other")])), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: did you mean `est`? name the context in the config: `clusters: { east: { context: … } }`
+    help: did you mean `est`? set the context in the config: `clusters: { east: { context: … } }`
+
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: did you mean `nort`? name the context in the config: `clusters: { north: { context: … } }`
+    help: did you mean `nort`? set the context in the config: `clusters: { north: { context: … } }`
+
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: did you mean `est`? name the context in the config: `clusters: { west: { context: … } }`
+    help: did you mean `est`? set the context in the config: `clusters: { west: { context: … } }`
     ");
     insta::assert_snapshot!(said(&kubeconfig(&[])), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
     ");
 }
 
@@ -157,52 +163,56 @@ fn has_no_such_context() {
 fn is_none() {
     insta::assert_snapshot!(said(""), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
     ");
     insta::assert_snapshot!(said("users: [{ name: a, user: { token: sesame } }\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/west.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/west.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("token: sesame"), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no context at all; name the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
     ");
     insta::assert_snapshot!(said("users: { name: a, user: { token: sesame } }\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 8; snapshots/west.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/west.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("users: [{ name: a, user: { token: [sesame] } }]\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 35; snapshots/west.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/west.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("sesame"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: it is no kubeconfig, see line 1, column 1; snapshots/west.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/west.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     let folder = Folder::mesh();
     let run = folder.run(&["snapshot", "--kubeconfig", "nowhere"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: nowhere: it is not there; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: nowhere: it is not there; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: nowhere: it is not there; snapshots/west.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: nowhere: the file does not exist; snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: nowhere: the file does not exist; snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: nowhere: the file does not exist; snapshots/west.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -219,11 +229,11 @@ fn lacks_something() {
     };
     insta::assert_snapshot!(said("users: [{ name: u, user: {} }]\n"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the cluster of context `east` is missing; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("clusters: [{ name: c, cluster: { server: 'http://198.18.2.1' } }]\n"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the user of context `east` is missing; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     let with = |server: &str, user: &str| {
         said(&format!(
@@ -231,32 +241,32 @@ fn lacks_something() {
         ))
     };
     insta::assert_snapshot!(with("", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: empty string; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a valid URL: empty string; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("ftp://198.18.2.1", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL, such as https://203.0.113.1:6443; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a URL such as `https://203.0.113.1:6443`; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("http://sesame sesame", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is no URL: invalid uri character; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a valid URL: invalid uri character; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-key-data` needs a client certificate; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-certificate-data` is not valid base64; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ token: \"sesame\\nsesame\" }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: `token` has characters that no token has; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: `token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: its `auth-provider` is one that kubectl has not known since 1.26; use an `exec` plugin; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `auth-provider` was removed in kubectl 1.26; use an `exec` plugin; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -290,8 +300,8 @@ fn has_a_token_that_can_be_sent() {
         context.user("auth-provider", provider("sesame\nsesame"))
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `id-token` has characters that no token has; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `id-token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.reach(|context| context.user("auth-provider", provider("sesame-sesame")));
     assert_eq!(site.snapshot(&["east"]).code, 0);
@@ -379,7 +389,7 @@ fn is_not_there_in_a_pod_that_is_none() {
     let run = site.folder.run_with(&variables, &["snapshot"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(site.about_east(&run), @"
-    error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name no server; is this a pod?; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
     // Whoever names a kubeconfig does not mean the pod's own account.
@@ -416,15 +426,15 @@ fn has_an_end() {
     };
     insta::assert_snapshot!(said("pipe"), @"
     error[invalid-kubeconfig]: east: could not be read: pipe: pipe was not read within 1 s; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("/dev/zero"), @"
     error[invalid-kubeconfig]: east: could not be read: /dev/zero: cannot read /dev/zero: it is too large; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("snapshots"), @"
     error[invalid-kubeconfig]: east: could not be read: snapshots: cannot read snapshots: Is a directory (os error 21); snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -444,8 +454,8 @@ fn is_read_as_kube_reads_it() {
     }
     fs::write(site.folder.path("kubeconfig"), b"\xff").unwrap();
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read kubeconfig: it is no text; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read kubeconfig: the file is not UTF-8; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -461,19 +471,19 @@ fn names_files_that_are_files() {
     };
     insta::assert_snapshot!(said("tokenFile", "pipe"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` cannot be read: it is not a regular file; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("certificate-authority", "/dev/zero"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: it is not a regular file; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("client-certificate", "/dev/zero"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-certificate` cannot be read: it is not a regular file; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("client-key", "pipe"), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: it is not a regular file; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 

@@ -48,7 +48,7 @@ fn shows_a_token() {
     let site = Site::with(setup().start(), |it| it.user("tokenFile", "secrets/token"));
     insta::assert_snapshot!(site.failure(&[]), @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("secrets/token", "sesame-sesame\n");
     let run = site.snapshot(&["east"]);
@@ -74,7 +74,7 @@ fn shows_the_token_of_a_file_rather_than_another() {
     site.folder.write("empty", "\n");
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
     error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` is empty; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -98,8 +98,8 @@ fn is_somebody_else_only_by_name() {
     ] {
         site.reach(|context| context.user(field, value.clone()));
         insta::allow_duplicates!(insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-            error[invalid-kubeconfig]: east: could not be read: kubeconfig: `as-uid`, `as-groups` and `as-user-extra` are nothing without `as`; snapshots/east.json was kept
-            help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+            error[invalid-kubeconfig]: east: could not be read: kubeconfig: `as-uid`, `as-groups` and `as-user-extra` require `as`; snapshots/east.json was kept
+            help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
             "));
     }
     assert_eq!(site.east.requests().len(), 1);
@@ -171,8 +171,8 @@ fn shows_a_certificate_that_a_plugin_prints() {
 fn does_not_send_a_token_that_cannot_be_sent() {
     let script = says(&credential("sesame\nsesame"));
     insta::assert_snapshot!(plugin(&script).failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `token` has characters that no token has; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -190,20 +190,20 @@ fn does_not_take_a_token_that_the_server_does_not() {
 #[test]
 fn tells_why_a_plugin_failed() {
     insta::assert_snapshot!(failure("echo 'token expired,\nrun: vendor login' >&2\nexit 7"), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 7) saying: token expired, | run: vendor login; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 7) with output: token expired, | run: vendor login; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure("echo 'swordfish is wrong' >&2\nexit 1"), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) saying: [hidden] is wrong; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) with output: [hidden] is wrong; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure("exit 1"), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) without a word; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) without output; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure("kill -9 $$"), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (signal: 9 (SIGKILL)) without a word; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (signal: 9 (SIGKILL)) without output; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     let loud = failure("yes 'very loud' | head -c 3000000 >&2\nexit 1");
     assert!(loud.len() < 1500, "{} bytes", loud.len());
@@ -212,29 +212,29 @@ fn tells_why_a_plugin_failed() {
 #[test]
 fn does_not_show_what_a_plugin_prints() {
     insta::assert_snapshot!(failure("echo sesame-sesame"), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it is no ExecCredential; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: the output is not an ExecCredential; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure(""), @"
     error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it printed nothing; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure(&says(r#"{"kind":"ExecCredential","status":{"token":["sesame-sesame"]}}"#)), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it is no ExecCredential; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: the output is not an ExecCredential; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure(&says(r#"{"kind":"ExecCredential"}"#)), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has no `status`; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: the ExecCredential has no `status`; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     let empty = r#"{"kind":"ExecCredential","status":{"token":"","clientKeyData":" "}}"#;
     insta::assert_snapshot!(failure(&says(empty)), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has neither a token nor a certificate with its key; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: the ExecCredential has no token and no certificate with a key; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     insta::assert_snapshot!(failure(&says(r#"{"kind":"ExecCredential","status":{}}"#)), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: it has neither a token nor a certificate with its key; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` printed no credentials: the ExecCredential has no token and no certificate with a key; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
 }
 
@@ -242,13 +242,13 @@ fn does_not_show_what_a_plugin_prints() {
 fn does_not_show_what_a_plugin_knows() {
     let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.";
     insta::assert_snapshot!(failure(&format!("echo 'curl -H \"Authorization: Bearer sesame-1\" -d token={token}' >&2; exit 1")), @r#"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) saying: curl -H "Authorization: Bearer [hidden]" -d token=[hidden]; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) with output: curl -H "Authorization: Bearer [hidden]" -d token=[hidden]; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     "#);
     let pem = Authority::new("ours").user("ada").key;
     insta::assert_snapshot!(failure(&format!("cat >&2 <<'END'\nno use for\n{pem}\nhere\nEND\nexit 1")), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) saying: no use for | [hidden] | here; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) with output: no use for | [hidden] | here; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
     let exec = json!({
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -263,8 +263,8 @@ fn does_not_show_what_a_plugin_knows() {
     let script = "echo \"$2, $X, $REGION\" >&2\nexit 1\n";
     site.folder.write("plugin.sh", script);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) saying: Authorization: [hidden], [hidden], /here; snapshots/east.json was kept
-    help: log in beforehand; `kubectl get nodes` with this context must work without a question
+    error[failed-login]: east: could not be read: the login plugin `/bin/sh` failed (exit status: 1) with output: Authorization: [hidden], [hidden], /here; snapshots/east.json was kept
+    help: log in first, so that `kubectl get nodes` works with this context without prompting
     ");
 }
 
@@ -276,8 +276,8 @@ fn does_not_wait_for_a_plugin_that_hangs() {
         let said = failure_within("2", script);
         assert!(start.elapsed() < Duration::from_secs(25));
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
-        error[failed-login]: east: could not be read: the login plugin `/bin/sh` did not end within 2 s; snapshots/east.json was kept
-        help: log in beforehand, or give it more time with --timeout
+        error[failed-login]: east: could not be read: the login plugin `/bin/sh` did not finish within 2 s; snapshots/east.json was kept
+        help: log in first, or increase `--timeout`
         "));
     }
 }
@@ -313,7 +313,7 @@ fn does_not_show_a_command_line() {
     });
     insta::assert_snapshot!(site.failure(&[]), @"
     error[failed-login]: east: could not be read: the login plugin `vendor-login --token [hidden]` cannot be started: No such file or directory (os error 2); snapshots/east.json was kept
-    help: install it, or see that it is in the PATH
+    help: install it, or add its folder to PATH
     ");
 }
 
@@ -323,7 +323,10 @@ fn is_not_overthrown_by_what_a_plugin_prints() {
     for bracket in ["[", "- ", "{a: "] {
         let script = format!("yes -- '{bracket}' | tr -d '\\n' | head -c 1000000");
         let said = failure(&script);
-        assert!(said.contains("it is no ExecCredential"), "{said}");
+        assert!(
+            said.contains("the output is not an ExecCredential"),
+            "{said}"
+        );
     }
 }
 
@@ -337,7 +340,7 @@ fn tells_which_plugin_is_missing() {
     });
     insta::assert_snapshot!(site.failure(&[]), @"
     error[failed-login]: east: could not be read: the login plugin `vendor-login-that-is-not-here` cannot be started: No such file or directory (os error 2); snapshots/east.json was kept
-    help: install it, or see that it is in the PATH
+    help: install it, or add its folder to PATH
     ");
     assert_eq!(site.east.connections(), 0);
 }

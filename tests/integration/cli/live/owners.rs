@@ -98,8 +98,8 @@ fn root_runs_no_plugin_of_another() {
     site.give(1001);
     assert!(!site.runs(0, &[], &[]));
     insta::assert_snapshot!(site.run(0, &[], &[]).stderr, @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml has `exec`, and the config that names it, clustermesh.yaml, belongs to another user, who would run programs or read files here; snapshots/east.json was kept
-    help: if you trust this config, name it: `--config clustermesh.yaml`
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml contains `exec`, which runs a program or reads a file, and the config that names it, clustermesh.yaml, belongs to another user; snapshots/east.json was kept
+    help: if you trust this config, add `--config clustermesh.yaml`
     ");
     assert!(!site.runs(0, &[("SUDO_UID", "1002")], &[]));
     assert!(!site.runs(0, &[("SUDO_UID", "")], &[]));
@@ -163,8 +163,8 @@ fn no_file_of_ours_is_a_token_for_another() {
     let run = site.run(0, &[], &[]);
     assert_eq!((run.code, site.east.connections()), (2, 0));
     insta::assert_snapshot!(run.stderr, @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml has `tokenFile`, and the config that names it, clustermesh.yaml, belongs to another user, who would run programs or read files here; snapshots/east.json was kept
-    help: if you trust this config, name it: `--config clustermesh.yaml`
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml contains `tokenFile`, which runs a program or reads a file, and the config that names it, clustermesh.yaml, belongs to another user; snapshots/east.json was kept
+    help: if you trust this config, add `--config clustermesh.yaml`
     ");
     assert_eq!(site.run(0, &[], &["--config", "clustermesh.yaml"]).code, 0);
     let snapshot: serde_json::Value =

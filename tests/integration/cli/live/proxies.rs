@@ -65,13 +65,13 @@ fn tells_when_the_proxy_is_away() {
     });
     let said = site.failure(&[]).replace(&address.to_string(), "PROXY");
     insta::assert_snapshot!(said, @"
-    error[unusable-proxy]: east: could not be read: the proxy PROXY (`proxy-url`) does not lead to 127.0.0.1:PORT: Connection refused (os error 111); snapshots/east.json was kept
-    help: is `proxy-url` right in the kubeconfig?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy PROXY (`proxy-url`) to 127.0.0.1:PORT: Connection refused (os error 111); snapshots/east.json was kept
+    help: check `proxy-url` in the kubeconfig
     ");
     site.reach(|context| context.cluster("proxy-url", "gopher://ada:sesame@proxy"));
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `proxy-url` is no URL of a http, https or socks5 proxy; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `proxy-url` is not the URL of an http, https or socks5 proxy; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -93,20 +93,20 @@ fn tells_when_the_proxy_leads_nowhere() {
         said.replace(&proxy.address().to_string(), "PROXY")
     };
     insta::assert_snapshot!(said(b"HTTP/1.1 407 Who are you?\r\n\r\n", "http"), @"
-    error[unusable-proxy]: east: could not be read: the proxy PROXY (`proxy-url`) does not lead to api.east.invalid:6443: tunnel error: proxy authorization required; snapshots/east.json was kept
-    help: is `proxy-url` right in the kubeconfig?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy PROXY (`proxy-url`) to api.east.invalid:6443: tunnel error: proxy authorization required; snapshots/east.json was kept
+    help: check `proxy-url` in the kubeconfig
     ");
     insta::assert_snapshot!(said(b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "http"), @"
-    error[unusable-proxy]: east: could not be read: the proxy PROXY (`proxy-url`) does not lead to api.east.invalid:6443: tunnel error: unsuccessful; snapshots/east.json was kept
-    help: is `proxy-url` right in the kubeconfig?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy PROXY (`proxy-url`) to api.east.invalid:6443: tunnel error: unsuccessful; snapshots/east.json was kept
+    help: check `proxy-url` in the kubeconfig
     ");
     insta::assert_snapshot!(said(b"", "http"), @"
-    error[unusable-proxy]: east: could not be read: the proxy PROXY (`proxy-url`) does not lead to api.east.invalid:6443: tunnel error: unexpected end of file; snapshots/east.json was kept
-    help: is `proxy-url` right in the kubeconfig?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy PROXY (`proxy-url`) to api.east.invalid:6443: tunnel error: unexpected end of file; snapshots/east.json was kept
+    help: check `proxy-url` in the kubeconfig
     ");
     insta::assert_snapshot!(said(b"\x05\xff", "socks5"), @"
-    error[unusable-proxy]: east: could not be read: the proxy PROXY (`proxy-url`) does not lead to api.east.invalid:6443: SOCKS error: server does not support user/pass authentication; snapshots/east.json was kept
-    help: is `proxy-url` right in the kubeconfig?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy PROXY (`proxy-url`) to api.east.invalid:6443: SOCKS error: server does not support user/pass authentication; snapshots/east.json was kept
+    help: check `proxy-url` in the kubeconfig
     ");
 }
 
@@ -123,20 +123,20 @@ fn tells_who_named_the_proxy() {
         run.stderr
     };
     insta::assert_snapshot!(said("HTTPS_PROXY", "http://ada:sesame@proxy.invalid:3128"), @"
-    error[unusable-proxy]: east: could not be read: the proxy proxy.invalid:3128 (`HTTPS_PROXY`) does not lead to api.east.invalid:6443: its name does not resolve; snapshots/east.json was kept
-    help: is `HTTPS_PROXY` right, or should `NO_PROXY` have api.east.invalid:6443?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy proxy.invalid:3128 (`HTTPS_PROXY`) to api.east.invalid:6443: the name does not resolve; snapshots/east.json was kept
+    help: correct `HTTPS_PROXY`, or add api.east.invalid:6443 to `NO_PROXY`
     ");
     insta::assert_snapshot!(said("https_proxy", "proxy.invalid"), @"
-    error[unusable-proxy]: east: could not be read: the proxy proxy.invalid:80 (`https_proxy`) does not lead to api.east.invalid:6443: its name does not resolve; snapshots/east.json was kept
-    help: is `https_proxy` right, or should `NO_PROXY` have api.east.invalid:6443?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy proxy.invalid:80 (`https_proxy`) to api.east.invalid:6443: the name does not resolve; snapshots/east.json was kept
+    help: correct `https_proxy`, or add api.east.invalid:6443 to `NO_PROXY`
     ");
     insta::assert_snapshot!(said("HTTPS_PROXY", "socks5h://proxy.invalid"), @"
-    error[unusable-proxy]: east: could not be read: the proxy proxy.invalid:1080 (`HTTPS_PROXY`) does not lead to api.east.invalid:6443: SOCKS error: failed to create underlying connection; snapshots/east.json was kept
-    help: is `HTTPS_PROXY` right, or should `NO_PROXY` have api.east.invalid:6443?
+    error[unusable-proxy]: east: could not be read: no connection through the proxy proxy.invalid:1080 (`HTTPS_PROXY`) to api.east.invalid:6443: SOCKS error: failed to create underlying connection; snapshots/east.json was kept
+    help: correct `HTTPS_PROXY`, or add api.east.invalid:6443 to `NO_PROXY`
     ");
     insta::assert_snapshot!(said("HTTPS_PROXY", "gopher://proxy.invalid"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `HTTPS_PROXY` is no URL of a http, https or socks5 proxy; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `HTTPS_PROXY` is not the URL of an http, https or socks5 proxy; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 

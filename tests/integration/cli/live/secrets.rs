@@ -112,19 +112,19 @@ fn are_used() {
 fn are_not_where_the_mesh_says() {
     let site = Site::new("kubeconfig", logged_in);
     insta::assert_snapshot!(site.failure(), @"
-    error[missing-secret]: east: could not be read: Secret kilo/east: it has no key `config`; it has kubeconfig; snapshots/east.json was kept
-    help: the mesh's `kubeconfigSecretRef` names Secret and key
+    error[missing-secret]: east: could not be read: Secret kilo/east: the Secret has no key `config`; it has kubeconfig; snapshots/east.json was kept
+    help: check `kubeconfigSecretRef` in the mesh
     ");
     site.folder
         .edit("mesh.yaml", "name: east, key", "name: other, key");
     insta::assert_snapshot!(site.failure(), @"
-    error[missing-secret]: east: could not be read: Secret kilo/other: there is none of that name; snapshots/east.json was kept
-    help: the mesh's `kubeconfigSecretRef` names Secret and key
+    error[missing-secret]: east: could not be read: Secret kilo/other: the Secret does not exist; snapshots/east.json was kept
+    help: check `kubeconfigSecretRef` in the mesh
     ");
     site.folder.edit("mesh.yaml", ", namespace: kilo", "");
     insta::assert_snapshot!(site.failure(), @"
-    error[missing-secret]: east: could not be read: Secret other: mesh prod has no `metadata.namespace` that would say where it is; snapshots/east.json was kept
-    help: the mesh's `kubeconfigSecretRef` names Secret and key
+    error[missing-secret]: east: could not be read: Secret other: mesh prod has no `metadata.namespace`, so its namespace is unknown; snapshots/east.json was kept
+    help: check `kubeconfigSecretRef` in the mesh
     ");
 }
 
@@ -171,10 +171,11 @@ fn need_a_context_that_is_there() {
     let run = site.snapshot();
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it has no context `hub`, which --secrets-from names; did you mean `hob`?; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it has no context `hub`, which --secrets-from names; did you mean `hob`?; snapshots/north.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it has no context `hub`, given with --secrets-from; did you mean `hob`?; snapshots/east.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
+
+    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it has no context `hub`, given with --secrets-from; did you mean `hob`?; snapshots/north.json was kept
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
 
@@ -222,9 +223,10 @@ fn come_over_a_way_that_is_told() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 2 nodes, 2 usable, written
-    warning[unchecked-certificate]: east: the certificate of the cluster that holds its kubeconfig is not checked (`insecure-skip-tls-verify`): whoever is between could name any cluster
+    warning[unchecked-certificate]: east: the certificate of the cluster with its kubeconfig is not checked (`insecure-skip-tls-verify`): an attacker on the path could forge the kubeconfig
+
     snapshots/north.json: 2 nodes, 2 usable, written
-    warning[unchecked-certificate]: north: its certificate is not checked (`insecure-skip-tls-verify`): whoever is between could name any nodes
+    warning[unchecked-certificate]: north: its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path could forge the node list
     ");
 
     let hub = Setup::nodes(&nodes(2))
@@ -238,9 +240,10 @@ fn come_over_a_way_that_is_told() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 2 nodes, 2 usable, unchanged
-    warning[unencrypted-connection]: east: the cluster that holds its kubeconfig is asked over plain HTTP: whoever is between could name any cluster
+    warning[unencrypted-connection]: east: the cluster with its kubeconfig is read over plain HTTP: an attacker on the path could forge the kubeconfig
+
     snapshots/north.json: 2 nodes, 2 usable, unchanged
-    warning[unencrypted-connection]: north: is asked over plain HTTP: whoever is between could name any nodes
+    warning[unencrypted-connection]: north: is read over plain HTTP: an attacker on the path could forge the node list
     ");
 }
 
@@ -254,7 +257,7 @@ fn have_an_end() {
     let context = Context::new("hub", &site.hub.url());
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     insta::assert_snapshot!(site.failure(), @"
-    error[oversized-answer]: east: could not be read: its answer cannot be used: it has more than 4 MiB; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[oversized-answer]: east: could not be read: the response cannot be used: it is larger than 4 MiB; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }

@@ -72,8 +72,8 @@ fn failures_weigh_more_than_differences() {
     let run = site.snapshot(&["--check"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stdout, @"
-    snapshots/north.json: is not written as `clustermesh snapshot` would
-    snapshots/west.json: is not written as `clustermesh snapshot` would
+    snapshots/north.json: formatted differently than `clustermesh snapshot` writes it
+    snapshots/west.json: formatted differently than `clustermesh snapshot` writes it
     ");
     insta::assert_snapshot!(run.stderr, @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); snapshots/east.json was kept
@@ -113,8 +113,8 @@ fn two_contexts_of_one_cluster_are_found_in_the_first_run() {
             insta::assert_snapshot!(run.stderr.replace("2 nodes, 2 usable", usable), @"
         snapshots/c00.json: 2 nodes, 0 usable, written
         snapshots/c01.json: 2 nodes, 0 usable, written
-        warning[twin-cluster]: c01: its node `n1` is one of `c00`
-        help: do both names lead to one cluster? see the contexts of `c01` and `c00`
+        warning[twin-cluster]: c01: node `n1` is also a node of `c00`
+        help: check the contexts of `c01` and `c00`: both probably lead to the same cluster
         ")
         );
         let check = [&SNAPSHOT[..], &["--check", "--strict"]].concat();

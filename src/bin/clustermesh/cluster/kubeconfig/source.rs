@@ -29,7 +29,7 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
     };
     let text = bytes.and_then(text).map_err(|error| match error.kind() {
         // The file is named already, unless it is one of several.
-        ErrorKind::NotFound => "it is not there".to_owned(),
+        ErrorKind::NotFound => "the file does not exist".to_owned(),
         _ => format!("cannot read {}: {error}", path.display()),
     })?;
     let mut kubeconfig = from_text(&text)?;
@@ -51,14 +51,14 @@ pub(super) fn problem(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::Parse(error) => match error.location() {
             Some(place) if 0 < place.line() => format!(
-                "it is no kubeconfig, see line {}, column {}",
+                "not a valid kubeconfig: error at line {}, column {}",
                 place.line(),
                 place.column()
             ),
-            _ => "it is no kubeconfig".to_owned(),
+            _ => "not a valid kubeconfig".to_owned(),
         },
         KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch => {
-            "its files are of different kinds or versions".to_owned()
+            "the files have different kinds or versions".to_owned()
         }
         _ => "it cannot be used".to_owned(),
     }
@@ -86,7 +86,7 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
         [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),
         _ => String::from_utf8(bytes).ok(),
     };
-    decoded.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "it is no text"))
+    decoded.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))
 }
 
 /// Takes out what is empty: to kubectl, that is as if it were not there.
@@ -120,7 +120,7 @@ fn normalise(kubeconfig: &mut Kubeconfig) -> Result<(), String> {
             }
             serde_json::from_value(written)
         });
-        *user = normalised.map_err(|_| "it has a user that is none".to_owned())?;
+        *user = normalised.map_err(|_| "it contains an invalid user".to_owned())?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ fn resolve_path(path: &mut Option<String>, folder: &Path) -> Result<(), String> 
         // Unresolved, it would be seen from the working folder.
         let resolved = folder.join(&*path).into_os_string().into_string();
         *path = resolved.map_err(|_| {
-            "it has relative paths, and the name of its folder is not UTF-8".to_owned()
+            "it contains relative paths, and the name of its folder is not UTF-8".to_owned()
         })?;
     }
     Ok(())

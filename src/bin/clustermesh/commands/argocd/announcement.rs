@@ -33,7 +33,7 @@ pub(super) fn text(meshes: &[Mesh], name: Option<&str>) -> anyhow::Result<String
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     let targets: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
     if targets.is_empty() {
-        bail!("no mesh names a cluster");
+        bail!("the meshes contain no cluster");
     }
     let default = targets.iter().find(|it| Some(it.as_str()) == name);
     let announcements = [

@@ -25,7 +25,7 @@ impl Application {
     pub(super) fn of_environment() -> anyhow::Result<Self> {
         let path = env::var_os(VARIABLE)
             .with_context(|| format!("{VARIABLE} is not set; Argo CD's plugin server sets it"))?;
-        let folder = env::current_dir().context("there is no working folder")?;
+        let folder = env::current_dir().context("the working directory cannot be determined")?;
         Self::new(folder, &parts(Path::new(&path))?)
     }
 
@@ -37,8 +37,8 @@ impl Application {
             root = match root.parent() {
                 Some(above) if name == Some(part) => above,
                 _ => bail!(
-                    "{VARIABLE} is {}, but the working folder is another one; is there a link in the \
-                     path of the Application?",
+                    "{VARIABLE} is {}, but the working directory is a different one; remove \
+                     symbolic links from the path of the Application",
                     Quoted(&path.join("/"))
                 ),
             };
@@ -62,8 +62,8 @@ impl Application {
     /// part of the path.
     pub(super) fn target(&self, named: Option<&str>) -> anyhow::Result<String> {
         let target = named.or(self.name()).context(
-            "no cluster is named; set the plugin's parameter `target`, or the path of the Application \
-             to the folder of a cluster",
+            "no cluster is selected; set the plugin's parameter `target`, or set the path of the \
+             Application to the folder of a cluster",
         )?;
         Ok(target.to_owned())
     }

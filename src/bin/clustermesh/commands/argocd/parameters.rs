@@ -123,7 +123,7 @@ impl Written {
             let allowance: Result<Allowance, String> = text.parse();
             allowance.map_err(|error| {
                 let text = Quoted(text);
-                anyhow!("the parameter `{ALLOW_EMPTY}` cannot have {text}: {error}")
+                anyhow!("the parameter `{ALLOW_EMPTY}` contains {text}: {error}")
             })
         });
         allowances.collect()
@@ -146,10 +146,9 @@ fn unknown(name: &str) -> anyhow::Error {
     let names = [TARGET, STRICT, ALLOW_EMPTY];
     let name = Quoted(name);
     match nearest(name.0, names) {
-        Some(meant) => anyhow!("there is no parameter {name}; did you mean `{meant}`?"),
+        Some(meant) => anyhow!("unknown parameter {name}; did you mean `{meant}`?"),
         None => anyhow!(
-            "there is no parameter {name}; the parameters are `{TARGET}`, `{STRICT}` and \
-             `{ALLOW_EMPTY}`"
+            "unknown parameter {name}; known parameters: `{TARGET}`, `{STRICT}`, `{ALLOW_EMPTY}`"
         ),
     }
 }

@@ -54,9 +54,9 @@ enum Section {
 
 impl Section {
     const ALL: [(Self, &'static str); 3] = [
-        (Self::Kilo, "Kilo, on the node that has most to do"),
+        (Self::Kilo, "Kilo, on the busiest node"),
         (Self::Objects, "the API server, GitOps and git"),
-        (Self::Change, "the change from what is there"),
+        (Self::Change, "the change from the current tree"),
     ];
 
     fn of(quantity: Quantity) -> Self {
@@ -112,7 +112,7 @@ pub(super) fn overview(costs: &[Cost]) -> String {
     if 0 < rest {
         let _ = writeln!(
             text,
-            "\n{} more have something that is told by `clustermesh capacity TARGET`",
+            "\n{} more exceed a limit; run `clustermesh capacity TARGET` for details",
             plural(rest, "cluster")
         );
     }
@@ -204,7 +204,7 @@ fn total(costs: &[Cost]) -> String {
         .iter()
         .map(|it| it.load.peers() * it.load.nodes.segments);
     format!(
-        "{}, {}; {} on all nodes together, which are no objects",
+        "{}, {}; {} in total on all nodes (not Kubernetes objects)",
         plural(costs.len(), "cluster"),
         plural(objects, "Peer object"),
         plural(tunnels.sum(), "tunnel end"),
@@ -343,7 +343,7 @@ fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
         return String::new();
     }
     let lines = table.text(&format!("{indent}  "));
-    format!("{indent}what would make it less\n{lines}")
+    format!("{indent}ways to reduce it\n{lines}")
 }
 
 /// Returns what a measure is, and what it brings.
@@ -365,13 +365,13 @@ fn measure(measure: &Measure) -> String {
     match measure {
         Measure::SelectNodes { sources, left, of } => match sources.as_slice() {
             [source] => format!(
-                "a `nodeSelector` that leaves {} of {} Peers of {}",
+                "a `nodeSelector` that keeps {} of {} Peers of {}",
                 count(left),
                 count(of),
                 escaped(source, SHOWN)
             ),
             sources => format!(
-                "a `nodeSelector` in {} that leaves at most {} (now up to {})",
+                "a `nodeSelector` in {} that keeps at most {} (now up to {})",
                 plural(sources.len(), "source"),
                 plural(*left, "Peer"),
                 count(of)
@@ -379,21 +379,21 @@ fn measure(measure: &Measure) -> String {
         },
         Measure::LeaveOutAddresses { ranges } => {
             format!(
-                "no internal addresses of nodes ({})",
+                "not declaring the nodes' internal addresses ({})",
                 plural(*ranges, "range")
             )
         }
         Measure::Aggregate { fewer } => format!(
-            "one pod CIDR for those of a Peer that lie side by side ({} fewer)",
+            "merging adjacent pod CIDRs of a Peer ({} fewer)",
             plural(*fewer, "range")
         ),
         Measure::SplitSource { source, parts } => format!(
-            "{} split into {} clusters, one of which this sees",
+            "splitting {} into {} clusters, of which this target sees one",
             escaped(source, SHOWN),
             count(parts)
         ),
         Measure::SplitTarget { parts, sources } => format!(
-            "this cluster split into {}, which share its {} sources",
+            "splitting this cluster into {}, which share its {} sources",
             count(parts),
             count(sources)
         ),

@@ -194,7 +194,7 @@ impl<'a> Keeper<'a> {
         let refusals = self.settled(refusals, matches!(old, Old::Read(..)));
         if SIZE_LIMIT < json.len() as u64 {
             bail!(
-                "the snapshot would have {} bytes, more than the {SIZE_LIMIT} that are read back",
+                "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
                 json.len()
             );
         }
@@ -342,15 +342,18 @@ impl Kept {
 fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
     let file = line_start(file);
     match old {
-        Old::None => format!("{file}: is missing\n"),
-        Old::Unreadable(problem) => format!("{file}: is no snapshot: {problem}\n"),
+        Old::None => format!("{file}: missing\n"),
+        Old::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
         Old::Read(old) => {
             let told: Vec<String> = differences(old, new)
                 .iter()
                 .map(|difference| format!("{file}: {difference}\n"))
                 .collect();
             if told.is_empty() {
-                return format!("{file}: is not written as `clustermesh snapshot` would\n");
+                return format!(
+                    "{file}: formatted differently than `clustermesh snapshot` writes \
+                    it\n"
+                );
             }
             told.concat()
         }
@@ -365,7 +368,7 @@ fn described(nodes: &[Node], usable: Option<usize>) -> String {
     }];
     let has_key = |node: &Node| node.annotations.contains_key(annotation::KEY);
     if !nodes.is_empty() && !nodes.iter().any(has_key) {
-        parts.push("none with a key of Kilo's (does Kilo run there?)".to_owned());
+        parts.push("none with a Kilo key (does Kilo run there?)".to_owned());
     } else if let Some(usable) = usable {
         parts.push(format!("{usable} usable"));
     }

@@ -69,8 +69,8 @@ fn check_secrets(
         .any(|entry| clusters.contains(&entry.name) && (entry.local || entry.kubeconfig.is_some()));
     if args.reach.secrets_from.is_some() && !has_any {
         bail!(
-            "--secrets-from has nothing to read: no mesh says of these clusters in which Secret \
-             their kubeconfig is (`kubeconfigSecretRef: {{ name: …, key: … }}`)"
+            "--secrets-from has nothing to read: no mesh sets `kubeconfigSecretRef` (`{{ name: …, \
+             key: … }}`) for these clusters"
         );
     }
     Ok(())
@@ -95,7 +95,7 @@ fn clusters<'a>(
         if named.is_empty() {
             // Lists the files that were looked for.
             settings.mesh_files()?;
-            bail!("no mesh names a cluster; name the clusters to read");
+            bail!("the meshes contain no cluster; name the clusters to read");
         }
         return Ok(named);
     }
@@ -109,7 +109,7 @@ fn clusters<'a>(
             Some(name) => format!("; did you mean `{name}`?"),
             None => String::new(),
         };
-        bail!("no mesh names a cluster `{unknown}`{meant}");
+        bail!("no mesh contains a cluster `{unknown}`{meant}");
     }
     Ok(args.clusters.iter().collect())
 }

@@ -78,7 +78,7 @@ fn of_the_flag(fault: Fault) -> Fault {
     };
     let meant = nearest.map(|name| format!("; did you mean `{name}`?"));
     let problem = format!(
-        "it has no context `{wanted}`, which --secrets-from names{}",
+        "it has no context `{wanted}`, given with --secrets-from{}",
         meant.unwrap_or_default()
     );
     Fault::Kubeconfig { origin, problem }
@@ -105,7 +105,7 @@ fn operator_route(
     let other = secrets.find(|(other, it)| (&other.namespace, *it) != (&mesh.namespace, secret));
     if let Some((other, _)) = other {
         let problem = format!(
-            "meshes {} and {} keep its kubeconfig in different Secrets",
+            "meshes {} and {} name different Secrets for its kubeconfig",
             mesh.name, other.name
         );
         return Some(Err(Fault::Ambiguous { problem }));
@@ -114,7 +114,7 @@ fn operator_route(
         return Some(Err(Fault::Secret {
             origin: format!("Secret {}", secret.name),
             problem: format!(
-                "mesh {} has no `metadata.namespace` that would say where it is",
+                "mesh {} has no `metadata.namespace`, so its namespace is unknown",
                 mesh.name
             ),
         }));
@@ -134,7 +134,7 @@ fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<Route, Fault> {
     let local: Vec<&str> = local.into_iter().collect();
     Err(Fault::Ambiguous {
         problem: format!(
-            "several clusters are `local` in a mesh, and only one can be that of --secrets-from: {}",
+            "several clusters are `local` in a mesh, but --secrets-from reads only one: {}",
             local.join(", ")
         ),
     })

@@ -42,10 +42,10 @@ fn unknown(evidence: &Evidence, name: &str) -> String {
         .collect();
     let shown = Quoted(name);
     if known.contains(name) {
-        return format!("there is no snapshot of {shown}; `clustermesh snapshot` takes one");
+        return format!("{shown} has no snapshot; run `clustermesh snapshot`");
     }
     match nearest(name, known) {
-        Some(meant) => format!("no mesh has a cluster {shown}; did you mean `{meant}`?"),
-        None => format!("no mesh has a cluster {shown}"),
+        Some(meant) => format!("no mesh contains a cluster {shown}; did you mean `{meant}`?"),
+        None => format!("no mesh contains a cluster {shown}"),
     }
 }

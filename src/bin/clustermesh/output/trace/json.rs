@@ -189,7 +189,7 @@ fn example() -> Value {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "verdict": "no-route",
-        "message": "no Peer of west takes 10.42.1.2",
+        "message": "no Peer of west contains 10.42.1.2",
         "places": [],
         "from": { "cluster": "west", "node": "worker-1", "class": "pod", "address": "10.244.1.2" },
         "to": { "cluster": "east", "node": "worker-1", "class": "pod", "address": "10.42.1.2" },

@@ -110,7 +110,7 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
             }
         }
         for premise in &worded.premises {
-            let premise = plain(&format!("hangs on: {premise}"));
+            let premise = plain(&format!("assumes: {premise}"));
             lines.push(format!("Note over {}: {premise}", cast.name(at)));
         }
     }

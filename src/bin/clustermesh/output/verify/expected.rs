@@ -27,7 +27,7 @@ impl<'f> Verified<'_, 'f> {
         for (check, traced) in broken.iter().take(FOLLOWED) {
             let name = escaped(&name(check.expectation), NAMED);
             let place = traced.shown(&check.expectation.place);
-            let _ = writeln!(text, "{name} ({place}) is broken by this packet:");
+            let _ = writeln!(text, "{name} ({place}) fails for this packet:");
             for line in traced.ways().lines() {
                 let _ = writeln!(text, "{}", format!("  {line}").trim_end());
             }

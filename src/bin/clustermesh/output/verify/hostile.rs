@@ -22,7 +22,7 @@ impl Verified<'_, '_> {
     pub(super) fn hostilities(&self) -> String {
         let mut text = String::new();
         for hostile in self.hostiles {
-            let _ = writeln!(text, "if {} were hostile:", self.called(hostile.site));
+            let _ = writeln!(text, "If {} were hostile:", self.called(hostile.site));
             let exposures = hostile.exposures.iter();
             let (hearing, deaf): (Vec<&Exposure>, Vec<&Exposure>) =
                 exposures.partition(|it| !it.heard.is_empty());
@@ -32,11 +32,15 @@ impl Verified<'_, '_> {
             let more = hearing.len().saturating_sub(SHOWN);
             if 0 < more {
                 let more = plural(more, "more cluster");
-                let _ = writeln!(text, "  {more} hear it; `--output json` has all of them");
+                let _ = writeln!(
+                    text,
+                    "  {more} accept packets from it; `--output json` lists all \
+                    of them"
+                );
             }
             if !deaf.is_empty() {
                 let names = listed(deaf.iter().map(|it| self.called(it.site)));
-                let _ = writeln!(text, "  nothing of it gets to {names} directly");
+                let _ = writeln!(text, "  none of its packets reach {names} directly");
             }
             text.push('\n');
         }
@@ -49,10 +53,10 @@ impl Verified<'_, '_> {
         for hostile in self.hostiles {
             let name = self.called(hostile.site);
             let _ = match hostile.breaches().len() {
-                0 => writeln!(text, "{name} could do no more than the meshes let it"),
+                0 => writeln!(text, "{name} could do nothing beyond what the meshes allow"),
                 more => writeln!(
                     text,
-                    "{name} could do {} that no mesh lets it",
+                    "{name} could do {} that no mesh allows",
                     plural(more, "thing")
                 ),
             };
@@ -62,13 +66,16 @@ impl Verified<'_, '_> {
 
     fn exposure(&self, exposure: &Exposure) -> String {
         let name = self.called(exposure.site);
-        let mut text = format!("  {name} hears it by {}\n", self.heard(exposure));
+        let mut text = format!(
+            "  {name} accepts its packets through {}\n",
+            self.heard(exposure)
+        );
         if exposure.believed.is_empty() {
-            text.push_str("    but takes no packet from it\n");
+            text.push_str("    but accepts no source address from it\n");
         } else {
             let _ = writeln!(
                 text,
-                "    it could send as {}\n    to {}; and, masqueraded, wherever the nodes of {name} get",
+                "    it could send as {}\n    to {}; and, masqueraded, to everything that the nodes of {name} can reach",
                 self.held(&exposure.believed),
                 open(&exposure.open)
             );
@@ -76,12 +83,12 @@ impl Verified<'_, '_> {
         if exposure.attracted == exposure.believed {
             if !exposure.attracted.is_empty() {
                 text.push_str(
-                    "    and it is sent what goes to the addresses that it could send as\n",
+                    "    and it receives the packets to the addresses that it could send as\n",
                 );
             }
         } else if !exposure.attracted.is_empty() {
             let destinations = self.held(&exposure.attracted);
-            let _ = writeln!(text, "    and it is sent what goes to {destinations}");
+            let _ = writeln!(text, "    and it receives the packets to {destinations}");
         }
         let onward = exposure.onward.iter();
         let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
@@ -92,12 +99,12 @@ impl Verified<'_, '_> {
             let passages = listed(passages);
             let _ = writeln!(
                 text,
-                "    {name} passes on to {third} what it sends as {passages}"
+                "    {name} forwards to {third} the packets that it sends as {passages}"
             );
         }
         if !shut.is_empty() {
             let thirds = listed(shut.iter().map(|it| self.called(it.site)));
-            let _ = writeln!(text, "    nothing of it gets through to {thirds}");
+            let _ = writeln!(text, "    none of its packets get through to {thirds}");
         }
         text
     }

@@ -28,10 +28,12 @@ fn are_not_in_every_local_cluster() {
     let run = site.snapshot();
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[ambiguous-access]: north: could not be read: several clusters are `local` in a mesh, and only one can be that of --secrets-from: north, south; snapshots/north.json was kept
-    help: name the context in the config: `clusters: { north: { context: … } }`
-    error[ambiguous-access]: south: could not be read: several clusters are `local` in a mesh, and only one can be that of --secrets-from: north, south; it has no snapshot yet
-    help: name the context in the config: `clusters: { south: { context: … } }`
+    error[ambiguous-access]: north: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; snapshots/north.json was kept
+    help: set the context in the config: `clusters: { north: { context: … } }`
+
+    error[ambiguous-access]: south: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; it has no snapshot yet
+    help: set the context in the config: `clusters: { south: { context: … } }`
+
     snapshots/east.json: 2 nodes, 2 usable, written
     ");
     site.folder.write(
@@ -62,8 +64,8 @@ fn are_not_where_meshes_say_different_things() {
         (", namespace: kilo", ""),
     ] {
         insta::allow_duplicates!(insta::assert_snapshot!(said(from, to), @"
-        error[ambiguous-access]: east: could not be read: meshes prod and test keep its kubeconfig in different Secrets; snapshots/east.json was kept
-        help: name the context in the config: `clusters: { east: { context: … } }`
+        error[ambiguous-access]: east: could not be read: meshes prod and test name different Secrets for its kubeconfig; snapshots/east.json was kept
+        help: set the context in the config: `clusters: { east: { context: … } }`
         "));
     }
 }
@@ -81,8 +83,8 @@ fn have_names_that_lead_nowhere_else() {
         let said = said("name: east, key", &format!("name: {name}, key"));
         let said = said.replace(&format!("kilo/{}:", name.trim_matches('\'')), "kilo/NAME:");
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
-        error[missing-secret]: east: could not be read: Secret kilo/NAME: its name is no DNS-1123 subdomain; snapshots/east.json was kept
-        help: the mesh's `kubeconfigSecretRef` names Secret and key
+        error[missing-secret]: east: could not be read: Secret kilo/NAME: the name is not a DNS-1123 subdomain; snapshots/east.json was kept
+        help: check `kubeconfigSecretRef` in the mesh
         "));
     }
     for namespace in ["..", "a.b", "'kilo/secrets'", "kilo-"] {
@@ -92,8 +94,8 @@ fn have_names_that_lead_nowhere_else() {
             "Secret NAMESPACE/",
         );
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
-        error[missing-secret]: east: could not be read: Secret NAMESPACE/east: its namespace is no DNS-1123 label; snapshots/east.json was kept
-        help: the mesh's `kubeconfigSecretRef` names Secret and key
+        error[missing-secret]: east: could not be read: Secret NAMESPACE/east: the namespace is not a DNS-1123 label; snapshots/east.json was kept
+        help: check `kubeconfigSecretRef` in the mesh
         "));
     }
 }

@@ -10,8 +10,8 @@ fn ask_for_nothing_of_this_machine() {
         context.plugin("/bin/sh", &["-c", "echo run >>../../runs; echo run >>runs"])
     });
     insta::assert_snapshot!(plugin.failure(), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `exec`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `exec`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
     assert!(!plugin.folder.path("runs").exists());
     let provider = serde_json::json!({ "name": "oidc", "config": { "id-token": "sesame-sesame" } });
@@ -25,24 +25,24 @@ fn ask_for_nothing_of_this_machine() {
         site.failure()
     };
     insta::assert_snapshot!(said("auth-provider"), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `auth-provider`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `auth-provider`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
     insta::assert_snapshot!(said("tokenFile"), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `tokenFile`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `tokenFile`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
     insta::assert_snapshot!(said("client-certificate"), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `client-certificate`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `client-certificate`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
     insta::assert_snapshot!(said("client-key"), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `client-key`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `client-key`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
     insta::assert_snapshot!(said("certificate-authority"), @"
-    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config has `certificate-authority`, by which whoever wrote it would run programs or read files here; snapshots/east.json was kept
-    help: put the credentials into the Secret itself, or name a kubeconfig of your own in the config
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig in Secret kilo/east, key config contains `certificate-authority`, which runs a program or reads a file on this machine; snapshots/east.json was kept
+    help: put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in the config
     ");
 }
 
@@ -71,8 +71,8 @@ fn tell_nothing_of_who_is_no_cluster() {
     };
     let text = || Answer::new(400, "text/plain", "sesame is the password\n");
     insta::assert_snapshot!(said(text, ""), @"
-    error[refused-request]: east: could not be read: it answered 400; snapshots/east.json was kept
-    help: does `kubectl get nodes` work with this context?
+    error[refused-request]: east: could not be read: the server responded with 400; snapshots/east.json was kept
+    help: check that `kubectl get nodes` works with this context
     ");
     let json = || Answer::new(403, "application/json", r#"{"message":"sesame"}"#);
     insta::assert_snapshot!(said(json, ""), @"
@@ -92,8 +92,8 @@ fn tell_nothing_of_who_is_no_cluster() {
         )
     };
     insta::assert_snapshot!(said(kind, ""), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a NodeList; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a NodeList; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     let value = || {
         Answer::new(
@@ -103,13 +103,13 @@ fn tell_nothing_of_who_is_no_cluster() {
         )
     };
     insta::assert_snapshot!(said(value, ""), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected a list of at most 50000 items at line 1 column 35; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected a list of at most 50000 items at line 1 column 35; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     let value = || Answer::new(200, "application/json", r#""sesame, expected it""#);
     insta::assert_snapshot!(said(value, ""), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: expected struct Object at line 1 column 21; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected struct Object at line 1 column 21; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     let item = || {
         Answer::new(
@@ -119,15 +119,15 @@ fn tell_nothing_of_who_is_no_cluster() {
         )
     };
     insta::assert_snapshot!(said(item, ""), @"
-    error[unreadable-answer]: east: could not be read: its answer cannot be used: item 0 of the list is not a Node; snapshots/east.json was kept
-    help: is `server` in the kubeconfig a Kubernetes API server?
+    error[unreadable-answer]: east: could not be read: the response cannot be used: item 0 of the list is not a Node; snapshots/east.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(text, "/secrets?all="), @"
     error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said(text, "/secrets#"), @"
     error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

@@ -1,0 +1,67 @@
+//! How much was checked, for the line that a run without findings ends with.
+
+use std::fmt;
+
+use clustermesh::agent::fabric::Fabric;
+use clustermesh::fleet::Fleet;
+use clustermesh::plan::{Plan, Target};
+
+use super::plural;
+
+/// How much was checked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Checked {
+    clusters: usize,
+    nodes: usize,
+    peers: usize,
+}
+
+impl Checked {
+    /// Counts what a plan was made of, and its Peers.
+    pub(crate) fn plan(fleet: &Fleet, plan: &Plan) -> Self {
+        let clusters = fleet.clusters();
+        let nodes = clusters.filter_map(|it| fleet.memberships(it).next());
+        Self {
+            clusters: fleet.clusters().count(),
+            nodes: nodes.map(|it| it.file.snapshot.nodes.len()).sum(),
+            peers: plan.targets.iter().map(|it| peers(plan, it)).sum(),
+        }
+    }
+
+    /// Counts what a proof is about.
+    pub(crate) fn fabric(fabric: &Fabric) -> Self {
+        let sites = || fabric.sites.iter();
+        let peers = |file: &clustermesh::agent::applied::File| file.content.peers.len();
+        Self {
+            clusters: sites().count(),
+            nodes: sites().map(|it| it.snapshot.nodes.len()).sum(),
+            peers: sites().flat_map(|it| it.files).map(peers).sum(),
+        }
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            formatter,
+            "{}, {}, {}",
+            plural(self.clusters, "cluster"),
+            plural(self.nodes, "node"),
+            plural(self.peers, "Peer")
+        )
+    }
+}
+
+/// Returns how many Peers a target has.
+pub(super) fn peers(plan: &Plan, target: &Target) -> usize {
+    let peer_sets = target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it));
+    peer_sets.map(|it| it.peers.len()).sum()
+}
+
+/// Returns the line for a run without findings.
+pub(super) fn no_problems(checked: Option<&Checked>) -> String {
+    match checked {
+        Some(checked) => format!("No problems found ({checked})."),
+        None => "No problems found.".to_owned(),
+    }
+}

@@ -1,0 +1,69 @@
+//! Wrapping: texts that fit the terminal. What is no terminal gets every text in one line, for `grep`
+//! and for the logs of CI jobs.
+
+/// The fewest columns that texts are wrapped at.
+const NARROW: usize = 40;
+
+/// How wide the stream is that a text is for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Width(Option<usize>);
+
+impl Width {
+    /// Returns the width of standard output.
+    pub(super) fn stdout() -> Self {
+        Self::of(terminal_size::terminal_size_of(std::io::stdout()))
+    }
+
+    /// Returns the width of standard error.
+    pub(super) fn stderr() -> Self {
+        Self::of(terminal_size::terminal_size_of(std::io::stderr()))
+    }
+
+    fn of(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
+        Self(size.map(|(width, _)| usize::from(width.0)))
+    }
+
+    /// Returns how many columns excerpts may take.
+    pub(super) fn columns(self) -> Option<usize> {
+        self.0
+    }
+
+    /// Breaks a text between words, so that each line fits behind `before` characters.
+    pub(super) fn wrapped(self, before: usize, text: &str) -> String {
+        let Some(columns) = self.0 else {
+            return text.to_owned();
+        };
+        let room = columns.max(NARROW).saturating_sub(before);
+        let mut wrapped = String::with_capacity(text.len());
+        let mut used = 0;
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if 0 < used {
+                let fits = used + 1 + length <= room;
+                wrapped.push(if fits { ' ' } else { '\n' });
+                used = if fits { used + 1 } else { 0 };
+            }
+            wrapped.push_str(word);
+            used += length;
+        }
+        wrapped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_on_a_terminal_only() {
+        let text = "a text of several words that is longer than forty columns are, and a-word-that-is-much-longer";
+        assert_eq!(Width(None).wrapped(10, text), text);
+        insta::assert_snapshot!(Width(Some(50)).wrapped(10, text), @"
+        a text of several words that is longer
+        than forty columns are, and
+        a-word-that-is-much-longer
+        ");
+        let narrow = Width(Some(1)).wrapped(0, "one two three four five six seven eight nine");
+        assert_eq!(narrow, "one two three four five six seven eight\nnine");
+    }
+}
