@@ -321,8 +321,7 @@ fn of_file(file: &OldFile, mismatches: &[Mismatch]) -> Vec<Finding> {
 }
 
 /// The remedy for a generated file.
-const ANEW: &str =
-    "run `clustermesh render`, which rewrites or removes the file";
+const ANEW: &str = "run `clustermesh render`, which rewrites or removes the file";
 
 fn edited(file: &OldFile, name: &str, what: &str) -> Finding {
     let message = format!("{name} was edited: {what} differ from what clustermesh writes");

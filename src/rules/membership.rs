@@ -112,7 +112,9 @@ fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
 pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
     let membership = &member.membership;
     let why = match membership.excluded.len() {
-        _ if !membership.candidates.is_empty() => "no cluster accepts the ranges of its nodes".to_owned(),
+        _ if !membership.candidates.is_empty() => {
+            "no cluster accepts the ranges of its nodes".to_owned()
+        }
         0 => "its snapshot has no nodes".to_owned(),
         1 => "its only node is left out".to_owned(),
         nodes => format!("all {nodes} nodes are left out"),
@@ -397,7 +399,9 @@ fn contradicted_by(member: &Member, what: &Contradicted) -> (String, String) {
         let actual = listed(actual.into_iter());
         (
             format!("have {noun} outside the declared {declared}: {actual}"),
-            format!("correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"),
+            format!(
+                "correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"
+            ),
         )
     };
     let excluded = member.membership.excluded.iter().map(|it| &it.reason);

@@ -152,7 +152,10 @@ fn key(node: &Place) -> Place {
 }
 
 fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -> Finding {
-    let message = format!("{} left out: not in `acceptedNetworks`", listed_ranges(ranges));
+    let message = format!(
+        "{} left out: not in `acceptedNetworks`",
+        listed_ranges(ranges)
+    );
     let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
     add_declaration(&mut finding, ranges);
     finding.at(accepted.clone(), "does not contain it").help(

@@ -39,7 +39,10 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
         ExcludedReason::NoEndpoint(sources) => no_endpoint(sources),
         ExcludedReason::NameInvalid(error) => format!("invalid name: {error}"),
         ExcludedReason::DuplicateName(node) => {
-            format!("its Peer would have the same name as the Peer of {}", Quoted(node))
+            format!(
+                "its Peer would have the same name as the Peer of {}",
+                Quoted(node)
+            )
         }
         ExcludedReason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
         ExcludedReason::PodCidrTaken { cidr, other, node } => {
@@ -47,7 +50,10 @@ pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
         }
         ExcludedReason::NotReady(why) => format!("not ready: {}", unready(*why)),
         ExcludedReason::LeaderExcluded(leader) => {
-            format!("the leader of its location, {}, is left out", Quoted(leader))
+            format!(
+                "the leader of its location, {}, is left out",
+                Quoted(leader)
+            )
         }
         ExcludedReason::NotSelected => "not selected by nodeSelector".to_owned(),
     }

@@ -59,7 +59,10 @@ fn an_endpoint_in_a_range_of_another_cluster_is_a_warning() {
     );
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 1], "{text}");
-    assert!(text.contains("to see which node's claim causes this"), "{text}");
+    assert!(
+        text.contains("to see which node's claim causes this"),
+        "{text}"
+    );
 }
 
 #[test]

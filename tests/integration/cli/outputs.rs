@@ -42,7 +42,10 @@ fn refusal(folder: &Folder) -> String {
         "{}",
         run.stderr
     );
-    let lines = run.stderr.lines().filter(|it| it.contains("[invalid-output]"));
+    let lines = run
+        .stderr
+        .lines()
+        .filter(|it| it.contains("[invalid-output]"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -480,5 +483,9 @@ fn hostile_names_stay_data() {
     );
     let run = folder.run(&["template", "labels.txt"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("control or invisible characters"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("control or invisible characters"),
+        "{}",
+        run.stderr
+    );
 }

@@ -54,7 +54,10 @@ impl fmt::Display for Checked {
 
 /// Returns how many Peers a target has.
 pub(super) fn peers(plan: &Plan, target: &Target) -> usize {
-    let peer_sets = target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it));
+    let peer_sets = target
+        .peer_sets
+        .iter()
+        .filter_map(|&it| plan.peer_sets.get(it));
     peer_sets.map(|it| it.peers.len()).sum()
 }
 

@@ -21,7 +21,9 @@ pub(super) fn append(report: &Report) -> anyhow::Result<()> {
         return Ok(());
     };
     let path = PathBuf::from(path);
-    let there = usize::try_from(disk::length(&path).with_context(|| format!("{FILE} does not name a file"))?)?;
+    let there = usize::try_from(
+        disk::length(&path).with_context(|| format!("{FILE} does not name a file"))?,
+    )?;
     // The last line of the others may have no end.
     let before = if there == 0 { "" } else { "\n\n" };
     let room = LIMIT.saturating_sub(there + before.len());

@@ -53,7 +53,10 @@ fn a_link_in_the_path_is_refused() {
     symlink("../rendered/west", application.path("apps/west")).unwrap();
     application.path = "apps/west".to_owned();
     let refusal = application.refusal(2);
-    assert!(refusal.contains("remove symbolic links from the path"), "{refusal}");
+    assert!(
+        refusal.contains("remove symbolic links from the path"),
+        "{refusal}"
+    );
 }
 
 #[test]

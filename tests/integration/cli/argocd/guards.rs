@@ -103,11 +103,7 @@ fn hidden_overrides_deliver_nothing() {
             "apps/west/.argocd-source-mesh.yaml",
             "overrides the source of the Argo CD Application `mesh`",
         ),
-        (
-            "apps/west",
-            "apps/west/.sourceignore",
-            "makes Flux ignore",
-        ),
+        ("apps/west", "apps/west/.sourceignore", "makes Flux ignore"),
         (".", ".sourceignore", "makes Flux ignore"),
         (
             ".",
