@@ -28,12 +28,10 @@ const ELSEWHERE: &[&str] = &[
 
 /// Returns whether code in backticks is a path in this repository.
 fn is_path(code: &str) -> bool {
-    let is_file = [".rs", ".md", ".toml", ".yaml"]
-        .iter()
-        .any(|it| code.ends_with(it));
+    let is_placeholder = |it: &str| 1 < it.len() && it.bytes().all(|it| it.is_ascii_uppercase());
     let is_plain = !code.contains([' ', '*', '<', '{', '$', ':']);
     let is_elsewhere = ELSEWHERE.iter().any(|it| code.starts_with(it));
-    is_plain && !is_elsewhere && (is_file || code.contains('/'))
+    is_plain && !is_elsewhere && code.contains('/') && !code.split('/').any(is_placeholder)
 }
 
 /// Returns whether a path exists, from the root or from `src`.
