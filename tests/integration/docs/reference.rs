@@ -1,9 +1,10 @@
-//! The pages of the reference, compared with the schemas: no field is missing.
+//! The README and the reference, compared with the program: no command and no field is missing.
 
 use std::fs;
 
 use serde_json::Value;
 
+use super::prose::subcommands;
 use crate::support::{clustermesh, project};
 
 /// Fields that the API server sets, and those of every document.
@@ -40,5 +41,16 @@ fn the_reference_has_every_field() {
                 .map(|it| format!("{it} in {file}")),
         );
     }
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn the_readme_has_every_command_in_8_kb() {
+    let readme = fs::read_to_string(project().join("README.md")).unwrap();
+    assert!(readme.len() <= 8_000, "{}", readme.len());
+    let help = clustermesh(project(), &["--help"]).stdout;
+    let missing: Vec<String> = subcommands(&help)
+        .filter(|it| !readme.contains(&format!("`{it}")))
+        .collect();
     assert_eq!(missing, [""; 0]);
 }
