@@ -41,6 +41,8 @@ pub struct Config {
     pub meshes: Vec<String>,
     /// The folder of the snapshots.
     pub snapshots: Option<String>,
+    /// Prefixes of labels that snapshots leave out.
+    pub dropped_labels: Option<Vec<String>>,
     /// The folder of the rendered manifests.
     pub rendered: Option<String>,
     /// The file of the expectations.
@@ -95,6 +97,8 @@ struct Written {
     /// The folder of snapshots, with one `<cluster>.json` for each cluster.
     #[schemars(length(min = 1), example = &"clusters/snapshots")]
     snapshots: Option<String>,
+    /// The contents of snapshots.
+    snapshot: Option<WrittenSnapshot>,
     /// The folder that `clustermesh render` writes.
     #[schemars(length(min = 1), example = &"clusters/rendered")]
     rendered: Option<String>,
@@ -117,6 +121,18 @@ struct Written {
     rules: Option<BTreeMap<String, WrittenLevel>>,
     /// Findings to hide. An entry that matches nothing is reported.
     ignore: Option<Vec<WrittenIgnore>>,
+}
+
+/// The contents of snapshots.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Snapshot")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenSnapshot {
+    /// Prefixes of labels that `clustermesh snapshot` leaves out; default:
+    /// `[feature.node.kubernetes.io/]`, the labels of Node Feature Discovery. A `nodeSelector` cannot
+    /// use these labels.
+    #[schemars(inner(length(min = 1)), example = ["feature.node.kubernetes.io/"])]
+    drop_labels: Option<Vec<String>>,
 }
 
 /// How a cluster is reached, and the ranges that it accepts from others.
@@ -235,6 +251,7 @@ impl Written {
         Ok(Config {
             meshes: self.meshes.unwrap_or_default(),
             snapshots: self.snapshots,
+            dropped_labels: self.snapshot.and_then(|it| it.drop_labels),
             rendered: self.rendered,
             expectations: self.expectations,
             outputs: outputs.collect(),
@@ -299,6 +316,7 @@ fn example() -> Value {
         "kind": "Config",
         "meshes": ["clusters/mesh.yaml"],
         "snapshots": "clusters/snapshots",
+        "snapshot": { "dropLabels": ["feature.node.kubernetes.io/"] },
         "rendered": "clusters/rendered",
         "expectations": "clusters/expectations.yaml",
         "outputs": [{

@@ -41,6 +41,11 @@ impl Selector {
         self.requirements.is_empty()
     }
 
+    /// Returns the labels that it asks for.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.requirements.iter().map(|it| it.key.as_str())
+    }
+
     /// Returns whether something with these labels is selected.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| {

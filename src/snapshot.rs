@@ -1,7 +1,7 @@
 //! Snapshots: the values that the nodes of a cluster report, as kept in git.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub const SIZE_LIMIT: u64 = 64 << 20;
 pub struct Snapshot {
     /// The cluster.
     pub cluster: ClusterName,
+    /// Prefixes of labels that its nodes have and that were left out.
+    pub dropped_labels: Vec<String>,
     /// Its nodes, sorted by unique name.
     pub nodes: Vec<Node>,
 }
@@ -55,7 +57,7 @@ pub struct Node {
     /// Its Kilo agent was away, so the annotations are those of an earlier snapshot.
     #[serde(default, skip_serializing_if = "is_false")]
     pub carried_over: bool,
-    /// All labels.
+    /// The labels, without those under the prefixes in `droppedLabels`.
     #[serde(default, deserialize_with = "without_duplicates")]
     pub labels: BTreeMap<String, String>,
     /// The name.
@@ -135,6 +137,11 @@ struct File {
     /// The name of the cluster, which is also the name of the file.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     cluster: String,
+    /// Prefixes of labels that the nodes have and that were left out, because `snapshot.dropLabels` in
+    /// the config lists them.
+    #[schemars(example = ["feature.node.kubernetes.io/"])]
+    #[serde(default)]
+    dropped_labels: Vec<String>,
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: String,
@@ -149,6 +156,8 @@ struct File {
 struct Written<'a> {
     api_version: &'a str,
     cluster: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dropped_labels: &'a [String],
     kind: &'a str,
     nodes: &'a [Node],
 }
@@ -187,7 +196,32 @@ impl Snapshot {
                 return Err(SnapshotError::DuplicateNode(first.name.clone()));
             }
         }
-        Ok(Self { cluster, nodes })
+        Ok(Self {
+            cluster,
+            dropped_labels: Vec::new(),
+            nodes,
+        })
+    }
+
+    /// Leaves out the labels under these prefixes, and keeps in mind which prefixes there were.
+    #[must_use]
+    pub fn without_labels(mut self, prefixes: &[String]) -> Self {
+        let mut dropped: BTreeSet<String> = self.dropped_labels.into_iter().collect();
+        for node in &mut self.nodes {
+            node.labels.retain(|key, _| {
+                let prefix = prefixes.iter().find(|prefix| key.starts_with(*prefix));
+                dropped.extend(prefix.cloned());
+                prefix.is_none()
+            });
+        }
+        self.dropped_labels = dropped.into_iter().collect();
+        self
+    }
+
+    /// Returns the prefix under which a label was left out.
+    pub fn dropped(&self, key: &str) -> Option<&str> {
+        let prefixes = self.dropped_labels.iter().map(String::as_str);
+        prefixes.into_iter().find(|prefix| key.starts_with(prefix))
     }
 
     /// Reads the snapshot file of `cluster`.
@@ -210,7 +244,10 @@ impl Snapshot {
         for (position, node) in nodes.iter_mut().enumerate() {
             node.position = position;
         }
-        Self::new(cluster.clone(), nodes)
+        Ok(Self {
+            dropped_labels: file.dropped_labels,
+            ..Self::new(cluster.clone(), nodes)?
+        })
     }
 
     /// Returns the file's text: one way to write it, so that a diff shows what changed.
@@ -221,6 +258,7 @@ impl Snapshot {
         let mut text = serde_json::to_string_pretty(&Written {
             api_version: API_VERSION,
             cluster: self.cluster.as_str(),
+            dropped_labels: &self.dropped_labels,
             kind: KIND,
             nodes: &self.nodes,
         })?;

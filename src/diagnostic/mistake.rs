@@ -5,6 +5,7 @@ rules! {
     BEYOND_CEILING = "beyond-ceiling" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error
         was "descending-limits" "invalid-selector" "mixed-networks" "several-local-clusters" "topology-mismatch";
+    DROPPED_LABEL = "dropped-label" Error;
     DUPLICATE_HUB = "duplicate-hub" Warning;
     DUPLICATE_ITEM = "duplicate-item" Error
         was "duplicate-field" "repeated-anchor" "repeated-endpoint-source";

@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use crate::config::ceilings::Exceeded;
 use crate::diagnostic::mistake::{
-    BEYOND_CEILING, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT, MISSING_SNAPSHOT,
-    NO_MESH, UNUSED_SNAPSHOT,
+    BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
+    MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
+use crate::mesh::Entry;
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::snapshot::SnapshotError;
 use crate::snapshot::stray::Stray;
+use crate::snapshot::{Snapshot, SnapshotError};
 
 /// Returns more input than a run accepts as a finding.
 pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
@@ -61,6 +62,33 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!("rewrite it with `clustermesh snapshot {cluster}`"))
+}
+
+/// Returns the labels that an entry asks for although the snapshot of its cluster leaves them out.
+pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
+    let cluster = &entry.name;
+    let finding = |field: &str, key: &str| {
+        let prefix = snapshot.dropped(key)?;
+        let message = format!(
+            "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
+            Quoted(key),
+            Quoted(prefix)
+        );
+        let help = format!(
+            "remove {} from `snapshot.dropLabels` in `clustermesh.yaml` (`snapshot: {{ dropLabels: [] }}` \
+             keeps all labels), then run `clustermesh snapshot {cluster}`",
+            Quoted(prefix)
+        );
+        let place = entry.place.key(field);
+        let finding = Finding::on_cluster(&DROPPED_LABEL, cluster, message);
+        Some(finding.at(place, "").help(help))
+    };
+    let keys: BTreeSet<&str> = entry.selector.keys().collect();
+    let selected = keys.into_iter().map(|key| ("nodeSelector", key));
+    let labels = selected.chain([("topologyLabel", entry.topology_label.as_str())]);
+    labels
+        .filter_map(|(field, key)| finding(field, key))
+        .collect()
 }
 
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that

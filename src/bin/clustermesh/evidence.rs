@@ -13,7 +13,9 @@ use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::{beyond_ceiling, invalid_snapshot, stray as stray_file};
+use clustermesh::rules::mesh::{
+    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
+};
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -89,6 +91,7 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
     if evidence.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
         return Ok(evidence);
     }
+    evidence.find_dropped_labels();
     if !is_unparsable && !reading.named.is_empty() {
         evidence.find_strays(&reading.named)?;
     }
@@ -153,6 +156,18 @@ impl Evidence {
             }
         }
         Ok(())
+    }
+
+    /// Looks for labels that meshes use and snapshots leave out.
+    fn find_dropped_labels(&mut self) {
+        let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
+        let dropped = entries.flat_map(|entry| {
+            let file = self.snapshots.get(&entry.name);
+            file.map_or_else(Vec::new, |file| dropped_labels(entry, &file.snapshot))
+        });
+        let dropped: Vec<Finding> = dropped.collect();
+        self.is_whole &= dropped.is_empty();
+        self.findings.extend(dropped);
     }
 
     /// Looks for files that no cluster is read from, where meshes name the clusters `named`.

@@ -25,6 +25,10 @@ pub(crate) use surroundings::Surroundings;
 /// The variable from which `kubectl` takes its kubeconfig.
 const KUBECONFIG: &str = "KUBECONFIG";
 
+/// The prefix of labels that snapshots leave out by default: Node Feature Discovery sets some hundred
+/// labels on each node, which have nothing to do with a mesh.
+const DROPPED_LABELS: &str = "feature.node.kubernetes.io/";
+
 /// The file of the expectations, if it is there.
 const EXPECTATIONS: &str = "expectations.yaml";
 
@@ -39,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) meshes: Setting<Vec<PathBuf>>,
     /// The folder of the snapshots.
     pub(crate) snapshots: Setting<PathBuf>,
+    /// Prefixes of labels that snapshots leave out.
+    pub(crate) dropped_labels: Setting<Vec<String>>,
     /// The folder of the rendered manifests.
     pub(crate) rendered: Setting<PathBuf>,
     /// The file of the expectations; none if none is named and none exists.
@@ -94,6 +100,13 @@ impl Options {
                 config.content.snapshots.as_ref(),
                 "snapshots",
             ),
+            dropped_labels: Setting {
+                value: match &config.content.dropped_labels {
+                    Some(prefixes) => prefixes.clone(),
+                    None => vec![DROPPED_LABELS.to_owned()],
+                },
+                origin: config.origin(&["snapshot", "dropLabels"]),
+            },
             rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
             expectations: expectations(&config),
             kubeconfig: kubeconfig(),

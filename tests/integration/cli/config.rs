@@ -72,6 +72,7 @@ fn prints_the_defaults() {
     config                                               (none)                                           default
     meshes                                               mesh.yaml                                        default
     snapshots                                            snapshots                                        default
+    snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             rendered                                         default
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
@@ -136,6 +137,7 @@ fn prints_what_the_config_says_and_where() {
     config                                               clustermesh.yaml                                 default
     meshes                                               mesh.yaml                                        clustermesh.yaml:3:9
     snapshots                                            nodes                                            clustermesh.yaml:4:12
+    snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             deploy/peers                                     clustermesh.yaml:5:17
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
@@ -337,6 +339,7 @@ fn takes_paths_of_the_config_from_its_folder() {
     config                                               ../../clustermesh.yaml                           default
     meshes                                               ../../mesh.yaml                                  ../../clustermesh.yaml:3:9
     snapshots                                            ../../nodes                                      ../../clustermesh.yaml:4:12
+    snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             ../../deploy/peers                               ../../clustermesh.yaml:5:17
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
@@ -417,6 +420,7 @@ fn needs_no_mesh() {
     config                                               (none)                                           default
     meshes                                               (none)                                           default
     snapshots                                            snapshots                                        default
+    snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             rendered                                         default
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default

@@ -69,6 +69,99 @@ fn writes_one_way_to_say_it() {
     "#);
 }
 
+/// A dump of `east` in which each node has two labels of Node Feature Discovery.
+fn featured() -> String {
+    let nodes = [1, 2].map(|number| {
+        let mut node = api_node(1, number);
+        node["metadata"]["labels"] = json!({
+            "example.org/zone": "a",
+            "feature.node.kubernetes.io/cpu-cpuid.AVX2": "true",
+            "feature.node.kubernetes.io/network-sriov.capable": "true",
+        });
+        node
+    });
+    json!({ "kind": "NodeList", "items": nodes }).to_string()
+}
+
+#[test]
+fn leaves_out_labels_that_change_nothing() {
+    let folder = Folder::mesh();
+    let read = || serde_json::from_str::<Value>(&folder.read("snapshots/east.json")).unwrap();
+    let run = folder.run_with_input(&FROM_INPUT, &featured());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let snapshot = read();
+    assert_eq!(
+        snapshot["droppedLabels"],
+        json!(["feature.node.kubernetes.io/"])
+    );
+    assert_eq!(
+        snapshot["nodes"][0]["labels"],
+        json!({ "example.org/zone": "a" })
+    );
+    let dropped = folder.read("snapshots/east.json");
+
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    let set = |labels: &str| {
+        folder.write(
+            "clustermesh.yaml",
+            format!("{config}snapshot: {{ dropLabels: [{labels}] }}\n"),
+        );
+    };
+    set("");
+    let check = [&FROM_INPUT[..], &["--check"]].concat();
+    let run = folder.run_with_input(&check, &featured());
+    insta::assert_snapshot!(run.stdout, @"
+    snapshots/east.json: droppedLabels was `feature.node.kubernetes.io/`, is nothing
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/network-sriov.capable] was nothing, is `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/network-sriov.capable] was nothing, is `true`
+    ");
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    let snapshot = read();
+    assert_eq!(snapshot["droppedLabels"], Value::Null);
+    assert_eq!(snapshot["nodes"][1]["labels"].as_object().unwrap().len(), 3);
+
+    set("feature.node.kubernetes.io/, example.org/, absent/");
+    let run = folder.run_with_input(&check, &featured());
+    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: droppedLabels was nothing, is `example.org/, feature.node.kubernetes.io/`");
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    let both = json!(["example.org/", "feature.node.kubernetes.io/"]);
+    assert_eq!(read()["droppedLabels"], both);
+    folder.write("snapshots/east.json", dropped);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["config"]);
+    assert!(
+        run.stdout.contains("snapshot.dropLabels "),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_selector_on_a_label_that_was_left_out_is_a_mistake() {
+    let folder = Folder::mesh();
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    let selector = "      nodeSelector: { matchExpressions: [{ key: feature.node.kubernetes.io/x, operator: DoesNotExist }] }\n";
+    let entry = "    - name: east\n";
+    folder.edit("mesh.yaml", entry, &format!("{entry}{selector}"));
+    for command in ["render", "validate"] {
+        let run = folder.run(&[command]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(!folder.path("rendered").exists());
+    }
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"mesh.yaml:8:21: error[dropped-label] east: `nodeSelector` uses the label `feature.node.kubernetes.io/x`, but the snapshot leaves out the labels under `feature.node.kubernetes.io/`");
+    let report: Value =
+        serde_json::from_str(&folder.run(&["validate", "-o", "json"]).stdout).unwrap();
+    insta::assert_snapshot!(report["findings"][0]["help"].as_str().unwrap(), @"remove `feature.node.kubernetes.io/` from `snapshot.dropLabels` in `clustermesh.yaml` (`snapshot: { dropLabels: [] }` keeps all labels), then run `clustermesh snapshot east`");
+    // A config cannot make less of it.
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { dropped-label: { level: \"off\", reason: x } }\n");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("invalid-level"), "{}", run.stderr);
+}
+
 #[test]
 fn takes_every_form_of_a_dump() {
     let folder = Folder::empty();

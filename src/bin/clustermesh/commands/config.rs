@@ -120,6 +120,11 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         shown("config", file, &config.path.origin),
         shown("meshes", Value::paths(&meshes), &settings.meshes.origin),
         path("snapshots", &settings.snapshots),
+        shown(
+            "snapshot.dropLabels",
+            Value::List(settings.dropped_labels.value.clone()),
+            &settings.dropped_labels.origin,
+        ),
         path("rendered", &settings.rendered),
         shown("expectations", expectations, &settings.expectations.origin),
         paths("kubeconfig", &settings.kubeconfig),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clustermesh::config::{Date, Limits};
-use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::node::annotation;
@@ -33,6 +33,7 @@ pub(super) struct Keeper<'a> {
     args: &'a Args,
     limits: Limits,
     levels: &'a Levels,
+    dropped_labels: &'a [String],
     today: Date,
     folder: PathBuf,
     /// Where the snapshots may lie.
@@ -85,6 +86,7 @@ impl<'a> Keeper<'a> {
             args,
             limits: settings.config.content.limits,
             levels: &settings.config.levels,
+            dropped_labels: &settings.dropped_labels.value,
             today: clock::today(),
             folder: settings.snapshots.value.clone(),
             roots: settings.roots_of(&settings.snapshots),
@@ -117,6 +119,7 @@ impl<'a> Keeper<'a> {
     ) -> Result<Kept, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
+        let new = new.without_labels(self.dropped_labels);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(Kept::failed))
     }
@@ -345,10 +348,19 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
         Old::None => format!("{file}: missing\n"),
         Old::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
         Old::Read(old) => {
-            let told: Vec<String> = differences(old, new)
-                .iter()
-                .map(|difference| format!("{file}: {difference}\n"))
-                .collect();
+            let (before, after) = (&old.dropped_labels, &new.dropped_labels);
+            let list = |prefixes: &[String]| match prefixes {
+                [] => "nothing".to_owned(),
+                prefixes => Quoted(&prefixes.join(", ")).to_string(),
+            };
+            let dropped = (before != after).then(|| {
+                let (before, after) = (list(before), list(after));
+                format!("{file}: droppedLabels was {before}, is {after}\n")
+            });
+            let old = old.clone().without_labels(after);
+            let told = differences(&old, new);
+            let told = told.iter().map(|it| format!("{file}: {it}\n"));
+            let told: Vec<String> = dropped.into_iter().chain(told).collect();
             if told.is_empty() {
                 return format!(
                     "{file}: formatted differently than `clustermesh snapshot` writes \
