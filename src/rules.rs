@@ -16,7 +16,7 @@ mod excused;
 mod fold;
 pub mod gitops;
 mod identity;
-mod judge;
+mod check;
 mod kilo;
 mod levels;
 pub mod mesh;
@@ -33,8 +33,8 @@ pub mod verified;
 
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
+pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use excused::excused;
-pub use judge::{Evidence, Planned, Standard, Tree, judge};
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use registry::{QUESTIONS, Question, all, find};

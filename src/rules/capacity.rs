@@ -8,13 +8,13 @@ use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::plan::count;
 use super::{Finding, Rule};
 use crate::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
-use crate::change::{Content, Standing};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::plan::{PeerSet, Plan, Target};
+use crate::tree_diff::{ChangedContent, OnDiskTree};
 
 rules! {
     "capacity" about Tree;
@@ -93,16 +93,16 @@ pub(super) fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<F
 pub(super) fn waves(
     plan: &Plan,
     loads: &[Load],
-    standing: &Standing,
+    on_disk: &OnDiskTree,
     capacity: &Capacity,
 ) -> Vec<Finding> {
-    let differing = standing.files.iter().filter(|it| !it.is_stale);
+    let differing = on_disk.files.iter().filter(|it| !it.is_stale);
     let differing = differing.map(|it| it.path.as_str());
-    let missing = standing.missing.iter().map(String::as_str);
+    let missing = on_disk.missing.iter().map(String::as_str);
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
     let mut findings = Vec::new();
     for (target, load) in plan.targets.iter().zip(loads) {
-        let wave = wave((plan, target), load, (&paths, standing));
+        let wave = wave((plan, target), load, (&paths, on_disk));
         let estimates = estimates(load, Some(&wave), capacity);
         findings.extend(large_wave(target, &wave, &estimates));
     }
@@ -113,7 +113,7 @@ pub(super) fn waves(
 fn wave(
     (plan, target): (&Plan, &Target),
     load: &Load,
-    (paths, standing): (&BTreeSet<&str>, &Standing),
+    (paths, on_disk): (&BTreeSet<&str>, &OnDiskTree),
 ) -> Wave {
     let peer_sets = target
         .peer_sets
@@ -127,8 +127,8 @@ fn wave(
     let prefix = format!("{}/", target.cluster);
     let of_target = |path: &str| !peer_sets.is_empty() && path.starts_with(&prefix);
     let mut there: BTreeSet<&str> = BTreeSet::new();
-    for file in standing.files.iter().filter(|it| of_target(&it.path)) {
-        if let Content::Peers(reading) = &file.content {
+    for file in on_disk.files.iter().filter(|it| of_target(&it.path)) {
+        if let ChangedContent::Peers(reading) = &file.content {
             there.extend(reading.peers.iter().map(|it| it.name.as_str()));
         }
     }

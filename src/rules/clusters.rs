@@ -3,7 +3,7 @@
 use super::{Finding, Rule};
 use crate::name::ClusterName;
 
-mod words;
+mod messages;
 
 rules! {
     "clusters" about Snapshots;
@@ -282,7 +282,7 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         // What is wrong with a kubeconfig is wrong for all who use it.
         finding.group.clone_from(origin);
     }
-    finding.help = Some(words::help(cluster, fault));
+    finding.help = Some(messages::help(cluster, fault));
     finding
 }
 

@@ -8,7 +8,6 @@ use super::nodes::SILENT_CLUSTER;
 use super::plan::{count, within};
 use super::{Finding, bare};
 use crate::agent::applied::File;
-use crate::change::{self, Case, Changes, Loss, Moved, OldFile, Rekeyed, Renamed, Shrunk};
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
@@ -17,6 +16,7 @@ use crate::manifest::{OldPeer, Reading};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
+use crate::tree_diff::{self, Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
 
 rules! {
     "rendered" about Tree;
@@ -208,13 +208,13 @@ fn quoted(word: &str) -> Cow<'_, str> {
 /// Returns which cluster-wide ranges move where a cluster that has these Peers, perhaps the operator's,
 /// applies the plan.
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[File]) -> Vec<Finding> {
-    let files: Vec<OldFile> = files.iter().map(|it| old_file(target, it)).collect();
-    let moves = change::moves(plan, target.as_str(), &files);
+    let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
+    let moves = tree_diff::moves(plan, target.as_str(), &files);
     moves.iter().map(|it| moved(it, None)).collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
-fn old_file(target: &ClusterName, file: &File) -> OldFile {
+fn old_file(target: &ClusterName, file: &File) -> ChangedFile {
     let peers = file.content.peers.iter().filter_map(|peer| {
         let spec = peer.spec.as_ref().ok()?;
         let ranges = spec.allowed_ips.iter();
@@ -231,16 +231,16 @@ fn old_file(target: &ClusterName, file: &File) -> OldFile {
         peers: peers.collect(),
         oddities: Vec::new(),
     };
-    OldFile {
+    ChangedFile {
         path: format!("{target}/{}", file.source),
         source: Arc::clone(&file.source),
         is_stale: false,
-        content: change::Content::Peers(Arc::new(reading)),
+        content: tree_diff::ChangedContent::Peers(Arc::new(reading)),
     }
 }
 
 /// Returns the changes of a render that should be reviewed.
-pub(super) fn findings(changes: &Changes, fleet: &Fleet) -> Vec<Finding> {
+pub(super) fn findings(changes: &TreeDiff, fleet: &Fleet) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));
     findings.extend(changes.renamed.iter().map(renamed));

@@ -3,9 +3,9 @@
 use super::membership::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
+use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::renewal::{Refusal, Shrinkage, Twin};
 use crate::snapshot::listing::Stale;
 
 rules! {
@@ -26,30 +26,34 @@ const NAMED: usize = 3;
 
 /// Returns why a snapshot of `cluster` is not written; `kept` is the file that stays, if there is
 /// one.
-pub fn refusals(cluster: &ClusterName, refusals: &[Refusal], kept: Option<&str>) -> Vec<Finding> {
+pub fn refusals(
+    cluster: &ClusterName,
+    refusals: &[GuardRefusal],
+    kept: Option<&str>,
+) -> Vec<Finding> {
     let kept = match kept {
         Some(file) => format!("{file} was kept"),
         None => "nothing was written".to_owned(),
     };
     let told = refusals.iter().map(|refusal| {
         let (rule, message) = match refusal {
-            Refusal::Empty => (&EMPTY_SNAPSHOT, "the node list is empty".to_owned()),
-            Refusal::TooMany { nodes, limit } => (
+            GuardRefusal::Empty => (&EMPTY_SNAPSHOT, "the node list is empty".to_owned()),
+            GuardRefusal::TooMany { nodes, limit } => (
                 &TOO_MANY_NODES,
                 format!("{nodes} nodes exceed the limit of {limit}"),
             ),
-            Refusal::Shrunk(loss) => {
+            GuardRefusal::Shrunk(loss) => {
                 let message = format!("{} would lose {}", whose(loss), lost(loss));
                 (&SHRUNK_SNAPSHOT, message)
             }
         };
         let mut finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
         finding.help = Some(match refusal {
-            Refusal::TooMany { .. } => format!(
+            GuardRefusal::TooMany { .. } => format!(
                 "if the cluster is that large, add `--accept {cluster}`, or raise `limits.nodes` \
                  in the config"
             ),
-            Refusal::Empty | Refusal::Shrunk(_) => {
+            GuardRefusal::Empty | GuardRefusal::Shrunk(_) => {
                 format!("if intended, add `--accept {cluster}`")
             }
         });
@@ -87,8 +91,8 @@ pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Fi
 }
 
 /// Returns that a cluster seems to be another cluster under a second name.
-pub fn twin(twin: &Twin) -> Finding {
-    let Twin {
+pub fn twin(twin: &SameCluster) -> Finding {
+    let SameCluster {
         cluster,
         other,
         node,
@@ -210,7 +214,7 @@ mod tests {
         };
         let found = refusals(
             &"east".parse().unwrap(),
-            &[Refusal::Shrunk(loss)],
+            &[GuardRefusal::Shrunk(loss)],
             Some("snapshots/east.json"),
         );
         insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3, 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");

@@ -44,7 +44,7 @@ const MODULES: &[(&str, &str)] = &[
         "membership",
         "name net wireguard granularity selector place mesh snapshot kilo",
     ),
-    ("renewal", "name mesh snapshot config kilo membership"),
+    ("guard", "name mesh snapshot config kilo membership"),
     (
         "fleet",
         "name net wireguard place mesh snapshot kilo membership",
@@ -61,7 +61,7 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard diagnostic document kilo plan yaml template",
     ),
     (
-        "change",
+        "tree_diff",
         "name net place diagnostic config kilo plan manifest",
     ),
     // What the manifests do: none of these knows the plan whose mistakes they are to find
@@ -91,7 +91,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         renewal fleet plan yaml manifest change agent packet proof capacity",
+         guard fleet plan yaml manifest tree_diff agent packet proof capacity",
     ),
 ];
 

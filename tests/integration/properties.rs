@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use clustermesh::change::{Content, Loss, OldFile, changes};
 use clustermesh::config::{self, Limits};
 use clustermesh::document::Source;
 use clustermesh::fleet::{Fleet, Member};
@@ -17,6 +16,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules;
+use clustermesh::tree_diff::{ChangedContent, ChangedFile, Loss, changes};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde::Deserialize as _;
@@ -79,16 +79,16 @@ fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
         .iter()
         .partition(|(path, text)| after.get(*path) == Some(text));
     let same = same.into_iter().map(|(path, _)| path.clone()).collect();
-    let old: Vec<OldFile> = old
+    let old: Vec<ChangedFile> = old
         .into_iter()
-        .map(|(path, text)| OldFile {
+        .map(|(path, text)| ChangedFile {
             path: path.clone(),
             source: path.as_str().into(),
             is_stale: !after.contains_key(path),
             content: if is_kustomization(path) {
-                Content::Kustomization(Kustomization::read(text).unwrap())
+                ChangedContent::Kustomization(Kustomization::read(text).unwrap())
             } else {
-                Content::Peers(Arc::new(manifest::reading(text)))
+                ChangedContent::Peers(Arc::new(manifest::reading(text)))
             },
         })
         .collect();

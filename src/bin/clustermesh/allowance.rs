@@ -5,14 +5,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{anyhow, bail};
-use clustermesh::change::Loss;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::tree_diff::Loss;
 
-use crate::input;
-use crate::judgement::Judgement;
+use crate::check::CheckResult;
+use crate::input_file;
 
 /// A target that may be emptied, or lose one source.
 #[derive(Clone, Debug)]
@@ -75,11 +75,11 @@ pub(crate) fn unallowed(allowances: &[Allowance], mut losses: Vec<Loss>) -> Vec<
 
 /// Drops the finding that there is no mesh if a person allows every target to be emptied, or if that
 /// has happened: nothing is left of the tree.
-pub(crate) fn allow_no_mesh(allowances: &[Allowance], judgement: &mut Judgement, is_check: bool) {
-    let rendered = judgement.rendered.as_ref().filter(|_| is_check);
+pub(crate) fn allow_no_mesh(allowances: &[Allowance], checked: &mut CheckResult, is_check: bool) {
+    let rendered = checked.rendered.as_ref().filter(|_| is_check);
     let is_done = rendered.is_some_and(|it| it.tree.is_empty() && it.survey.is_current());
     if is_done || allowances.iter().any(|it| it.allows(None, None)) {
-        judgement.findings.retain(|it| it.rule.name != "no-mesh");
+        checked.findings.retain(|it| it.rule.name != "no-mesh");
     }
 }
 
@@ -89,15 +89,15 @@ pub(crate) fn check(
     allowances: &[Allowance],
     name: &str,
     plan: &Plan,
-    judgement: &Judgement,
+    checked: &CheckResult,
 ) -> anyhow::Result<()> {
     let planned = plan.targets.iter().map(|target| target.cluster.as_str());
-    let stale = judgement.rendered.iter().flat_map(|it| &it.survey.stale);
+    let stale = checked.rendered.iter().flat_map(|it| &it.survey.stale);
     let left = stale.filter_map(|path| path.split('/').next());
     let known: BTreeSet<&str> = planned.chain(left).collect();
     let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
     if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
-        let known = names(known.iter().map(|name| input::name(Path::new(name))));
+        let known = names(known.iter().map(|name| input_file::name(Path::new(name))));
         bail!("{name} names unknown cluster `{target}`; known clusters: {known}");
     }
     Ok(())

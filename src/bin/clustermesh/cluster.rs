@@ -16,24 +16,23 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use self::connection::Connection;
-pub(crate) use self::hidden::Hidden;
 pub(crate) use self::kubeconfig::{Kubeconfigs, Selected};
+pub(crate) use self::redact::Redactions;
 pub(crate) use self::secret::{Key, Store};
 
-mod answer;
-mod aside;
+mod request;
+mod blocking;
 mod connection;
 mod credentials;
 mod exemption;
 mod failure;
-mod hidden;
+mod redact;
 mod kubeconfig;
 mod login;
 mod nodes;
 mod pem;
 mod program;
 mod proxy;
-mod scrub;
 mod secret;
 
 /// How many clusters are opened in parallel: programs run, and may wait for the network.
@@ -77,7 +76,7 @@ pub(crate) struct Answer {
     /// Why it may not have been the cluster that answered.
     pub(crate) weaknesses: Vec<Weakness>,
     /// What no message about them may show.
-    pub(crate) hidden: Hidden,
+    pub(crate) hidden: Redactions,
 }
 
 /// How many may run in parallel.

@@ -19,12 +19,12 @@ use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::disk::Roots;
-use crate::evidence::Evidence;
 use crate::files::{Later, manifests};
-use crate::input::{Mistakes, Unreadable};
+use crate::input_file::{Mistakes, Unreadable};
+use crate::inputs::Inputs;
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
-use crate::{Outcome, disk, evidence, input};
+use crate::{Outcome, disk, input_file, inputs};
 
 /// How much of a problem is shown, in characters.
 const TOLD: usize = 400;
@@ -58,7 +58,7 @@ pub(crate) struct Applied {
 
 /// What a proof is made from, before any Peer.
 pub(crate) struct Gathered {
-    pub(crate) evidence: Evidence,
+    pub(crate) inputs: Inputs,
     /// Problems that are so severe that every proof must report them.
     pub(crate) grave: Vec<Finding>,
 }
@@ -93,51 +93,51 @@ fn dump(text: &str) -> Result<Dump, String> {
 /// # Errors
 /// There is no mesh, and why.
 pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
-    let evidence = evidence::gather(options)?;
+    let inputs = inputs::gather(options)?;
     let grave = |it: &&Finding| it.severity == Severity::Error;
-    let grave: Vec<Finding> = evidence.findings.iter().filter(grave).cloned().collect();
-    if evidence.is_unparsable || evidence.meshes.is_empty() {
+    let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
+    if inputs.is_unparsable || inputs.meshes.is_empty() {
         if grave.is_empty() {
             let error = anyhow!("no mesh was found; run `clustermesh validate` for details");
             return Err(Unreadable::Failed(error));
         }
         return Err(Unreadable::Nothing(Mistakes {
-            files: evidence.files,
+            files: inputs.files,
             findings: grave,
             outcome: Outcome::Unreadable,
         }));
     }
-    Ok(Gathered { evidence, grave })
+    Ok(Gathered { inputs, grave })
 }
 
 /// Reads the Peers of every cluster that a mesh names.
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(evidence: &mut Evidence, dumps: &Dumps) -> anyhow::Result<Applied> {
-    let clusters = clusters(evidence);
+pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> anyhow::Result<Applied> {
+    let clusters = clusters(inputs);
     let mut applied = Applied {
         files: BTreeMap::new(),
         absent: BTreeSet::new(),
         findings: Vec::new(),
     };
-    applied.files = dumps.read(evidence)?;
+    applied.files = dumps.read(inputs)?;
     let mut rest = clusters;
     rest.retain(|cluster| !applied.files.contains_key(cluster));
     if !rest.is_empty() {
-        applied.read_tree(evidence, &rest)?;
+        applied.read_tree(inputs, &rest)?;
     }
     let told = applied.files.par_iter().flat_map_iter(told);
     let told: Vec<Finding> = told.collect();
     applied.findings.extend(told);
-    let shown = evidence.files.presentable(&applied.findings).into_owned();
+    let shown = inputs.files.presentable(&applied.findings).into_owned();
     applied.findings = shown;
     Ok(applied)
 }
 
 /// Returns every cluster that a mesh names.
-fn clusters(evidence: &Evidence) -> Vec<ClusterName> {
-    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
+    let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
     let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
     clusters.into_iter().cloned().collect()
 }
@@ -153,9 +153,9 @@ impl Dumps {
     /// A file is of no cluster, cannot be read, or contains anything but Peers.
     pub(crate) fn read(
         &self,
-        evidence: &mut Evidence,
+        inputs: &mut Inputs,
     ) -> anyhow::Result<BTreeMap<ClusterName, Vec<File>>> {
-        let clusters = clusters(evidence);
+        let clusters = clusters(inputs);
         let mut files: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
         for Dump { cluster, path } in &self.peers {
             let Some(known) = clusters.iter().find(|it| it.as_str() == cluster) else {
@@ -169,7 +169,7 @@ impl Dumps {
                 }
             };
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
-            let source: Arc<str> = Arc::from(input::name(path));
+            let source: Arc<str> = Arc::from(input_file::name(path));
             let read = File::of_dump(&source, &Arc::from(text.as_str()));
             let file = read.map_err(|error| {
                 let name = match &*source {
@@ -180,10 +180,10 @@ impl Dumps {
             })?;
             if disk::is_file(path) {
                 let later = Later::manifests(path.clone(), &Roots::anywhere());
-                evidence.files.add_later(source, later);
+                inputs.files.add_later(source, later);
             } else {
                 // What came from a pipe cannot be read again.
-                evidence.files.add(manifests(&source, text));
+                inputs.files.add(manifests(&source, text));
             }
             files.entry(known.clone()).or_default().push(file);
         }
@@ -193,14 +193,14 @@ impl Dumps {
 
 impl Applied {
     /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
-    pub(crate) fn fabric<'a>(&'a self, evidence: &'a Evidence) -> Fabric<'a> {
+    pub(crate) fn fabric<'a>(&'a self, inputs: &'a Inputs) -> Fabric<'a> {
         let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
-        for entry in evidence.meshes.iter().flat_map(|mesh| &mesh.entries) {
+        for entry in inputs.meshes.iter().flat_map(|mesh| &mesh.entries) {
             entries.entry(&entry.name).or_insert(entry);
         }
         let members: Vec<(&Entry, &Snapshot)> = entries
             .into_values()
-            .filter_map(|entry| Some((entry, &evidence.snapshots.get(&entry.name)?.snapshot)))
+            .filter_map(|entry| Some((entry, &inputs.snapshots.get(&entry.name)?.snapshot)))
             .collect();
         let sites = members.into_par_iter().map(|(entry, snapshot)| {
             let files = self.files.get(&entry.name).map_or(&[][..], Vec::as_slice);
@@ -211,13 +211,9 @@ impl Applied {
 
     /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are
     /// the same in all of them, and then only one has to be understood.
-    fn read_tree(
-        &mut self,
-        evidence: &mut Evidence,
-        clusters: &[ClusterName],
-    ) -> anyhow::Result<()> {
-        let root = &evidence.settings.rendered.value;
-        let roots = evidence.settings.roots_of(&evidence.settings.rendered);
+    fn read_tree(&mut self, inputs: &mut Inputs, clusters: &[ClusterName]) -> anyhow::Result<()> {
+        let root = &inputs.settings.rendered.value;
+        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(root) {
             bail!(
                 "the rendered tree {} does not exist; run `clustermesh render`, or give a \
@@ -243,7 +239,7 @@ impl Applied {
                 None => drop(self.absent.insert(cluster.clone())),
             }
             self.findings.extend(skipped.iter().map(|(path, problem)| {
-                let place = Place::document(&Arc::from(input::name(path)), 0);
+                let place = Place::document(&Arc::from(input_file::name(path)), 0);
                 reach::unread(cluster, place, problem)
             }));
         }
@@ -263,7 +259,7 @@ impl Applied {
                 }
             }
             let later = Later::manifests(read.path, &roots).of_tree();
-            evidence.files.add_later(read.source, later);
+            inputs.files.add_later(read.source, later);
         }
         Ok(())
     }
@@ -336,7 +332,7 @@ fn is_manifest(name: &str) -> bool {
 fn read_alike(group: Vec<Found>) -> Vec<Read> {
     let mut known: Vec<(String, File)> = Vec::new();
     let read = group.into_iter().map(|Found { cluster, path, .. }| {
-        let source: Arc<str> = Arc::from(input::name(&path));
+        let source: Arc<str> = Arc::from(input_file::name(&path));
         let file = disk::read_listed(&path, MANIFEST_LIMIT)
             .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
             .map(|text| understood(&mut known, &source, text));

@@ -41,11 +41,11 @@ mod cluster;
 mod clock;
 mod content;
 mod disk;
-mod evidence;
+mod inputs;
 mod fabric;
 mod files;
-mod input;
-mod judgement;
+mod input_file;
+mod check;
 mod output;
 mod outputs;
 mod printing;
@@ -70,39 +70,39 @@ fn main() -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return refuse(&error),
     };
-    let mut talk = output::Talk::new(command.voice());
+    let mut printer = output::Printer::new(command.voice());
     if let Err(error) = start_threads() {
-        return finish(Err(error), &mut talk, &mut io::stdout());
+        return finish(Err(error), &mut printer, &mut io::stdout());
     }
     let mut result = io::stdout().lock();
-    let outcome = run(&command, &mut talk, &mut result);
-    finish(outcome, &mut talk, &mut result)
+    let outcome = run(&command, &mut printer, &mut result);
+    finish(outcome, &mut printer, &mut result)
 }
 
 fn run(
     command: &Command,
-    talk: &mut output::Talk,
+    printer: &mut output::Printer,
     result: &mut impl io::Write,
 ) -> anyhow::Result<Outcome> {
     if let Some(options) = command.options() {
         options.enter()?;
         if command.has_settings() {
-            warn_of_ignored_config(options, talk);
+            warn_of_ignored_config(options, printer);
         }
     }
     match command {
-        Command::Snapshot(args) => commands::snapshot::run(args, talk, result),
-        Command::Render(args) => commands::render::run(args, talk, result),
-        Command::Template(args) => commands::template::run(args, talk, result),
-        Command::Init(args) => commands::init::run(args, talk, result),
-        Command::Validate(args) => commands::validate::run(args, talk, result),
-        Command::Verify(args) => commands::verify::run(args, talk, result),
-        Command::Trace(args) => commands::trace::run(args, talk, result),
-        Command::Capacity(args) => commands::capacity::run(args, talk, result),
+        Command::Snapshot(args) => commands::snapshot::run(args, printer, result),
+        Command::Render(args) => commands::render::run(args, printer, result),
+        Command::Template(args) => commands::template::run(args, printer, result),
+        Command::Init(args) => commands::init::run(args, printer, result),
+        Command::Validate(args) => commands::validate::run(args, printer, result),
+        Command::Verify(args) => commands::verify::run(args, printer, result),
+        Command::Trace(args) => commands::trace::run(args, printer, result),
+        Command::Capacity(args) => commands::capacity::run(args, printer, result),
         Command::Rbac(args) => commands::rbac::run(args, result),
         Command::Explain(args) => commands::explain::run(args, result),
         Command::Schema(args) => commands::schema::run(args, result),
-        Command::Config(args) => commands::config::run(args, talk, result),
+        Command::Config(args) => commands::config::run(args, printer, result),
         Command::Completions(args) => commands::completions::run(args, result),
         Command::Man(args) => commands::man::run(args, result),
         Command::Argocd(args) => Ok(commands::argocd::run(args, result)),
@@ -112,28 +112,28 @@ fn run(
 /// Prints why a run failed, and returns its exit code.
 fn finish(
     outcome: anyhow::Result<Outcome>,
-    talk: &mut output::Talk,
+    printer: &mut output::Printer,
     result: &mut impl io::Write,
 ) -> ExitCode {
     let outcome = match outcome {
         Ok(Outcome::Clean) => return ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
-        outcome => talk.release(result).map_err(Into::into).and(outcome),
+        outcome => printer.release(result).map_err(Into::into).and(outcome),
     };
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Ok(Outcome::Unreadable) => ExitCode::from(2),
         Err(error) => {
-            talk.error(&error);
+            printer.error(&error);
             ExitCode::from(2)
         }
     }
 }
 
-fn warn_of_ignored_config(options: &settings::Options, talk: &mut output::Talk) {
+fn warn_of_ignored_config(options: &settings::Options, printer: &mut output::Printer) {
     if let Some(config) = options.ignored_config() {
-        talk.note(&format!(
+        printer.note(&format!(
             "{} is ignored because another user owns it or its folder; to use it, add --config",
             disk::shown(&config)
         ));

@@ -12,7 +12,7 @@ use clustermesh::plan::Plan;
 use crate::Outcome;
 use crate::disk::tree::Survey;
 use crate::files::Files;
-use crate::input::Unreadable;
+use crate::input_file::Unreadable;
 use crate::settings::{NoMesh, Voice};
 
 mod checked;
@@ -48,23 +48,23 @@ pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
 
 /// The reader of standard error.
-pub(crate) struct Talk {
+pub(crate) struct Printer {
     choice: clap::ColorChoice,
     stderr: AutoStream<std::io::Stderr>,
     renderer: Renderer,
     /// With `--quiet`, what is printed only if the run fails, in order.
-    held: Option<Vec<Held>>,
+    held: Option<Vec<Notes>>,
 }
 
 /// A text that waits for the end of the run.
-enum Held {
+enum Notes {
     /// For standard error.
     Line(String),
     /// For standard output.
     Result(String),
 }
 
-impl Talk {
+impl Printer {
     /// Prints in colour, and holds texts back, as the options ask.
     pub(crate) fn new(voice: Voice) -> Self {
         let choice = voice.colour.color;
@@ -85,8 +85,8 @@ impl Talk {
     pub(crate) fn release(&mut self, result: &mut impl std::io::Write) -> std::io::Result<()> {
         for held in self.held.take().unwrap_or_default() {
             match held {
-                Held::Line(text) => self.line(&text),
-                Held::Result(text) => crate::print(result, &text)?,
+                Notes::Line(text) => self.line(&text),
+                Notes::Result(text) => crate::print(result, &text)?,
             }
         }
         Ok(())
@@ -110,7 +110,7 @@ impl Talk {
     /// Prints one line.
     pub(crate) fn line(&mut self, text: &str) {
         if let Some(held) = &mut self.held {
-            held.push(Held::Line(text.to_owned()));
+            held.push(Notes::Line(text.to_owned()));
             return;
         }
         // A closed standard error is not a reason to stop.
@@ -134,7 +134,7 @@ impl Talk {
             anstream::adapter::strip_str(text).to_string()
         };
         match &mut self.held {
-            Some(held) => held.push(Held::Result(text)),
+            Some(held) => held.push(Notes::Result(text)),
             None => crate::print(result, &text)?,
         }
         Ok(())

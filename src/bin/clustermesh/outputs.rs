@@ -11,7 +11,7 @@ use clustermesh::rules::{Finding, capacity};
 
 use crate::disk::beside::Beside;
 use crate::disk::{self, Roots};
-use crate::input;
+use crate::input_file;
 use crate::settings::{ConfigFile, Settings};
 
 /// The file of the rendered tree that lists what was written.
@@ -158,7 +158,7 @@ fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
         return Ok(None);
     }
     let roots = settings.roots_of(&settings.rendered);
-    let name = input::name(&path);
+    let name = input_file::name(&path);
     let read = disk::read_text(&roots, &path, LIMIT)
         .map_err(|error| format!("{:#}", error.root_cause()))
         .and_then(|text| Record::read(&text).map_err(|line| format!("line {line} is invalid")));
@@ -208,7 +208,7 @@ impl Survey<'_> {
         if let Some(what) = self.owner(&file) {
             let message = format!(
                 "`{}` cannot be an output because it is {what}",
-                input::name(&file)
+                input_file::name(&file)
             );
             self.findings
                 .push(wrong_output(message).help("give the output another path"));
@@ -224,7 +224,7 @@ impl Survey<'_> {
             Ok(Some(_)) => {
                 let message = format!(
                     "`{}` already exists, and `render` did not write it",
-                    input::name(&file)
+                    input_file::name(&file)
                 );
                 let help = "move it, or delete it to let the output replace it";
                 self.findings.push(wrong_output(message).help(help));
@@ -282,14 +282,14 @@ impl Survey<'_> {
     fn edited(&mut self, file: &Path) {
         let message = format!(
             "`{}` was changed since `render` wrote it",
-            input::name(file)
+            input_file::name(file)
         );
         let help = "make the change in its template, then delete the file";
         self.findings.push(wrong_output(message).help(help));
     }
 
     fn unread(&mut self, file: &Path, reason: &str) {
-        let message = format!("`{}` cannot be an output: {reason}", input::name(file));
+        let message = format!("`{}` cannot be an output: {reason}", input_file::name(file));
         self.findings
             .push(wrong_output(message).help("give the output another path"));
     }

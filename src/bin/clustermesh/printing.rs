@@ -1,16 +1,16 @@
 //! Printing: the manifests of one target, behind the same guards as the rendered tree.
 
-use clustermesh::change::{Loss, losses_of};
 use clustermesh::manifest;
 use clustermesh::plan::{Plan, Target};
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
+use clustermesh::tree_diff::{Loss, losses_of};
 
 use crate::allowance::{self, Allowance};
+use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk;
-use crate::evidence::Evidence;
-use crate::judgement::{self, Judgement, Outputs};
+use crate::inputs::Inputs;
 use crate::threshold::Threshold;
 
 /// What is to be printed, and what a person allows.
@@ -28,7 +28,7 @@ pub(crate) struct Order<'a> {
 /// What came of an order.
 pub(crate) struct Printed<'a> {
     /// The findings of the rules, including losses.
-    pub(crate) judgement: Judgement<'a>,
+    pub(crate) checked: CheckResult<'a>,
     /// The manifests, unless something is wrong.
     pub(crate) manifests: Option<String>,
 }
@@ -37,38 +37,35 @@ pub(crate) struct Printed<'a> {
 /// compared with the plan, if it is there, as if it were about to be written.
 ///
 /// # Errors
-/// An unknown target, or what [`judgement::judge`] fails with.
-pub(crate) fn print<'a>(evidence: &'a Evidence, order: &Order) -> anyhow::Result<Printed<'a>> {
-    let is_tree = disk::is_there(&evidence.settings.rendered.value);
+/// An unknown target, or what [`check::check`] fails with.
+pub(crate) fn print<'a>(inputs: &'a Inputs, order: &Order) -> anyhow::Result<Printed<'a>> {
+    let is_tree = disk::is_there(&inputs.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
-    let mut judgement = judgement::judge(evidence, Purpose::Render, fate, Outputs::Unasked)?;
-    allowance::allow_no_mesh(order.allowances, &mut judgement, false);
-    let losses = losses(&judgement, order)?;
-    judgement.add_losses(&losses, order.allowing);
-    let is_wrong = !losses.is_empty() || order.threshold.fails(&judgement.findings);
-    let planned = judgement.planned.as_ref().filter(|_| !is_wrong);
+    let mut checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    allowance::allow_no_mesh(order.allowances, &mut checked, false);
+    let losses = losses(&checked, order)?;
+    checked.add_losses(&losses, order.allowing);
+    let is_wrong = !losses.is_empty() || order.threshold.fails(&checked.findings);
+    let planned = checked.planned.as_ref().filter(|_| !is_wrong);
     let manifests = match planned {
         Some((_, plan)) => Some(manifest::stream(plan, target(plan, order.target)?)),
         None => None,
     };
-    Ok(Printed {
-        judgement,
-        manifests,
-    })
+    Ok(Printed { checked, manifests })
 }
 
 /// Returns what the target would lose without a person's permission.
-fn losses(judgement: &Judgement, order: &Order) -> anyhow::Result<Vec<Loss>> {
-    let Some((_, plan)) = &judgement.planned else {
+fn losses(checked: &CheckResult, order: &Order) -> anyhow::Result<Vec<Loss>> {
+    let Some((_, plan)) = &checked.planned else {
         return Ok(Vec::new());
     };
-    if plan.targets.is_empty() && order.threshold.fails(&judgement.findings) {
+    if plan.targets.is_empty() && order.threshold.fails(&checked.findings) {
         return Ok(Vec::new());
     }
     let target = target(plan, order.target)?;
-    allowance::check(order.allowances, order.allowing.name(), plan, judgement)?;
-    let tree = judgement.rendered.as_ref();
-    let tree = tree.map(|it| (&it.standing, &it.changes));
+    allowance::check(order.allowances, order.allowing.name(), plan, checked)?;
+    let tree = checked.rendered.as_ref();
+    let tree = tree.map(|it| (&it.on_disk, &it.changes));
     let losses = losses_of(target, plan, tree);
     Ok(allowance::unallowed(order.allowances, losses))
 }

@@ -5,17 +5,19 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clustermesh::change::{self, Changes, Content, Foreign, OldFile, Overriding, Standing};
 use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, gitops};
+use clustermesh::tree_diff::{
+    self, ChangedContent, ChangedFile, ForeignFile, OnDiskTree, Overriding, TreeDiff,
+};
 use rayon::prelude::*;
 
 use crate::disk::tree::{self, Files as Tree, Survey, survey};
 use crate::disk::{self, Roots};
 use crate::files::{Files, Later};
-use crate::input;
+use crate::input_file;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
 
@@ -32,9 +34,9 @@ pub(crate) struct Rendered {
     /// How its files compare with that.
     pub(crate) survey: Survey,
     /// What is in those that differ.
-    pub(crate) standing: Standing,
+    pub(crate) on_disk: OnDiskTree,
     /// The changes of the next render.
-    pub(crate) changes: Changes,
+    pub(crate) changes: TreeDiff,
     /// The outputs beside it.
     pub(crate) outputs: Outputs,
 }
@@ -54,24 +56,24 @@ pub(crate) fn compare(
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let survey = survey(&roots, root, &tree)?;
-    let standing = standing(&roots, root, &survey);
+    let on_disk = on_disk(&roots, root, &survey);
     let limits = &settings.config.content.limits;
-    let changes = change::changes(plan, &standing.files, &standing.same, limits);
+    let changes = tree_diff::changes(plan, &on_disk.files, &on_disk.same, limits);
     Ok(Rendered {
         tree,
         survey,
-        standing,
+        on_disk,
         changes,
         outputs: Outputs::default(),
     })
 }
 
 /// Returns the tree on disk if the wanted one is unknown.
-pub(crate) fn alone(settings: &Settings) -> anyhow::Result<Standing> {
+pub(crate) fn alone(settings: &Settings) -> anyhow::Result<OnDiskTree> {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let survey = survey(&roots, root, &Tree::new())?;
-    Ok(standing(&roots, root, &survey))
+    Ok(on_disk(&roots, root, &survey))
 }
 
 /// Finds what changes the tree's delivery from the folders above it, up to the repository's root.
@@ -86,7 +88,7 @@ pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
     let folders = folders.take_while(|folder| folder.starts_with(&repository));
     let files = folders.filter_map(|folder| {
         let file_type = disk::type_of(&folder.join(Overriding::IGNORE))?;
-        let path = input::name(&seen_from(&here, folder).join(Overriding::IGNORE));
+        let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));
         let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
         (!file_type.is_dir()).then_some(found)
     });
@@ -110,7 +112,7 @@ pub(crate) fn overrides_in(
         let is_above = name == Overriding::IGNORE && tree.starts_with(folder);
         if let Some(overriding) = Overriding::of(name).filter(|_| !file_type.is_dir() && !is_above)
         {
-            let path = input::name(&seen_from(&here, folder).join(name));
+            let path = input_file::name(&seen_from(&here, folder).join(name));
             found.push(gitops::override_file(
                 &path,
                 disk::kind(file_type),
@@ -132,32 +134,32 @@ fn seen_from(here: &Path, folder: &Path) -> PathBuf {
 }
 
 /// Lets people see what findings about a tree point to.
-pub(crate) fn show(standing: &Standing, files: &Files, settings: &Settings) {
-    let differing = standing.files.iter().map(|it| it.path.as_str());
-    let same = standing.same.iter().map(String::as_str);
+pub(crate) fn show(on_disk: &OnDiskTree, files: &Files, settings: &Settings) {
+    let differing = on_disk.files.iter().map(|it| it.path.as_str());
+    let same = on_disk.same.iter().map(String::as_str);
     let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let paths = differing.chain(kustomizations);
     let later = |path: &str| Later::json(root.join(path), &roots).of_tree();
-    files.add_rendered(paths.map(|path| (standing.source(path), later(path))));
+    files.add_rendered(paths.map(|path| (on_disk.source(path), later(path))));
 }
 
-fn standing(roots: &Roots, root: &Path, survey: &Survey) -> Standing {
-    let mut standing = Standing {
-        root: input::name(root),
+fn on_disk(roots: &Roots, root: &Path, survey: &Survey) -> OnDiskTree {
+    let mut on_disk = OnDiskTree {
+        root: input_file::name(root),
         same: survey.same.iter().cloned().collect(),
         missing: survey.missing.clone(),
         foreign: survey.foreign.iter().map(foreign).collect(),
         blocked: survey.blocked.iter().map(foreign).collect(),
-        ..Standing::default()
+        ..OnDiskTree::default()
     };
-    standing.files = read_back(roots, survey, &standing, root);
-    standing
+    on_disk.files = read_back(roots, survey, &on_disk, root);
+    on_disk
 }
 
-fn foreign(it: &tree::Foreign) -> Foreign {
-    Foreign {
+fn foreign(it: &tree::Foreign) -> ForeignFile {
+    ForeignFile {
         path: it.path.clone(),
         kind: it.kind,
     }
@@ -165,7 +167,12 @@ fn foreign(it: &tree::Foreign) -> Foreign {
 
 /// Reads our files that differ. Files with the same name are read one after another, because they
 /// are mostly the same in all targets and then parsed once.
-fn read_back(roots: &Roots, survey: &Survey, standing: &Standing, root: &Path) -> Vec<OldFile> {
+fn read_back(
+    roots: &Roots,
+    survey: &Survey,
+    on_disk: &OnDiskTree,
+    root: &Path,
+) -> Vec<ChangedFile> {
     let mut by_name: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
     let changed = survey.changed.iter().map(|path| (path, false));
     for (path, is_stale) in changed.chain(survey.stale.iter().map(|path| (path, true))) {
@@ -174,23 +181,29 @@ fn read_back(roots: &Roots, survey: &Survey, standing: &Standing, root: &Path) -
     }
     let groups: Vec<Vec<(&String, bool)>> = by_name.into_values().collect();
     let read = groups.par_iter().flat_map_iter(|group| {
-        let mut last: Option<(String, Content)> = None;
-        group.iter().map(move |&(path, is_stale)| OldFile {
+        let mut last: Option<(String, ChangedContent)> = None;
+        group.iter().map(move |&(path, is_stale)| ChangedFile {
             path: path.clone(),
-            source: standing.source(path),
+            source: on_disk.source(path),
             is_stale,
             content: content(roots, &root.join(path), &mut last),
         })
     });
-    let mut files: Vec<OldFile> = read.collect();
+    let mut files: Vec<ChangedFile> = read.collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
 }
 
-fn content(roots: &Roots, path: &Path, last: &mut Option<(String, Content)>) -> Content {
+fn content(
+    roots: &Roots,
+    path: &Path,
+    last: &mut Option<(String, ChangedContent)>,
+) -> ChangedContent {
     let text = match disk::read_text(roots, path, MANIFEST_LIMIT) {
         Ok(text) => text,
-        Err(error) => return Content::Unread(escaped(&error.root_cause().to_string(), TOLD)),
+        Err(error) => {
+            return ChangedContent::Unread(escaped(&error.root_cause().to_string(), TOLD));
+        }
     };
     match last {
         Some((known, content)) if *known == text => content.clone(),
@@ -202,12 +215,12 @@ fn content(roots: &Roots, path: &Path, last: &mut Option<(String, Content)>) -> 
     }
 }
 
-fn understood(path: &Path, text: &str) -> Content {
+fn understood(path: &Path, text: &str) -> ChangedContent {
     if path.ends_with(KUSTOMIZATION) {
         return match Kustomization::read(text) {
-            Ok(kustomization) => Content::Kustomization(kustomization),
-            Err(problem) => Content::Unread(problem),
+            Ok(kustomization) => ChangedContent::Kustomization(kustomization),
+            Err(problem) => ChangedContent::Unread(problem),
         };
     }
-    Content::Peers(Arc::new(manifest::reading(text)))
+    ChangedContent::Peers(Arc::new(manifest::reading(text)))
 }

@@ -7,7 +7,7 @@ use clustermesh::config::{self, Ceilings};
 use clustermesh::name::ClusterName;
 
 use crate::disk::{self, Roots};
-use crate::input::{InputFile, Unreadable};
+use crate::input_file::{InputFile, Unreadable};
 
 mod config_file;
 mod mesh_files;

@@ -117,11 +117,11 @@ fn a_small_mesh_has_nothing_to_tell() {
     with([30, 1, 20], |_, plan, loads| {
         let capacity = Capacity::default();
         assert_eq!(told(&planned(plan, loads, &capacity)), "");
-        let standing = Standing {
+        let on_disk = OnDiskTree {
             same: ["east/m--west.yaml".to_owned()].into(),
-            ..Standing::default()
+            ..OnDiskTree::default()
         };
-        assert_eq!(told(&waves(plan, loads, &standing, &capacity)), "");
+        assert_eq!(told(&waves(plan, loads, &on_disk, &capacity)), "");
     });
 }
 
@@ -165,12 +165,12 @@ fn what_is_too_much_is_told_for_each_target() {
 fn what_comes_at_once_is_told() {
     with([2, 1, 60], |_, plan, loads| {
         let capacity = Capacity::default();
-        let standing = Standing {
+        let on_disk = OnDiskTree {
             missing: ["east/m--west.yaml", "north/m--east.yaml"]
                 .map(str::to_owned)
                 .to_vec(),
-            ..Standing::default()
+            ..OnDiskTree::default()
         };
-        insta::assert_snapshot!(told(&waves(plan, loads, &standing, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than 50; Kilo would be busy for 8.1 s");
+        insta::assert_snapshot!(told(&waves(plan, loads, &on_disk, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than 50; Kilo would be busy for 8.1 s");
     });
 }

@@ -82,8 +82,8 @@ fn peers_are_held_against_their_limit_and_etcd_s() {
     assert_eq!(severity(110_000), Severity::Error);
 }
 
-fn foreign(path: &str, kind: &'static str) -> Foreign {
-    Foreign {
+fn foreign(path: &str, kind: &'static str) -> ForeignFile {
+    ForeignFile {
         path: path.to_owned(),
         kind,
     }
@@ -91,17 +91,17 @@ fn foreign(path: &str, kind: &'static str) -> Foreign {
 
 #[test]
 fn what_is_not_ours_matters_as_much_as_it_harms() {
-    let tree = Standing {
+    let tree = OnDiskTree {
         root: "rendered".to_owned(),
         same: ["east/kustomization.yaml".to_owned()].into(),
-        ..Standing::default()
+        ..OnDiskTree::default()
     };
     let rule = |path: &str, kind: &'static str| {
-        let tree = Standing {
+        let tree = OnDiskTree {
             foreign: vec![foreign(path, kind)],
             ..tree.clone()
         };
-        let findings = super::standing(&tree, &plan(1), Fate::Replaced);
+        let findings = super::on_disk(&tree, &plan(1), Fate::Replaced);
         (findings[0].rule.name, findings[0].severity)
     };
     let warning = ("stray-manifest", Severity::Warning);

@@ -12,14 +12,14 @@ use kube::client::RustlsTlsError;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config};
 
-use super::aside::{aside, has_threads};
+use super::blocking::{aside, has_threads};
 use super::credentials::{
     authorities, certificates, check_token, inline_cluster, inline_user, token,
 };
-use super::hidden::Hidden;
 use super::kubeconfig::Selected;
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
+use super::redact::Redactions;
 
 /// How long a server may take to be reached at all.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -48,7 +48,7 @@ pub(super) struct Connection {
     /// Who we are to it.
     pub(super) user: User,
     /// What no message may show.
-    pub(super) hidden: Hidden,
+    pub(super) hidden: Redactions,
     /// Why it may be another that answers.
     pub(super) weaknesses: Vec<Weakness>,
     /// How long an answer may take.
@@ -64,7 +64,7 @@ struct Way {
     config: Config,
     user: User,
     proxy: Option<Proxy>,
-    hidden: Hidden,
+    hidden: Redactions,
 }
 
 /// A context whose files are read.
@@ -75,7 +75,7 @@ struct Settled {
     named: User,
     url: Uri,
     proxy: Option<Proxy>,
-    hidden: Hidden,
+    hidden: Redactions,
 }
 
 impl Connection {
@@ -106,7 +106,7 @@ impl Connection {
             config.root_cert = Some(certificates(POD_AUTHORITY, authority).map_err(wrong)?);
             let token = token(POD_TOKEN, Path::new(POD_TOKEN)).map_err(wrong)?;
             let proxy = Proxy::before(&config.cluster_url, None).map_err(wrong)?;
-            let mut hidden = Hidden::default();
+            let mut hidden = Redactions::default();
             hidden.add(&token);
             hidden.add_proxy(proxy.as_ref());
             config.auth_info.token = Some(token.into());
@@ -206,7 +206,7 @@ impl Settled {
         let url = cluster_url(&cluster).map_err(wrong)?;
         let proxy = cluster.proxy_url.as_deref();
         let proxy = Proxy::before(&url, proxy).map_err(wrong)?;
-        let mut hidden = Hidden::of(&user);
+        let mut hidden = Redactions::of(&user);
         hidden.add_proxy(proxy.as_ref());
         Ok(Self {
             origin,

@@ -11,9 +11,9 @@ use kube::config::{ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::hidden::Hidden;
 use super::pem::Pem;
 use super::program;
+use super::redact::Redactions;
 
 /// The credentials that a plugin returns.
 pub(super) struct Credentials {
@@ -48,7 +48,7 @@ struct Status {
 /// Runs a plugin, blocking, for at most `patience`.
 pub(super) fn login(
     plugin: &ExecConfig,
-    hidden: &Hidden,
+    hidden: &Redactions,
     patience: Duration,
 ) -> Result<Credentials, Fault> {
     let command = hidden.hide(plugin.command.as_deref().unwrap_or_default());

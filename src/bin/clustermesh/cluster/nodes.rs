@@ -4,10 +4,10 @@ use clustermesh::rules::clusters::{Fault, Right};
 use clustermesh::snapshot::listing::{Listing, PageError};
 use http::StatusCode;
 
-use super::answer::{Answered, Question, answer, encoded};
 use super::connection::Connection;
 use super::failure::{self, Failure};
-use super::hidden::Hidden;
+use super::redact::Redactions;
+use super::request::{ApiRequest, ApiResponse, answer, encoded};
 
 /// How many nodes a page has: half of what client-go asks for, as several are in memory.
 const PAGE: usize = 250;
@@ -40,9 +40,9 @@ async fn list_once(connection: &Connection) -> Result<Option<(Listing, usize)>, 
         let path = path(more.as_deref());
         let before = listing.len();
         let next = match page(connection, path, &mut listing).await? {
-            Answered::With(next) => next,
-            Answered::Missing(StatusCode::GONE) if more.is_some() => return Ok(None),
-            Answered::Missing(status) => {
+            ApiResponse::With(next) => next,
+            ApiResponse::Missing(StatusCode::GONE) if more.is_some() => return Ok(None),
+            ApiResponse::Missing(status) => {
                 return Err(Fault::Refused {
                     status: status.as_u16(),
                     says: "the server has no node list".to_owned(),
@@ -68,17 +68,21 @@ async fn page(
     connection: &Connection,
     path: String,
     listing: &mut Listing,
-) -> Result<Answered<Option<String>>, Fault> {
-    let question = Question {
+) -> Result<ApiResponse<Option<String>>, Fault> {
+    let request = ApiRequest {
         path,
         right: Right::ListNodes,
     };
     let read = |bytes: &[u8]| read(bytes, &connection.hidden, listing);
-    answer(connection, &question, read).await
+    answer(connection, &request, read).await
 }
 
 /// Adds a page, whole or not at all.
-fn read(bytes: &[u8], hidden: &Hidden, listing: &mut Listing) -> Result<Option<String>, Failure> {
+fn read(
+    bytes: &[u8],
+    hidden: &Redactions,
+    listing: &mut Listing,
+) -> Result<Option<String>, Failure> {
     let text = str::from_utf8(bytes).map_err(|error| match error.error_len() {
         // It ends within a character.
         None => failure::of_half(),

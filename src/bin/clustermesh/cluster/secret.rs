@@ -11,10 +11,10 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
-use super::answer::{Answered, Question, answer, encoded};
 use super::connection::Connection;
 use super::failure::{self, Failure};
 use super::kubeconfig::{Loaded, Selected};
+use super::request::{ApiRequest, ApiResponse, answer, encoded};
 
 /// The cluster that holds the Secrets.
 pub(crate) struct Store {
@@ -92,7 +92,7 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
         origin: origin.clone(),
         problem,
     };
-    let question = Question {
+    let request = ApiRequest {
         path: format!(
             "/api/v1/namespaces/{}/secrets/{}",
             encoded(namespace),
@@ -112,9 +112,9 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
             Failure::Final(wrong("the response is not a Secret".to_owned()))
         })
     };
-    let secret: Secret = match answer(connection, &question, read).await? {
-        Answered::With(secret) => secret,
-        Answered::Missing(_) => return Err(wrong("the Secret does not exist".to_owned())),
+    let secret: Secret = match answer(connection, &request, read).await? {
+        ApiResponse::With(secret) => secret,
+        ApiResponse::Missing(_) => return Err(wrong("the Secret does not exist".to_owned())),
     };
     if secret.kind.as_deref() != Some("Secret") {
         return Err(wrong("the response is not a Secret".to_owned()));

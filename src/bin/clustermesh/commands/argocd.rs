@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use clustermesh::rules::rendered::Allowing;
 
-use crate::evidence::{self, Evidence};
-use crate::input::{self, Clusters, Unreadable};
+use crate::input_file::{self, Clusters, Unreadable};
+use crate::inputs::{self, Inputs};
 use crate::output::{self, Report};
 use crate::printing::{self, Order};
 use crate::settings::{MeshOptions, Options};
@@ -102,33 +102,33 @@ fn generate(options: &Options) -> anyhow::Result<Answer> {
     let target = application.target(parameters.target.as_deref())?;
     let options = options.enter_repository(application.root.clone())?;
     let threshold = parameters.threshold();
-    let mut evidence = match evidence::gather(&options) {
+    let mut inputs = match inputs::gather(&options) {
         // The process ends with the command, and everything is freed then.
-        Ok(evidence) => ManuallyDrop::new(evidence),
+        Ok(inputs) => ManuallyDrop::new(inputs),
         Err(unreadable) => return refused(unreadable, threshold),
     };
-    find_overrides(&mut evidence, &application)?;
+    find_overrides(&mut inputs, &application)?;
     let order = Order {
         target: &target,
         allowances: &parameters.allow_empty,
         threshold,
         allowing: Allowing::Parameter,
     };
-    let printed = ManuallyDrop::new(printing::print(&evidence, &order)?);
+    let printed = ManuallyDrop::new(printing::print(&inputs, &order)?);
     if let Some(manifests) = &printed.manifests {
         return Ok(Answer::Text(manifests.clone()));
     }
-    let report = Report::new(&evidence.files, &printed.judgement.findings);
+    let report = Report::new(&inputs.files, &printed.checked.findings);
     let text = output::refusal(&report, threshold);
-    Ok(Answer::Refusal(text, evidence.failure()))
+    Ok(Answer::Refusal(text, inputs.failure()))
 }
 
 /// Finds files in the folder of the Application that change what Argo CD delivers from it.
-fn find_overrides(evidence: &mut Evidence, application: &Application) -> anyhow::Result<()> {
-    let settings = &evidence.settings;
+fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Result<()> {
+    let settings = &inputs.settings;
     let roots = &settings.config.roots;
     let found = rendered::overrides_in(roots, &application.folder, settings)?;
-    evidence.findings.extend(found);
+    inputs.findings.extend(found);
     Ok(())
 }
 
@@ -140,7 +140,7 @@ fn parameters(options: &Options) -> anyhow::Result<Answer> {
         Ok(settings) => settings,
         Err(unreadable) => return refused(unreadable, threshold),
     };
-    match input::clusters(&settings.mesh_files()?) {
+    match input_file::clusters(&settings.mesh_files()?) {
         Ok(Clusters { meshes, .. }) => {
             let text = announcement::text(&meshes, application.name())?;
             Ok(Answer::Text(text))

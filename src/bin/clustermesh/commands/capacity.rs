@@ -12,12 +12,12 @@ use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::allowance;
+use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::Dumps;
-use crate::judgement::{Judgement, Outputs};
-use crate::output::{self, Talk};
+use crate::output::{self, Printer};
 use crate::settings::{Options, Voice};
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, clock, evidence, judgement};
+use crate::{Outcome, check, clock, inputs};
 
 mod cost;
 mod json;
@@ -93,35 +93,35 @@ impl From<Format> for output::Format {
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let mut evidence = match evidence::gather(&args.options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
+    let mut inputs = match inputs::gather(&args.options) {
+        Ok(inputs) => inputs,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
     // Without a mesh no cluster is known, and the mesh is the problem to report.
-    let dumps = if evidence.is_unparsable {
+    let dumps = if inputs.is_unparsable {
         BTreeMap::new()
     } else {
-        args.dumps.read(&mut evidence)?
+        args.dumps.read(&mut inputs)?
     };
-    let judgement = judgement::judge(
-        &evidence,
+    let checked = check::check(
+        &inputs,
         Purpose::Validate,
         Some(Fate::Kept),
-        Outputs::Unasked,
+        OutputCheck::Unasked,
     )?;
-    let Judgement {
+    let CheckResult {
         findings,
         planned: Some((fleet, plan)),
         rendered: Some(rendered),
-    } = &judgement
+    } = &checked
     else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
         let format = args.output.into();
-        talk.findings_as(&evidence.files, &judgement.findings, format, result)?;
-        return Ok(evidence.failure());
+        printer.findings_as(&inputs.files, &checked.findings, format, result)?;
+        return Ok(inputs.failure());
     };
     check_targets(args, plan)?;
     // What cannot be read of a dump is not counted either.
@@ -129,10 +129,10 @@ pub(crate) fn run(
     let moved = dumps
         .iter()
         .flat_map(|(it, files)| rendered::take_over(plan, it, files));
-    let levels = &evidence.settings.config.levels;
+    let levels = &inputs.settings.config.levels;
     let of_dumps = unread.chain(moved).collect();
     let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
-    let sources = (&evidence.settings, &dumps);
+    let sources = (&inputs.settings, &dumps);
     let costs = Ledger::new((fleet, plan), rendered, sources).costs();
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
@@ -146,13 +146,13 @@ pub(crate) fn run(
     let told: Vec<&Finding> = told.collect();
     match args.output {
         Format::Human if args.targets.is_empty() => {
-            talk.result(result, &shown::overview(&costs))?;
+            printer.result(result, &shown::overview(&costs))?;
         }
-        Format::Human => talk.result(result, &shown::details(&costs))?,
+        Format::Human => printer.result(result, &shown::details(&costs))?,
         Format::Json => crate::print(result, &json::text(&costs)?)?,
     }
-    talk.findings(&evidence.files, &of_dumps);
-    remind(talk, findings);
+    printer.findings(&inputs.files, &of_dumps);
+    remind(printer, findings);
     let threshold = args.fail_on.threshold();
     let is_grave = threshold.fails(told.into_iter().chain(&of_dumps));
     // No rule covers these.
@@ -183,12 +183,12 @@ fn names(args: &Args, cluster: &str) -> bool {
 }
 
 /// Prints that there is more than this output shows.
-fn remind(talk: &mut Talk, findings: &[Finding]) {
+fn remind(printer: &mut Printer, findings: &[Finding]) {
     let errors = findings.iter().filter(|it| it.severity == Severity::Error);
     let others = errors.filter(|it| !capacity::is_about(it.rule)).count();
     if 0 < others {
         let what = if others == 1 { "an error" } else { "errors" };
-        talk.note(&format!(
+        printer.note(&format!(
             "there {} {what} elsewhere; run `clustermesh validate` to list them",
             if others == 1 { "is" } else { "are" }
         ));

@@ -12,8 +12,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 
 use crate::Outcome;
-use crate::input::{self, Unreadable};
-use crate::output::{self, Talk};
+use crate::input_file::{self, Unreadable};
+use crate::output::{self, Printer};
 use crate::settings::{Access, Options, Origin, Setting, Settings, Voice};
 
 mod shown;
@@ -66,19 +66,19 @@ impl From<Format> for output::Format {
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let settings = match args.options.settle() {
         Ok(settings) => settings,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
     let config = &settings.config.content;
     let named = config.clusters.keys().chain(config.accepted.keys());
     let mut clusters: BTreeSet<ClusterName> = named.cloned().collect();
     match clusters_of_meshes(&settings) {
         Ok(found) => clusters.extend(found),
-        Err(unreadable) => talk.note(&format!(
+        Err(unreadable) => printer.note(&format!(
             "clusters of unreadable meshes are missing: {unreadable}"
         )),
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(
 }
 
 fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadable> {
-    let read = input::meshes(&settings.mesh_files()?)?;
+    let read = input_file::meshes(&settings.mesh_files()?)?;
     let entries = read.into_iter().flat_map(|mesh| mesh.entries);
     Ok(entries.map(|entry| entry.name).collect())
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
-use crate::output::Talk;
+use crate::output::Printer;
 use crate::settings::{FolderOptions, Surroundings, Voice};
 
 /// Create the files of a new repository
@@ -81,7 +81,7 @@ const CONFIG: &str = "clustermesh.yaml";
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     if let Some(home) = Surroundings::default().repository()
@@ -114,13 +114,13 @@ pub(crate) fn run(
         let path = Path::new(file.path);
         if disk::is_there(path) {
             kept.push(file.path);
-            talk.line(&format!("kept existing {}", file.path));
+            printer.line(&format!("kept existing {}", file.path));
         } else {
             disk::write_file(&roots, path, file.text.as_bytes())?;
-            talk.line(&format!("wrote {}", file.path));
+            printer.line(&format!("wrote {}", file.path));
         }
     }
-    talk.result(result, &next(args, &kept))?;
+    printer.result(result, &next(args, &kept))?;
     Ok(Outcome::Clean)
 }
 

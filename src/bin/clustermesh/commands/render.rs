@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::change::Loss;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::{Finding, Purpose, Subject};
+use clustermesh::tree_diff::Loss;
 
 use crate::allowance::{self, Allowance};
+use crate::check::{CheckResult, OutputCheck};
 use crate::disk::swap;
-use crate::evidence::Evidence;
-use crate::judgement::{Judgement, Outputs};
-use crate::output::Talk;
+use crate::inputs::Inputs;
+use crate::output::Printer;
 use crate::printing::{self, Order};
 use crate::rendered::Rendered;
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
-use crate::{Outcome, evidence, input, judgement};
+use crate::{Outcome, check, input_file, inputs};
 
 /// Write the Kilo Peers of each cluster
 ///
@@ -67,54 +67,54 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let evidence = match evidence::gather(&args.options) {
+    let inputs = match inputs::gather(&args.options) {
         // The process ends with the command, and everything is freed then.
-        Ok(evidence) => ManuallyDrop::new(evidence),
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Ok(inputs) => ManuallyDrop::new(inputs),
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     if let Some(target) = &args.target {
-        return print(args, target, &evidence, (talk, result));
+        return print(args, target, &inputs, (printer, result));
     }
     let fate = if args.check {
         Fate::Kept
     } else {
         Fate::Replaced
     };
-    let judgement = judgement::judge(&evidence, Purpose::Render, Some(fate), Outputs::Compared)?;
-    let mut judgement = ManuallyDrop::new(judgement);
-    allowance::allow_no_mesh(&args.allow_empty, &mut judgement, args.check);
-    let losses = losses(args, &judgement)?;
+    let checked = check::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
+    let mut checked = ManuallyDrop::new(checked);
+    allowance::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
+    let losses = losses(args, &checked)?;
     let threshold = args.strict.threshold();
-    let is_wrong = threshold.fails(&judgement.findings);
+    let is_wrong = threshold.fails(&checked.findings);
     // `--check` lists the content of the tree.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
-    let is_input_wrong = threshold.fails(judgement.findings.iter().filter(|it| !is_of_tree(it)));
-    judgement.add_losses(&losses, Allowing::Write);
-    talk.findings(&evidence.files.of_people(), &judgement.findings);
+    let is_input_wrong = threshold.fails(checked.findings.iter().filter(|it| !is_of_tree(it)));
+    checked.add_losses(&losses, Allowing::Write);
+    printer.findings(&inputs.files.of_people(), &checked.findings);
     if args.check
         && !is_input_wrong
-        && let Some(rendered) = &judgement.rendered
+        && let Some(rendered) = &checked.rendered
     {
-        let outcome = check(rendered, &evidence.settings.rendered.value, result)?;
+        let outcome = check(rendered, &inputs.settings.rendered.value, result)?;
         return Ok(if is_wrong || !losses.is_empty() {
             Outcome::Findings
         } else {
             outcome
         });
     }
-    let planned = judgement.planned.as_ref().zip(judgement.rendered.as_ref());
+    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
     let planned = planned.filter(|_| !is_wrong && losses.is_empty());
     let Some(((fleet, plan), rendered)) = planned else {
-        talk.counts(&judgement.findings, None);
+        printer.counts(&checked.findings, None);
         if !args.check {
-            talk.line("nothing was written");
+            printer.line("nothing was written");
         }
-        return Ok(evidence.failure());
+        return Ok(inputs.failure());
     };
-    let root = &evidence.settings.rendered.value;
+    let root = &inputs.settings.rendered.value;
     swap::apply(
         root,
         &rendered.tree,
@@ -124,20 +124,20 @@ pub(crate) fn run(
     .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
     let membership = fleet.members().iter().map(|member| &member.membership);
     let excluded = membership.map(|membership| membership.excluded.len()).sum();
-    talk.summary(plan, excluded, &rendered.survey);
+    printer.summary(plan, excluded, &rendered.survey);
     if let Some(line) = rendered.outputs.summary() {
-        talk.line(&line);
+        printer.line(&line);
     }
     Ok(Outcome::Clean)
 }
 
 /// Returns what targets would lose altogether and no flag allows.
-fn losses(args: &Args, judgement: &Judgement) -> anyhow::Result<Vec<Loss>> {
-    let planned = judgement.planned.as_ref().zip(judgement.rendered.as_ref());
+fn losses(args: &Args, checked: &CheckResult) -> anyhow::Result<Vec<Loss>> {
+    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
     let Some(((_, plan), rendered)) = planned else {
         return Ok(Vec::new());
     };
-    allowance::check(&args.allow_empty, Allowing::Write.name(), plan, judgement)?;
+    allowance::check(&args.allow_empty, Allowing::Write.name(), plan, checked)?;
     let losses = rendered.changes.losses.clone();
     Ok(allowance::unallowed(&args.allow_empty, losses))
 }
@@ -146,8 +146,8 @@ fn losses(args: &Args, judgement: &Judgement) -> anyhow::Result<Vec<Loss>> {
 fn print(
     args: &Args,
     target: &str,
-    evidence: &Evidence,
-    (talk, result): (&mut Talk, &mut impl Write),
+    inputs: &Inputs,
+    (printer, result): (&mut Printer, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
     let order = Order {
         target,
@@ -155,12 +155,12 @@ fn print(
         threshold: args.strict.threshold(),
         allowing: Allowing::Print(target),
     };
-    let printed = ManuallyDrop::new(printing::print(evidence, &order)?);
-    let findings = &printed.judgement.findings;
-    talk.findings(&evidence.files.of_people(), findings);
+    let printed = ManuallyDrop::new(printing::print(inputs, &order)?);
+    let findings = &printed.checked.findings;
+    printer.findings(&inputs.files.of_people(), findings);
     let Some(manifests) = &printed.manifests else {
-        talk.counts(findings, None);
-        return Ok(evidence.failure());
+        printer.counts(findings, None);
+        return Ok(inputs.failure());
     };
     result.write_all(manifests.as_bytes())?;
     result.flush()?;
@@ -192,7 +192,7 @@ fn check(rendered: &Rendered, root: &Path, result: &mut impl Write) -> anyhow::R
     let foreign = survey.foreign.iter().chain(&survey.blocked);
     lines.extend(foreign.map(|it| (root.join(&it.path), format!("foreign ({})", it.kind))));
     let list = lines.iter().map(|(path, what)| {
-        let path = input::name(path);
+        let path = input_file::name(path);
         format!("{what}: {path}\n")
     });
     crate::print(result, &list.collect::<String>())?;

@@ -18,8 +18,8 @@ use clustermesh::snapshot::dump;
 use self::keep::Keeper;
 use crate::disk::Roots;
 use crate::files::Files;
-use crate::input::{self, Clusters};
-use crate::output::Talk;
+use crate::input_file::{self, Clusters};
+use crate::output::Printer;
 use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
@@ -145,28 +145,28 @@ This build cannot connect to clusters; use --from.";
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let settings = match args.options.0.settle() {
         Ok(settings) => settings,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     let files = settings.mesh_files_if_any()?;
     let Clusters {
         meshes,
         sources,
         problems,
-    } = match input::clusters(&files) {
+    } = match input_file::clusters(&files) {
         Ok(clusters) => clusters,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     // They stop a render, but nodes can be listed.
-    talk.findings(&Files::new(sources), &problems);
+    printer.findings(&Files::new(sources), &problems);
     let outcome = args.strict.threshold().outcome(&as_warnings(problems));
     #[cfg(feature = "snapshot")]
     let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
-    let kept = keep(args, &settings, &meshes, (talk, result))?;
+    let kept = keep(args, &settings, &meshes, (printer, result))?;
     Ok(outcome.max(kept))
 }
 
@@ -183,11 +183,11 @@ fn keep(
     args: &Args,
     settings: &Settings,
     meshes: &[Mesh],
-    (talk, result): (&mut Talk, &mut impl Write),
+    (printer, result): (&mut Printer, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
     let Some(dump) = &args.from else {
         #[cfg(feature = "snapshot")]
-        return live::run(args, settings, meshes, (talk, result));
+        return live::run(args, settings, meshes, (printer, result));
         #[cfg(not(feature = "snapshot"))]
         bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };
@@ -198,7 +198,7 @@ fn keep(
     let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
     let name = match dump.to_str() {
         Some("-") => "the standard input".to_owned(),
-        _ => format!("`{}`", input::name(dump)),
+        _ => format!("`{}`", input_file::name(dump)),
     };
     if text.trim().is_empty() {
         bail!("{name} is empty; did the command that lists the nodes fail?");
@@ -208,9 +208,9 @@ fn keep(
     let keeper = Keeper::new(args, settings, meshes);
     let kept = keeper.keep(cluster, listing, None);
     let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
-    let outcome = keeper.tell(kept, talk, result)?;
-    let outcome = outcome.max(keeper.tell_twins(&[cluster].into(), talk));
-    Ok(outcome.max(tell_of_config(args, settings, Vec::new(), talk)))
+    let outcome = keeper.tell(kept, printer, result)?;
+    let outcome = outcome.max(keeper.tell_twins(&[cluster].into(), printer));
+    Ok(outcome.max(tell_of_config(args, settings, Vec::new(), printer)))
 }
 
 /// Reports the findings about the config, and its expired entries.
@@ -218,13 +218,13 @@ fn tell_of_config(
     args: &Args,
     settings: &Settings,
     mut findings: Vec<Finding>,
-    talk: &mut Talk,
+    printer: &mut Printer,
 ) -> Outcome {
     let ConfigFile { source, levels, .. } = &settings.config;
     let (today, purpose) = (clock::today(), Purpose::Snapshot);
     findings.extend(levels.expired(today, purpose));
     let findings = levels.apply(findings, today, purpose);
-    talk.findings(&Files::new(source.iter().cloned().collect()), &findings);
+    printer.findings(&Files::new(source.iter().cloned().collect()), &findings);
     args.strict.threshold().outcome(&findings)
 }
 

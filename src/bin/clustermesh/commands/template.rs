@@ -10,12 +10,12 @@ use clustermesh::rules::Purpose;
 use clustermesh::template::Format;
 
 use crate::allowance;
+use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
-use crate::judgement::Outputs;
-use crate::output::Talk;
+use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, read_template, values};
 use crate::settings::{Options, Voice};
-use crate::{Outcome, evidence, input, judgement};
+use crate::{Outcome, check, input_file, inputs};
 
 /// Fill in a template and print the result
 ///
@@ -53,24 +53,24 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let evidence = match evidence::gather(&args.options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return Ok(talk.unreadable(unreadable)),
+    let inputs = match inputs::gather(&args.options) {
+        Ok(inputs) => inputs,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
-    let judgement = judgement::judge(&evidence, Purpose::Render, None, Outputs::Unasked)?;
-    let Some((fleet, plan)) = &judgement.planned else {
-        talk.findings(&evidence.files.of_people(), &judgement.findings);
-        talk.counts(&judgement.findings, None);
-        return Ok(evidence.failure());
+    let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some((fleet, plan)) = &checked.planned else {
+        printer.findings(&inputs.files.of_people(), &checked.findings);
+        printer.counts(&checked.findings, None);
+        return Ok(inputs.failure());
     };
     let bytes: Vec<usize> = crate::rendered::texts(plan)
         .iter()
         .map(|it| it.len())
         .collect();
-    let values = values(fleet, plan, &bytes, &evidence.settings);
+    let values = values(fleet, plan, &bytes, &inputs.settings);
     let Some(context) = values.of(args.target.as_deref()) else {
         let name = args.target.as_deref().unwrap_or_default();
         return Err(allowance::unknown_target(name, plan));
@@ -81,7 +81,7 @@ pub(crate) fn run(
         crate::print(result, &text)?;
         return Ok(Outcome::Clean);
     };
-    let name = input::name(file);
+    let name = input_file::name(file);
     let text = disk::read_text(&Roots::anywhere(), file, TEMPLATE_LIMIT)?;
     let format = if file == Path::new("-") {
         Format::Yaml
@@ -90,7 +90,7 @@ pub(crate) fn run(
     };
     // What a template includes lies beside it.
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let roots = evidence.settings.config.roots.clone().and(&folder);
+    let roots = inputs.settings.config.roots.clone().and(&folder);
     let load = move |included: &str| read_template(&roots, &folder, included).ok();
     let filled = outputs::one((&name, &text), format, context, load);
     let text = filled.map_err(|problem| anyhow!("{name}: {problem}"))?;

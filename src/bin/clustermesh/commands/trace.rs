@@ -12,9 +12,9 @@ use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::{self, End, NoEnd};
 
-use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
-use crate::output::{Talk, TraceFormat, Traced};
+use crate::inputs::Inputs;
+use crate::output::{Printer, TraceFormat, Traced};
 use crate::settings::{Options, Voice};
 use crate::{Outcome, fabric};
 
@@ -86,39 +86,36 @@ impl From<Class> for trace::Class {
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let Gathered {
-        mut evidence,
-        grave,
-    } = match fabric::gather(&args.options) {
+    let Gathered { mut inputs, grave } = match fabric::gather(&args.options) {
         Ok(gathered) => gathered,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    let applied = fabric::read(&mut evidence, &args.dumps)?;
-    talk.findings(&evidence.files, &grave);
-    talk.findings(&evidence.files, &applied.findings);
-    let fabric = applied.fabric(&evidence);
+    let applied = fabric::read(&mut inputs, &args.dumps)?;
+    printer.findings(&inputs.files, &grave);
+    printer.findings(&inputs.files, &applied.findings);
+    let fabric = applied.fabric(&inputs);
     let class = args.class.map(trace::Class::from);
     let of_sender = match class {
         // Nothing is sent from what a cluster has as a whole.
         Some(trace::Class::Service | trace::Class::Network) => None,
         class => class,
     };
-    let from = end(&evidence, &fabric, "FROM", &args.from, of_sender)?;
-    let to = end(&evidence, &fabric, "TO", &args.to, class)?;
+    let from = end(&inputs, &fabric, "FROM", &args.from, of_sender)?;
+    let to = end(&inputs, &fabric, "TO", &args.to, class)?;
     let trace = fabric.trace(from, to)?;
     let traced = Traced {
         fabric: &fabric,
-        files: &evidence.files,
+        files: &inputs.files,
         ends: (from, to),
         trace: &trace,
-        advice: messages::unprovided(&fabric, &evidence.meshes, &trace),
+        advice: messages::unprovided(&fabric, &inputs.meshes, &trace),
     };
     let text = traced.text(args.output)?;
     if args.output == TraceFormat::Human {
-        talk.result(result, &text)?;
+        printer.result(result, &text)?;
     } else {
         crate::print(result, &text)?;
     }
@@ -131,7 +128,7 @@ pub(crate) fn run(
 
 /// Finds an end, or suggests what may have been meant.
 fn end(
-    evidence: &Evidence,
+    inputs: &Inputs,
     fabric: &Fabric,
     argument: &str,
     text: &str,
@@ -143,7 +140,7 @@ fn end(
     };
     let advice = match &error {
         NoEnd::Cluster(name) => {
-            let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+            let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
             if entries.map(|it| it.name.as_str()).any(|it| it == name) {
                 bail!(
                     "{argument}: {} has no snapshot; run `clustermesh snapshot`",

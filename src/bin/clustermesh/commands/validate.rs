@@ -7,11 +7,11 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
-use crate::judgement::Outputs;
-use crate::output::{Format, Report, Talk};
+use crate::check::OutputCheck;
+use crate::output::{Format, Printer, Report};
 use crate::settings::{Options, Voice};
 use crate::threshold::FailOn;
-use crate::{Outcome, evidence, judgement};
+use crate::{Outcome, check, inputs};
 
 /// Report problems in meshes, snapshots and rendered files
 ///
@@ -51,44 +51,44 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     if args.statistics && !matches!(args.output, Format::Human | Format::Json) {
         bail!("`--statistics` works only with `--output human` and `--output json`");
     }
-    let evidence = match evidence::gather(&args.options) {
-        Ok(evidence) => evidence,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output, result),
+    let inputs = match inputs::gather(&args.options) {
+        Ok(inputs) => inputs,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output, result),
     };
-    let mut judgement = judgement::judge(
-        &evidence,
+    let mut checked = check::check(
+        &inputs,
         Purpose::Validate,
         Some(Fate::Kept),
-        Outputs::Compared,
+        OutputCheck::Compared,
     )?;
-    let losses = judgement
+    let losses = checked
         .rendered
         .as_ref()
         .map(|it| it.changes.losses.clone());
-    judgement.add_losses(&losses.unwrap_or_default(), Allowing::Write);
-    let findings = &judgement.findings;
-    let report = Report::new(&evidence.files, findings);
+    checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);
+    let findings = &checked.findings;
+    let report = Report::new(&inputs.files, findings);
     let text = if args.statistics {
         report.statistics(args.output)?
     } else {
         report.text(args.output)?
     };
     if args.output == Format::Human {
-        talk.result(result, &text)?;
-        talk.counts(findings, judgement.checked().as_ref());
+        printer.result(result, &text)?;
+        printer.counts(findings, checked.checked().as_ref());
     } else {
         crate::print(result, &text)?;
     }
     if args.output == Format::Github {
-        talk.summarize(&report);
+        printer.summarize(&report);
     }
-    Ok(if evidence.is_unparsable {
+    Ok(if inputs.is_unparsable {
         Outcome::Unreadable
     } else {
         args.fail_on.threshold().outcome(findings)

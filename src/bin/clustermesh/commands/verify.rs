@@ -13,9 +13,9 @@ use clustermesh::proof::verify::{Asked, Excused, verify, verify_excusing};
 use clustermesh::rules::{self, Purpose, verified};
 use rayon::prelude::*;
 
-use crate::evidence::Evidence;
 use crate::fabric::{Dumps, Gathered};
-use crate::output::{Checked, Talk, Verified, VerifyFormat};
+use crate::inputs::Inputs;
+use crate::output::{Checked, Printer, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
@@ -80,37 +80,34 @@ Examples:
 
 pub(crate) fn run(
     args: &Args,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let Gathered {
-        mut evidence,
-        grave,
-    } = match fabric::gather(&args.options) {
+    let Gathered { mut inputs, grave } = match fabric::gather(&args.options) {
         Ok(gathered) => gathered,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
     let given = args.expectations.as_ref();
-    let (expectations, mistakes) = match expectations::read(&mut evidence, given) {
+    let (expectations, mistakes) = match expectations::read(&mut inputs, given) {
         Ok(read) => read,
-        Err(unreadable) => return talk.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    let applied = fabric::read(&mut evidence, &args.dumps)?;
-    let fabric = applied.fabric(&evidence);
+    let applied = fabric::read(&mut inputs, &args.dumps)?;
+    let fabric = applied.fabric(&inputs);
     let reach = Reach::new(&fabric);
     let asked = Asked {
-        meshes: &evidence.meshes,
-        accepted: &evidence.settings.config.content.accepted,
+        meshes: &inputs.meshes,
+        accepted: &inputs.settings.config.content.accepted,
         lists_undeclared: args.undeclared,
     };
     let mut verification = verify(&reach, asked);
     if !verification.failures.is_empty() {
         // Who is to blame takes a plan, which a mesh that holds does not need.
-        let excused = excused(&evidence)?;
+        let excused = excused(&inputs)?;
         verification = verify_excusing(&reach, asked, &excused);
     }
     let checks = check(&reach, &expectations);
-    let hostiles = hostile::read(&evidence, &fabric, &args.assume_hostile)?;
+    let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let mut findings = grave;
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
@@ -125,30 +122,30 @@ pub(crate) fn run(
             .iter()
             .flat_map(|it| messages::hostile::findings(&fabric, it)),
     );
-    let levels = &evidence.settings.config.levels;
+    let levels = &inputs.settings.config.levels;
     let findings = levels.apply(findings, clock::today(), Purpose::Validate);
     let verified = Verified {
         fabric: &fabric,
-        files: &evidence.files,
+        files: &inputs.files,
         verification: &verification,
         checks: &checks,
         hostiles: &hostiles,
         findings: &findings,
     };
-    tell(args.output, &verified, talk, result)?;
+    tell(args.output, &verified, printer, result)?;
     Ok(args.strict.threshold().outcome(&findings))
 }
 
 /// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
 /// planned.
-fn excused(evidence: &Evidence) -> anyhow::Result<Excused> {
-    let (unread, missing) = UnreadMember::all(&evidence.meshes, &evidence.snapshots);
-    if !evidence.is_whole || !missing.is_empty() {
+fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
+    let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
+    if !inputs.is_whole || !missing.is_empty() {
         return Ok(Excused::default());
     }
     let members = unread.into_par_iter().map(UnreadMember::member).collect();
-    let config = &evidence.settings.config.content;
-    let fleet = Fleet::assemble(members, &evidence.snapshots).accepting(&config.accepted);
+    let config = &inputs.settings.config.content;
+    let fleet = Fleet::assemble(members, &inputs.snapshots).accepting(&config.accepted);
     Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
 }
 
@@ -156,19 +153,19 @@ fn excused(evidence: &Evidence) -> anyhow::Result<Excused> {
 fn tell(
     format: VerifyFormat,
     verified: &Verified,
-    talk: &mut Talk,
+    printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<()> {
     let text = verified.text(format)?;
     if format == VerifyFormat::Human {
-        talk.result(result, &text)?;
+        printer.result(result, &text)?;
         let checked = Checked::fabric(verified.fabric);
-        talk.counts(verified.findings, Some(&checked));
+        printer.counts(verified.findings, Some(&checked));
     } else {
         crate::print(result, &text)?;
     }
     if format == VerifyFormat::Github {
-        talk.summarize(&verified.report());
+        printer.summarize(&verified.report());
     }
     Ok(())
 }

@@ -297,19 +297,19 @@ mod tests {
     }
 
     /// What stands under a folder: the text of each file, none for a folder.
-    fn standing(root: &Path) -> BTreeMap<PathBuf, Option<String>> {
-        let mut standing = BTreeMap::new();
+    fn on_disk(root: &Path) -> BTreeMap<PathBuf, Option<String>> {
+        let mut on_disk = BTreeMap::new();
         for entry in fs::read_dir(root).into_iter().flatten() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                standing.extend(self::standing(&path));
-                standing.insert(path, None);
+                on_disk.extend(self::on_disk(&path));
+                on_disk.insert(path, None);
             } else {
                 let text = fs::read_to_string(&path).unwrap();
-                standing.insert(path, Some(text));
+                on_disk.insert(path, Some(text));
             }
         }
-        standing
+        on_disk
     }
 
     fn put(root: &Path, wanted: &Files) -> anyhow::Result<()> {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     fn assert_stands(root: &Path, wanted: &Files) {
-        let there = standing(root).into_iter().filter_map(|(path, text)| {
+        let there = on_disk(root).into_iter().filter_map(|(path, text)| {
             let path = path.strip_prefix(root).unwrap().to_str()?.to_owned();
             Some((path, text?.into()))
         });
@@ -345,7 +345,7 @@ mod tests {
         assert_stands(&root, &new);
         assert!(!root.join("east").exists());
         put(&root, &files(&[])).unwrap();
-        assert_eq!(standing(&root), BTreeMap::new());
+        assert_eq!(on_disk(&root), BTreeMap::new());
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
         fs::write(root.path().join("west/notes.txt"), "mine").unwrap();
         fs::write(root.path().join("README.md"), "mine").unwrap();
         put(root.path(), &files(&[])).unwrap();
-        let left: Vec<Option<String>> = standing(root.path()).into_values().collect();
+        let left: Vec<Option<String>> = on_disk(root.path()).into_values().collect();
         assert_eq!(left, [Some("mine".into()), None, Some("mine".into())]);
     }
 
@@ -446,10 +446,10 @@ mod tests {
             }
             fs::create_dir(&path).unwrap();
             fs::write(path.join("mine"), "mine").unwrap();
-            let before = standing(root.path());
+            let before = on_disk(root.path());
             let error = apply(root.path(), &wanted, &survey, &Beside::default()).unwrap_err();
             assert!(format!("{error:#}").contains(trap), "{error:#}");
-            assert_eq!(standing(root.path()), before);
+            assert_eq!(on_disk(root.path()), before);
         }
     }
 
@@ -469,7 +469,7 @@ mod tests {
             )
             .is_err()
         );
-        assert_eq!(standing(folder.path()), BTreeMap::new());
+        assert_eq!(on_disk(folder.path()), BTreeMap::new());
     }
 
     /// A run that is killed between two steps must find in its list what it has yet to remove.

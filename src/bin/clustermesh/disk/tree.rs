@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use clustermesh::change::Overriding;
+use clustermesh::tree_diff::Overriding;
 use clustermesh::yaml;
 
 use crate::outputs::RECORD;

@@ -15,7 +15,7 @@ use super::owner::Owners;
 use super::setting::{Origin, Setting};
 use super::surroundings::Surroundings;
 use crate::disk::{self, Roots};
-use crate::input::{self, InputFile, Unreadable};
+use crate::input_file::{self, InputFile, Unreadable};
 
 /// The config's name, looked for from the working folder upwards.
 pub(super) const NAME: &str = "clustermesh.yaml";
@@ -76,7 +76,7 @@ impl ConfigFile {
                 roots.clone()
             },
         };
-        let source = input::source(&file, LIMIT)?;
+        let source = input_file::source(&file, LIMIT)?;
         let read = config::read(&source).and_then(|content| {
             let levels = Levels::new(&content)?;
             Ok((content, levels))

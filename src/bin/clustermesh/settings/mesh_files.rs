@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::config_file::{self, ConfigFile};
 use super::surroundings::Surroundings;
 use crate::disk;
-use crate::input::InputFile;
+use crate::input_file::InputFile;
 
 /// There is no mesh, and no folder above has one.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use serde_json::Value;
 
-use super::super::aside::apart;
+use crate::cluster::blocking::apart;
 
 /// The largest kubeconfig that is read, in bytes.
 const KUBECONFIG: u64 = 16 << 20;

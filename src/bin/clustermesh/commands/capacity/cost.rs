@@ -136,7 +136,7 @@ impl<'a> Ledger<'a> {
         // What does not differ is not read twice.
         let same = self.rendered_files(cluster).iter().filter(|it| {
             let path = format!("{cluster}/{}.yaml", it.source);
-            self.rendered.standing.same.contains(&path)
+            self.rendered.on_disk.same.contains(&path)
         });
         Some(same.chain(differing).cloned().collect())
     }
@@ -186,15 +186,15 @@ fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarge
 fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
-    let standing = &rendered.standing;
-    let texts = standing.files.iter().map(|file| {
+    let on_disk = &rendered.on_disk;
+    let texts = on_disk.files.iter().map(|file| {
         let text = disk::read_text(&roots, &root.join(&file.path), MANIFEST_LIMIT);
         (&file.path, Arc::from(text.unwrap_or_default()))
     });
     let mut before = by_target(texts);
     // Something else at the path of a generated file is not one.
-    let blocked = standing.blocked.iter().map(|it| &it.path);
-    for path in standing.missing.iter().chain(blocked) {
+    let blocked = on_disk.blocked.iter().map(|it| &it.path);
+    for path in on_disk.missing.iter().chain(blocked) {
         if let Some((target, _)) = path.split_once('/') {
             before.entry(target.to_owned()).or_default();
         }

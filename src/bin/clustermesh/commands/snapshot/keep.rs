@@ -9,11 +9,11 @@ use anyhow::bail;
 use clustermesh::config::{Date, Limits};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
+use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, decide};
 use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
-use clustermesh::renewal::{Candidate, Nodes, Refusal, renewal};
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
@@ -24,9 +24,9 @@ use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use super::Args;
 use crate::disk::Roots;
 use crate::files::Files;
-use crate::output::{Talk, line_start};
+use crate::output::{Printer, line_start};
 use crate::settings::Settings;
-use crate::{Outcome, clock, content, disk, input};
+use crate::{Outcome, clock, content, disk, input_file};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
@@ -42,7 +42,7 @@ pub(super) struct Keeper<'a> {
     /// The clusters of the meshes, in the order of trust.
     order: Vec<ClusterName>,
     /// The nodes of each, as far as they are known: first from the snapshots that are there.
-    nodes: RefCell<Nodes>,
+    nodes: RefCell<NodeUids>,
 }
 
 /// What became of a snapshot.
@@ -172,16 +172,16 @@ impl<'a> Keeper<'a> {
             let nearest = nearest(cluster.as_str(), names);
             findings.push(snapshots::unknown(cluster, nearest));
         }
-        let renewal = {
+        let decision = {
             let memberships = &memberships;
-            let candidate = Candidate {
+            let candidate = NewSnapshot {
                 old: before,
                 new: &new,
                 memberships,
             };
-            renewal(candidate, &self.limits)
+            decide(candidate, &self.limits)
         };
-        findings.extend(snapshots::losses(cluster, &renewal.losses));
+        findings.extend(snapshots::losses(cluster, &decision.losses));
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
         let json = new.to_json()?;
@@ -190,7 +190,7 @@ impl<'a> Keeper<'a> {
         let refusals = match &old {
             // It was accepted before.
             Old::Read(_) if is_same => Vec::new(),
-            _ => self.refusals(cluster, &old, &renewal.refusals),
+            _ => self.refusals(cluster, &old, &decision.refusals),
         };
         // However much it matters: what is refused is not written.
         let is_refused = !refusals.is_empty();
@@ -201,7 +201,7 @@ impl<'a> Keeper<'a> {
                 json.len()
             );
         }
-        let name = input::name(&path);
+        let name = input_file::name(&path);
         let (done, differences) = if self.args.check && is_same {
             ("up to date", String::new())
         } else if self.args.check {
@@ -219,7 +219,7 @@ impl<'a> Keeper<'a> {
             Outcome::Findings
         };
         findings.extend(refusals);
-        let nodes = described(&new.nodes, renewal.usable);
+        let nodes = described(&new.nodes, decision.usable);
         Ok(Kept {
             line: Some(format!("{name}: {nodes}, {done}")),
             findings,
@@ -230,7 +230,12 @@ impl<'a> Keeper<'a> {
     }
 
     /// Returns what a person must be asked about, unless one has answered.
-    fn refusals(&self, cluster: &ClusterName, old: &Old, refusals: &[Refusal]) -> Vec<Finding> {
+    fn refusals(
+        &self,
+        cluster: &ClusterName,
+        old: &Old,
+        refusals: &[GuardRefusal],
+    ) -> Vec<Finding> {
         if self.args.accept.contains(cluster) {
             return Vec::new();
         }
@@ -258,7 +263,11 @@ impl<'a> Keeper<'a> {
     }
 
     /// Reports which of these clusters have nodes of others, once all clusters have answered.
-    pub(super) fn tell_twins(&self, clusters: &BTreeSet<&ClusterName>, talk: &mut Talk) -> Outcome {
+    pub(super) fn tell_twins(
+        &self,
+        clusters: &BTreeSet<&ClusterName>,
+        printer: &mut Printer,
+    ) -> Outcome {
         let twins = self.nodes.borrow().twins(&self.order);
         let findings = twins
             .iter()
@@ -266,7 +275,7 @@ impl<'a> Keeper<'a> {
             .map(snapshots::twin)
             .collect();
         let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
-        talk.findings(&Files::new(Vec::new()), &findings);
+        printer.findings(&Files::new(Vec::new()), &findings);
         self.args.strict.threshold().outcome(&findings)
     }
 
@@ -274,18 +283,18 @@ impl<'a> Keeper<'a> {
     pub(super) fn tell(
         &self,
         kept: Kept,
-        talk: &mut Talk,
+        printer: &mut Printer,
         result: &mut impl Write,
     ) -> anyhow::Result<Outcome> {
         if let Some(line) = &kept.line {
-            talk.line(line);
+            printer.line(line);
         }
         if let Some(error) = &kept.error {
-            talk.error(error);
+            printer.error(error);
         }
         let purpose = Purpose::Snapshot;
         let findings = self.levels.apply(kept.findings, self.today, purpose);
-        talk.findings(&Files::new(Vec::new()), &findings);
+        printer.findings(&Files::new(Vec::new()), &findings);
         crate::print(result, &kept.differences)?;
         Ok(kept
             .outcome
@@ -295,7 +304,7 @@ impl<'a> Keeper<'a> {
     /// Returns the file of a cluster, if there is one.
     fn file(&self, cluster: &ClusterName) -> Option<String> {
         let path = self.path(cluster);
-        disk::is_there(&path).then(|| input::name(&path))
+        disk::is_there(&path).then(|| input_file::name(&path))
     }
 
     /// Returns whether a cluster has a snapshot that can be used.

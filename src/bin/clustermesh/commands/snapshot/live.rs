@@ -16,7 +16,7 @@ use super::keep::{Keeper, Kept};
 use super::routes::routes;
 use super::{Args, Reach, check_named, tell_of_config};
 use crate::cluster::{self, Arrival};
-use crate::output::Talk;
+use crate::output::Printer;
 use crate::settings::Settings;
 use crate::{Outcome, clock};
 
@@ -25,11 +25,11 @@ pub(super) fn run(
     args: &Args,
     settings: &Settings,
     meshes: &[Mesh],
-    (talk, result): (&mut Talk, &mut impl Write),
+    (printer, result): (&mut Printer, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
-    let mut outcome = tell_of_config(args, settings, unnamed, talk);
+    let mut outcome = tell_of_config(args, settings, unnamed, printer);
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
     let contexts = contexts::read(&args.reach.contexts, &clusters)?;
@@ -37,16 +37,16 @@ pub(super) fn run(
     let keeper = Keeper::new(args, settings, meshes);
     let (routes, lost) = routes(&clusters, settings, meshes, (&args.reach, &contexts));
     let asked = routes.keys().cloned().collect();
-    outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), talk, result)?);
+    outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), printer, result)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
     // runs print the same.
-    let mut queue = Queue::new(asked, !talk.is_terminal());
+    let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
     cluster::ask(routes, args.reach.patience(), |arrival| {
         let cluster = arrival.cluster.clone();
-        queue.arrived(cluster, kept(&keeper, arrival, talk.is_terminal()));
+        queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
         while let Some(kept) = queue.next() {
-            match keeper.tell(kept, talk, result) {
+            match keeper.tell(kept, printer, result) {
                 Ok(told) => outcome = outcome.max(told),
                 Err(error) => failure = Some(error),
             }
@@ -54,7 +54,7 @@ pub(super) fn run(
     })?;
     match failure {
         Some(error) => Err(error),
-        None => Ok(outcome.max(keeper.tell_twins(&clusters, talk))),
+        None => Ok(outcome.max(keeper.tell_twins(&clusters, printer))),
     }
 }
 

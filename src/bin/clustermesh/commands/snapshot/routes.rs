@@ -10,7 +10,7 @@ use clustermesh::rules::clusters::Fault;
 use super::Reach;
 use super::contexts::Contexts;
 use crate::cluster::{Key, Kubeconfigs, Route, Store};
-use crate::input;
+use crate::input_file;
 use crate::settings::{Access, Origin, Settings};
 
 /// How clusters are reached, and which are not.
@@ -50,7 +50,7 @@ pub(super) fn routes(
             None => kubeconfigs.context_or_only(&files.value, cluster.as_str())?,
         };
         let selected = match (&files.origin, settings.config.of_other()) {
-            (Origin::File(_), Some(config)) => selected.named_by_other(input::name(config))?,
+            (Origin::File(_), Some(config)) => selected.named_by_other(input_file::name(config))?,
             _ => selected,
         };
         Ok(Route::Context(Box::new(selected)))

@@ -8,31 +8,31 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 
 use crate::disk::Roots;
-use crate::evidence::Evidence;
-use crate::input::{self, InputFile, MESH_LIMIT, Unreadable};
+use crate::input_file::{self, InputFile, MESH_LIMIT, Unreadable};
+use crate::inputs::Inputs;
 
 /// Reads the given file, else that of the settings. A file with mistakes has no expectations, and
 /// the mistakes are reported.
 pub(super) fn read(
-    evidence: &mut Evidence,
+    inputs: &mut Inputs,
     given: Option<&PathBuf>,
 ) -> Result<(Vec<Expectation>, Vec<Finding>), Unreadable> {
-    let settled = evidence.settings.expectations.value.as_ref();
+    let settled = inputs.settings.expectations.value.as_ref();
     let roots = given.map_or_else(
-        || evidence.settings.config.roots.clone(),
+        || inputs.settings.config.roots.clone(),
         |_| Roots::anywhere(),
     );
     let Some(path) = given.or(settled).cloned() else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let source = input::source(&InputFile { path, roots }, MESH_LIMIT)?;
+    let source = input_file::source(&InputFile { path, roots }, MESH_LIMIT)?;
     let read = expectations::read(&source);
-    evidence.files.add(source);
-    let ceilings = evidence.settings.ceilings;
+    inputs.files.add(source);
+    let ceilings = inputs.settings.ceilings;
     let expectations = match read {
         Ok(expectations) => expectations,
         Err(problems) => {
-            let problems = evidence.files.presentable(&problems).into_owned();
+            let problems = inputs.files.presentable(&problems).into_owned();
             return Ok((Vec::new(), problems));
         }
     };

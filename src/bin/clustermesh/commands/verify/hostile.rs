@@ -10,32 +10,32 @@ use clustermesh::name::ClusterName;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 use rayon::prelude::*;
 
-use crate::evidence::Evidence;
+use crate::inputs::Inputs;
 
 /// Finds what each of the clusters of these names could do, in their own order.
 ///
 /// # Errors The cluster does not exist, or its keys are unknown because it has no snapshot.
 pub(super) fn read(
-    evidence: &Evidence,
+    inputs: &Inputs,
     fabric: &Fabric,
     names: &[String],
 ) -> anyhow::Result<Vec<Hostile>> {
     let mut sites = BTreeSet::new();
     for name in names {
         let Some(site) = fabric.site_named(name) else {
-            bail!("--assume-hostile: {}", unknown(evidence, name));
+            bail!("--assume-hostile: {}", unknown(inputs, name));
         };
         sites.insert(site);
     }
     let sites: Vec<SiteId> = sites.into_iter().collect();
-    let meshes = &evidence.meshes;
+    let meshes = &inputs.meshes;
     let hostiles = sites.into_par_iter();
     let hostiles = hostiles.map(|site| assume_hostile(fabric, meshes, site));
     Ok(hostiles.collect())
 }
 
-fn unknown(evidence: &Evidence, name: &str) -> String {
-    let entries = evidence.meshes.iter().flat_map(|mesh| &mesh.entries);
+fn unknown(inputs: &Inputs, name: &str) -> String {
+    let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
     let known: BTreeSet<&str> = entries
         .map(|it| &it.name)
         .map(ClusterName::as_str)

@@ -1,4 +1,4 @@
-//! Aside: work that blocks, on a thread of its own, and not waited for for ever.
+//! Blocking work, on a thread of its own and with a limit to the wait.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;

@@ -1,5 +1,5 @@
-//! Evidence: everything that is judged, read as far as it can be, and what is wrong with it in
-//! itself.
+//! Inputs: the meshes, the snapshots and the config, read as far as possible, and what is wrong with
+//! them in themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,11 +23,11 @@ use rayon::prelude::*;
 use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::files::{Files, Later};
-use crate::input::{self, MESH_LIMIT, Unreadable};
+use crate::input_file::{self, MESH_LIMIT, Unreadable};
 use crate::settings::{Options, Settings};
 
 /// Everything that a render is made from.
-pub(crate) struct Evidence {
+pub(crate) struct Inputs {
     /// Which files it is about.
     pub(crate) settings: Settings,
     /// The files, for excerpts.
@@ -52,11 +52,11 @@ enum ReadSnapshot {
 }
 
 /// Reads the meshes and the snapshots of every cluster that they name.
-pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
+pub(crate) fn gather(options: &Options) -> Result<Inputs, Unreadable> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
     for file in settings.mesh_files()? {
-        match input::source(&file, MESH_LIMIT) {
+        match input_file::source(&file, MESH_LIMIT) {
             Ok(source) => sources.push(source),
             Err(Unreadable::Syntax(it)) => {
                 findings.extend(it.problems);
@@ -72,7 +72,7 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
     let meshes = reading.meshes.into_iter().chain(reading.salvaged);
-    let mut evidence = Evidence {
+    let mut inputs = Inputs {
         files: Files::new(sources),
         settings,
         meshes: meshes.collect(),
@@ -81,26 +81,26 @@ pub(crate) fn gather(options: &Options) -> Result<Evidence, Unreadable> {
         is_whole,
         is_unparsable,
     };
-    let ceilings = evidence.settings.ceilings;
-    if evidence.refuses(ceilings.exceeded_by(&evidence.meshes)) {
-        return Ok(evidence);
+    let ceilings = inputs.settings.ceilings;
+    if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
+        return Ok(inputs);
     }
-    evidence.read_snapshots()?;
-    let nodes = evidence.snapshots.values();
+    inputs.read_snapshots()?;
+    let nodes = inputs.snapshots.values();
     let nodes = nodes.map(|file| file.snapshot.nodes.len()).sum();
-    if evidence.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
-        return Ok(evidence);
+    if inputs.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
+        return Ok(inputs);
     }
     evidence.find_dropped_labels();
     if !is_unparsable && !reading.named.is_empty() {
-        evidence.find_strays(&reading.named)?;
+        inputs.find_strays(&reading.named)?;
     }
-    let shown = evidence.files.presentable(&evidence.findings).into_owned();
-    evidence.findings = shown;
-    Ok(evidence)
+    let shown = inputs.files.presentable(&inputs.findings).into_owned();
+    inputs.findings = shown;
+    Ok(inputs)
 }
 
-impl Evidence {
+impl Inputs {
     /// Returns the outcome if there is no result.
     pub(crate) fn failure(&self) -> Outcome {
         if self.is_unparsable {
@@ -182,13 +182,15 @@ impl Evidence {
             if stem.is_some_and(|stem| named.contains(stem)) {
                 continue;
             }
-            let file: Arc<str> = Arc::from(input::name(&path));
+            let file: Arc<str> = Arc::from(input_file::name(&path));
             let stray = match disk::read_text(&roots, &path, SIZE_LIMIT) {
                 Ok(text) => Stray::of(&text, named),
                 Err(_) => Stray::Foreign,
             };
             let own = match &stray {
-                Stray::Duplicate(cluster) => input::name(&folder.join(format!("{cluster}.json"))),
+                Stray::Duplicate(cluster) => {
+                    input_file::name(&folder.join(format!("{cluster}.json")))
+                }
                 Stray::Unnamed(_) | Stray::Foreign => String::new(),
             };
             self.findings.push(stray_file(&stray, &file, &own, named));
@@ -209,7 +211,7 @@ fn read_snapshot(
         return Ok(ReadSnapshot::Missing);
     }
     let text = disk::read_text(roots, &path, SIZE_LIMIT)?;
-    let name = input::name(&path);
+    let name = input_file::name(&path);
     Ok(match Snapshot::read(cluster, &text) {
         Ok(snapshot) => ReadSnapshot::Read(SnapshotFile {
             snapshot,

@@ -6,7 +6,9 @@ use kube::config::{AuthInfo, ExecConfig};
 use serde_json::Value;
 
 use super::proxy::Proxy;
-use super::scrub::scrubbed;
+use super::redact::pattern::scrubbed;
+
+mod pattern;
 
 /// The shortest text that counts as a secret; shorter ones are in every message.
 const SHORTEST: usize = 6;
@@ -28,14 +30,14 @@ const QUOTES: [char; 4] = ['\'', '"', ',', ';'];
 
 /// Texts that no message may show.
 #[derive(Clone, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct Redactions {
     /// The longest first: a text in another may not split it.
     texts: Vec<String>,
     /// Those of them that are credentials for certain, and can be nothing else.
     credentials: Vec<String>,
 }
 
-impl Hidden {
+impl Redactions {
     /// Returns what is secret of a user. Its own way to be written is the only one that shows it.
     pub(super) fn of(user: &AuthInfo) -> Self {
         let mut hidden = Self::default();
@@ -176,7 +178,7 @@ mod tests {
         }))
         .unwrap();
         let text = "hunter22 eyJhbGciOi s3cr3ts abcdefg plain zyxwvu /home/bob Ym9iOmh1bnRlcjIy";
-        insta::assert_snapshot!(Hidden::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] plain [hidden] /home/bob [hidden]");
+        insta::assert_snapshot!(Redactions::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] plain [hidden] /home/bob [hidden]");
     }
 
     #[test]
@@ -197,12 +199,12 @@ mod tests {
         }))
         .unwrap();
         let text = "sesame1 sesame2 sesame3 sesame4 eu-west-1 sesame5 with spaces sesame-6 production /home/bob/7";
-        insta::assert_snapshot!(Hidden::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] eu-west-1 [hidden] [hidden] production /home/bob/7");
+        insta::assert_snapshot!(Redactions::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] eu-west-1 [hidden] [hidden] production /home/bob/7");
     }
 
     #[test]
     fn credentials_are_known_again() {
-        let mut hidden = Hidden::default();
+        let mut hidden = Redactions::default();
         hidden.add("short");
         hidden.add("sesame-sesame");
         hidden.add("sesame\"sesame");

@@ -34,27 +34,27 @@ fn snapshot(without: &[u8], broken: &[u8]) -> Snapshot {
     Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap()
 }
 
-fn judged(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> Renewal {
+fn decided(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> GuardDecision {
     let reading = mesh::read(&[Source::parse("mesh.yaml", MESH).unwrap()]);
     let mesh = &reading.meshes[0];
-    let candidate = Candidate {
+    let candidate = NewSnapshot {
         old,
         new,
         memberships: &[(mesh, &mesh.entries[0])],
     };
-    renewal(candidate, limits)
+    decide(candidate, limits)
 }
 
 /// Returns how many are gone and unusable, if that is refused.
 fn loss(without: &[u8], broken: &[u8], limits: &Limits) -> Option<(usize, usize)> {
-    let renewal = judged(
+    let decision = decided(
         Some(&snapshot(&[], &[])),
         &snapshot(without, broken),
         limits,
     );
-    match renewal.refusals.as_slice() {
+    match decision.refusals.as_slice() {
         [] => None,
-        [Refusal::Shrunk(loss)] => Some((loss.gone.len(), loss.unusable.len())),
+        [GuardRefusal::Shrunk(loss)] => Some((loss.gone.len(), loss.unusable.len())),
         other => panic!("{other:?}"),
     }
 }
@@ -100,14 +100,14 @@ fn all_is_too_much_whatever_it_counts() {
         ..Limits::default()
     };
     let one = snapshot(&[2, 3, 4, 5, 6, 7, 8], &[]);
-    let lost = judged(Some(&one), &snapshot(&[], &[1]), &limits);
+    let lost = decided(Some(&one), &snapshot(&[], &[1]), &limits);
     assert_eq!(lost.refusals.len(), 1, "others cannot stand in");
-    let emptied = judged(
+    let emptied = decided(
         Some(&one),
         &snapshot(&[1, 2, 3, 4, 5, 6, 7, 8], &[]),
         &limits,
     );
-    assert!(matches!(emptied.refusals.as_slice(), [Refusal::Empty]));
+    assert!(matches!(emptied.refusals.as_slice(), [GuardRefusal::Empty]));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_node_that_was_not_usable_cannot_be_lost() {
     let old = snapshot(&[], &[1, 2, 3, 4, 5, 6, 7, 8]);
     let new = snapshot(&[1, 2, 3], &[4, 5, 6, 7, 8]);
     assert!(
-        judged(Some(&old), &new, &Limits::default())
+        decided(Some(&old), &new, &Limits::default())
             .refusals
             .is_empty()
     );
@@ -128,9 +128,9 @@ fn a_new_object_of_an_old_name_is_another_node() {
     for node in &mut new.nodes {
         node.uid.push('x');
     }
-    let renewal = judged(Some(&old), &new, &Limits::default());
-    assert!(renewal.refusals.is_empty(), "four of eight, each by half");
-    assert_eq!(renewal.usable, Some(4));
+    let decision = decided(Some(&old), &new, &Limits::default());
+    assert!(decision.refusals.is_empty(), "four of eight, each by half");
+    assert_eq!(decision.usable, Some(4));
 }
 
 #[test]
@@ -139,27 +139,27 @@ fn the_first_snapshot_has_nothing_to_lose() {
         nodes: 7,
         ..Limits::default()
     };
-    let renewal = judged(None, &snapshot(&[], &[1]), &limits);
-    assert_eq!(renewal.usable, Some(7));
+    let decision = decided(None, &snapshot(&[], &[1]), &limits);
+    assert_eq!(decision.usable, Some(7));
     assert!(matches!(
-        renewal.refusals.as_slice(),
-        [Refusal::TooMany { nodes: 8, limit: 7 }]
+        decision.refusals.as_slice(),
+        [GuardRefusal::TooMany { nodes: 8, limit: 7 }]
     ));
 }
 
 #[test]
 fn without_a_mesh_keys_and_pod_cidrs_count() {
     let (old, new) = (snapshot(&[], &[]), snapshot(&[], &[1, 2, 3]));
-    let candidate = Candidate {
+    let candidate = NewSnapshot {
         old: Some(&old),
         new: &new,
         memberships: &[],
     };
-    let renewal = renewal(candidate, &Limits::default());
-    assert_eq!(renewal.usable, None);
+    let decision = decide(candidate, &Limits::default());
+    assert_eq!(decision.usable, None);
     assert!(matches!(
-        renewal.refusals.as_slice(),
-        [Refusal::Shrunk(Shrinkage {
+        decision.refusals.as_slice(),
+        [GuardRefusal::Shrunk(Shrinkage {
             mesh: None,
             before: 8,
             ..
@@ -171,7 +171,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
 fn a_node_is_of_one_cluster() {
     let order = ["first", "east", "last"].map(|name| name.parse().unwrap());
     let twins = |uids: [&[&str]; 3]| {
-        let mut nodes = Nodes::default();
+        let mut nodes = NodeUids::default();
         // In any order of answers.
         for (cluster, uids) in order.iter().zip(uids).rev() {
             let named = uids.iter().map(|uid| Node {

@@ -1,4 +1,4 @@
-//! Answers: one request, asked again where that may help, and read no further than is believed.
+//! Requests: each is repeated where that may help, and its response is read up to a limit.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -26,22 +26,22 @@ const SECRET: usize = 4 << 20;
 /// The largest error that is read, in bytes.
 const ERROR: usize = 64 << 10;
 
-/// How often a question is asked.
+/// How often a wanted is asked.
 const ATTEMPTS: u32 = 5;
 
 /// How long it takes to the second time; it doubles.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What is asked, and what it needs.
-pub(super) struct Question {
+pub(super) struct ApiRequest {
     /// The path, with its query.
     pub(super) path: String,
     /// The right.
     pub(super) right: Right,
 }
 
-/// What came of a question.
-pub(super) enum Answered<T> {
+/// What came of a wanted.
+pub(super) enum ApiResponse<T> {
     /// This.
     With(T),
     /// It is no longer there: the page of a list whose token has expired, or a Secret.
@@ -50,7 +50,7 @@ pub(super) enum Answered<T> {
 
 /// The description of an error by an API server.
 #[derive(Deserialize)]
-struct Status {
+struct ApiStatus {
     kind: String,
     message: Option<String>,
 }
@@ -59,17 +59,17 @@ struct Status {
 /// breaks off. That it does may only show when it is read.
 pub(super) async fn answer<T>(
     connection: &Connection,
-    question: &Question,
+    wanted: &ApiRequest,
     mut read: impl FnMut(&[u8]) -> Result<T, Failure>,
-) -> Result<Answered<T>, Fault> {
+) -> Result<ApiResponse<T>, Fault> {
     let (mut attempt, started) = (1, Instant::now());
     loop {
         let patience = connection.patience;
-        let asked = time::timeout(patience, ask(connection, question)).await;
+        let asked = time::timeout(patience, ask(connection, wanted)).await;
         let failure = match asked {
-            Ok(Ok(Answered::Missing(status))) => return Ok(Answered::Missing(status)),
-            Ok(Ok(Answered::With(bytes))) => match read(&bytes) {
-                Ok(answer) => return Ok(Answered::With(answer)),
+            Ok(Ok(ApiResponse::Missing(status))) => return Ok(ApiResponse::Missing(status)),
+            Ok(Ok(ApiResponse::With(bytes))) => match read(&bytes) {
+                Ok(answer) => return Ok(ApiResponse::With(answer)),
                 Err(failure) => failure,
             },
             Ok(Err(failure)) => failure,
@@ -145,8 +145,11 @@ fn tried(fault: Fault, times: u32) -> Fault {
     }
 }
 
-async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Vec<u8>>, Failure> {
-    let Question { path, right } = question;
+async fn ask(
+    connection: &Connection,
+    wanted: &ApiRequest,
+) -> Result<ApiResponse<Vec<u8>>, Failure> {
+    let ApiRequest { path, right } = wanted;
     let mut request = Request::get(path)
         .header(http::header::ACCEPT, "application/json")
         .header(http::header::USER_AGENT, AGENT);
@@ -167,10 +170,10 @@ async fn ask(connection: &Connection, question: &Question) -> Result<Answered<Ve
             Right::GetSecret { .. } => SECRET,
         };
         let bytes = body(response, limit, connection).await?;
-        return Ok(Answered::With(bytes));
+        return Ok(ApiResponse::With(bytes));
     }
     if matches!(status, StatusCode::GONE | StatusCode::NOT_FOUND) {
-        return Ok(Answered::Missing(status));
+        return Ok(ApiResponse::Missing(status));
     }
     let (location, wanted) = headers(response.headers());
     if status.is_redirection() {
@@ -256,6 +259,6 @@ async fn body(
 /// must not get into logs, and a kubeconfig from a Secret may lead to any server.
 fn said(bytes: &[u8]) -> String {
     let status = serde_json::from_slice(bytes).ok();
-    let status = status.filter(|it: &Status| it.kind == "Status");
+    let status = status.filter(|it: &ApiStatus| it.kind == "Status");
     status.and_then(|it| it.message).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Renewals: whether a new snapshot may take the place of the old one.
+//! The snapshot guard: whether a new snapshot may take the place of the old one.
 //!
 //! An empty or shrunken tree is how GitOps deletes a mesh. These guards stand against what nodes
 //! do, so that behind them only a person can make a render lose Peers.
@@ -14,24 +14,22 @@ use crate::mesh::{Entry, Mesh};
 use crate::name::MeshName;
 use crate::snapshot::{Node, Snapshot};
 
-mod twins;
-
-pub use twins::{Nodes, Twin};
+pub use same_cluster::{NodeUids, SameCluster};
 
 /// What a new snapshot means for the meshes that its cluster is in.
 #[derive(Clone, Debug)]
-pub struct Renewal {
+pub struct GuardDecision {
     /// How many of its nodes pass the node checks in some mesh; none if no mesh names the cluster.
     pub usable: Option<usize>,
     /// Why a person must be asked first.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<GuardRefusal>,
     /// What meshes lose, though not too much.
     pub losses: Vec<Shrinkage>,
 }
 
 /// A new snapshot, and what it is judged by.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct NewSnapshot<'a> {
     /// What it is to replace.
     pub old: Option<&'a Snapshot>,
     /// The snapshot.
@@ -42,7 +40,7 @@ pub struct Candidate<'a> {
 
 /// Why a person must be asked before a snapshot is written.
 #[derive(Clone, Debug)]
-pub enum Refusal {
+pub enum GuardRefusal {
     /// It has no node.
     Empty,
     /// It has more nodes than are believed.
@@ -70,9 +68,9 @@ pub struct Shrinkage {
     pub unusable: Vec<(String, Option<ExcludedReason>)>,
 }
 
-/// Judges whether a new snapshot may take the place of the old one.
-pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
-    let Candidate {
+/// Decides whether a new snapshot may take the place of the old one.
+pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
+    let NewSnapshot {
         old,
         new,
         memberships,
@@ -80,14 +78,14 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
     let mut refusals = Vec::new();
     if new.nodes.is_empty() {
         // No more details are needed.
-        return Renewal {
+        return GuardDecision {
             usable: (!memberships.is_empty()).then_some(0),
-            refusals: vec![Refusal::Empty],
+            refusals: vec![GuardRefusal::Empty],
             losses: Vec::new(),
         };
     }
     if limits.nodes < new.nodes.len() {
-        refusals.push(Refusal::TooMany {
+        refusals.push(GuardRefusal::TooMany {
             nodes: new.nodes.len(),
             limit: limits.nodes,
         });
@@ -95,22 +93,25 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
     let mut usable: BTreeSet<String> = BTreeSet::new();
     let mut losses = Vec::new();
     for (mesh, entry) in memberships {
-        let now = Look::by_roster(mesh, entry, new);
+        let now = UsableNodes::of_member(mesh, entry, new);
         if let Some(old) = old {
-            let before = Look::by_roster(mesh, entry, old);
+            let before = UsableNodes::of_member(mesh, entry, old);
             losses.push(shrinkage(Some(&mesh.name), (old, &before), (new, &now)));
         }
         usable.extend(now.usable);
     }
     if let (true, Some(old)) = (memberships.is_empty(), old) {
-        let (before, now) = (Look::without_mesh(old), Look::without_mesh(new));
+        let (before, now) = (
+            UsableNodes::without_mesh(old),
+            UsableNodes::without_mesh(new),
+        );
         losses.push(shrinkage(None, (old, &before), (new, &now)));
     }
     losses.retain(|loss| 0 < loss.nodes());
     let (too_much, losses): (Vec<Shrinkage>, Vec<Shrinkage>) =
         losses.into_iter().partition(|it| it.is_too_much(limits));
-    refusals.extend(too_much.into_iter().map(Refusal::Shrunk));
-    Renewal {
+    refusals.extend(too_much.into_iter().map(GuardRefusal::Shrunk));
+    GuardDecision {
         usable: (!memberships.is_empty()).then_some(usable.len()),
         refusals,
         losses,
@@ -118,14 +119,14 @@ pub fn renewal(candidate: Candidate, limits: &Limits) -> Renewal {
 }
 
 /// Which nodes of a snapshot are usable, and why others are not.
-struct Look {
+struct UsableNodes {
     usable: BTreeSet<String>,
     reasons: BTreeMap<String, ExcludedReason>,
 }
 
-impl Look {
+impl UsableNodes {
     /// Looks with the eyes of a mesh.
-    fn by_roster(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
+    fn of_member(mesh: &Mesh, entry: &Entry, snapshot: &Snapshot) -> Self {
         // The places of the nodes are not needed: the message names them.
         let cluster = Cluster::new(entry, snapshot);
         let membership = membership(&mesh.name, &cluster, &Arc::from(""));
@@ -152,8 +153,8 @@ impl Look {
 
 fn shrinkage(
     mesh: Option<&MeshName>,
-    (old, before): (&Snapshot, &Look),
-    (new, now): (&Snapshot, &Look),
+    (old, before): (&Snapshot, &UsableNodes),
+    (new, now): (&Snapshot, &UsableNodes),
 ) -> Shrinkage {
     let there: BTreeMap<&str, &Node> = by_name(new);
     let was: BTreeMap<&str, &Node> = by_name(old);
@@ -212,3 +213,4 @@ impl Shrinkage {
 
 #[cfg(test)]
 mod tests;
+mod same_cluster;

@@ -1,6 +1,6 @@
 //! Direct: what a target loses that applies the plan as it is printed, without a rendered tree in git.
 
-use super::{Changes, Loss, Standing};
+use super::{Loss, OnDiskTree, TreeDiff};
 use crate::manifest::KUSTOMIZATION;
 use crate::plan::{AbsentSource, Plan, Target};
 
@@ -9,9 +9,13 @@ use crate::plan::{AbsentSource, Plan, Target};
 /// If the tree has the target's folder, this is what writing the folder would lose. If not, nothing
 /// shows which Peers the target has, so every source that gives it none counts as lost, unless only
 /// claims of nodes are the cause.
-pub fn losses_of(target: &Target, plan: &Plan, tree: Option<(&Standing, &Changes)>) -> Vec<Loss> {
+pub fn losses_of(
+    target: &Target,
+    plan: &Plan,
+    tree: Option<(&OnDiskTree, &TreeDiff)>,
+) -> Vec<Loss> {
     let path = format!("{}/{KUSTOMIZATION}", target.cluster);
-    if let Some((_, changes)) = tree.filter(|(standing, _)| standing.has(&path)) {
+    if let Some((_, changes)) = tree.filter(|(on_disk, _)| on_disk.has(&path)) {
         let mut losses = changes.losses.clone();
         losses.retain(|it| it.concerns(target));
         return losses;

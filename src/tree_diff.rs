@@ -1,4 +1,4 @@
-//! Changes: what a new tree takes away from the one that is there, and what it moves.
+//! The tree diff: what a new tree removes from the one on disk, and what it moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,18 +13,17 @@ mod case;
 mod direct;
 mod index;
 mod overriding;
-mod standing;
 
 pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
 pub use direct::losses_of;
+pub use on_disk::{ForeignFile, KustomizationMismatch, OnDiskTree, SameKeyPeers, SameNamePeers};
 pub use overriding::Overriding;
-pub use standing::{Clash, Foreign, Mismatch, Standing, Twins};
 
 use index::{Given, Index};
 
 /// A generated file on disk that is out of date.
 #[derive(Clone, Debug)]
-pub struct OldFile {
+pub struct ChangedFile {
     /// Its path in the tree.
     pub path: String,
     /// The file, as the shell calls it.
@@ -32,12 +31,12 @@ pub struct OldFile {
     /// Whether it is no longer wanted at all.
     pub is_stale: bool,
     /// What is in it.
-    pub content: Content,
+    pub content: ChangedContent,
 }
 
 /// The content of a generated file.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum ChangedContent {
     /// Peers. Files of several targets may share what was read.
     Peers(Arc<Reading>),
     /// What a target applies.
@@ -48,7 +47,7 @@ pub enum Content {
 
 /// What a new tree takes away from the old one, and what it moves.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Changes {
+pub struct TreeDiff {
     /// What only a person may want.
     pub losses: Vec<Loss>,
     /// Sources of which targets lose many Peers, but not all.
@@ -111,7 +110,7 @@ type Cases<T> = BTreeMap<T, (Vec<String>, Place)>;
 
 /// Cases of every kind.
 #[derive(Default)]
-struct Found {
+struct FoundCases {
     losses: BTreeSet<Loss>,
     shrunk: Cases<Shrunk>,
     renamed: Cases<Renamed>,
@@ -121,7 +120,7 @@ struct Found {
 
 /// The Peers of one source in one target.
 #[derive(Default)]
-struct Share<'a> {
+struct SourceShare<'a> {
     /// Their number.
     before: usize,
     /// How many of them are in files that are no longer wanted at all.
@@ -136,7 +135,7 @@ struct Share<'a> {
     first_gone: Option<Place>,
 }
 
-impl OldFile {
+impl ChangedFile {
     /// Returns the place of some bytes of it.
     pub fn place(&self, bytes: &std::ops::Range<usize>) -> Place {
         Place::document(&self.source, 0).bytes(bytes)
@@ -149,20 +148,20 @@ impl OldFile {
 
     fn peers(&self) -> &[OldPeer] {
         match &self.content {
-            Content::Peers(reading) => &reading.peers,
-            Content::Kustomization(_) | Content::Unread(_) => &[],
+            ChangedContent::Peers(reading) => &reading.peers,
+            ChangedContent::Kustomization(_) | ChangedContent::Unread(_) => &[],
         }
     }
 
     /// Returns the number of its unreadable documents.
     fn unread(&self) -> usize {
         match &self.content {
-            Content::Peers(reading) => {
+            ChangedContent::Peers(reading) => {
                 let is_unread = |it: &&Oddity| matches!(it, Oddity::Unreadable { .. });
                 reading.oddities.iter().filter(is_unread).count()
             }
-            Content::Kustomization(_) => 0,
-            Content::Unread(_) => usize::from(self.parts().1 != KUSTOMIZATION),
+            ChangedContent::Kustomization(_) => 0,
+            ChangedContent::Unread(_) => usize::from(self.parts().1 != KUSTOMIZATION),
         }
     }
 }
@@ -170,14 +169,14 @@ impl OldFile {
 /// Returns what `plan` changes, given the files that differ and the paths that stay as they are.
 pub fn changes(
     plan: &Plan,
-    files: &[OldFile],
+    files: &[ChangedFile],
     same: &BTreeSet<String>,
     limits: &Limits,
-) -> Changes {
-    let mut found = Found::default();
+) -> TreeDiff {
+    let mut found = FoundCases::default();
     // Targets that had Peers, none of which is lost for what people wrote.
     let mut let_go = BTreeSet::new();
-    let mut by_target: BTreeMap<&str, Vec<&OldFile>> = BTreeMap::new();
+    let mut by_target: BTreeMap<&str, Vec<&ChangedFile>> = BTreeMap::new();
     for file in files {
         by_target.entry(file.parts().0).or_default().push(file);
     }
@@ -212,7 +211,7 @@ pub fn changes(
         let source = source.to_owned();
         found.losses.insert(Loss::SilentSource { source });
     }
-    Changes {
+    TreeDiff {
         losses: found.losses.into_iter().collect(),
         shrunk: cases(found.shrunk),
         renamed: cases(found.renamed),
@@ -222,7 +221,7 @@ pub fn changes(
 }
 
 /// Returns whether the tree has anything of a cluster: its folder, or Peers that lead to it.
-fn is_known(cluster: &str, files: &[OldFile], same: &BTreeSet<String>) -> bool {
+fn is_known(cluster: &str, files: &[ChangedFile], same: &BTreeSet<String>) -> bool {
     let is_its = |path: &str| path.split('/').next() == Some(cluster);
     let is_source = |it: &OldPeer| it.source.as_deref() == Some(cluster);
     same.iter().any(|path| is_its(path))
@@ -233,8 +232,8 @@ fn is_known(cluster: &str, files: &[OldFile], same: &BTreeSet<String>) -> bool {
 
 /// Returns which cluster-wide ranges get another Peer where a target that has the Peers of these files
 /// applies `plan` instead.
-pub fn moves(plan: &Plan, target: &str, files: &[OldFile]) -> Vec<Case<Moved>> {
-    let mut found = Found::default();
+pub fn moves(plan: &Plan, target: &str, files: &[ChangedFile]) -> Vec<Case<Moved>> {
+    let mut found = FoundCases::default();
     if let Some(it) = plan.targets.iter().find(|it| it.cluster.as_str() == target) {
         let index = Index::of(plan);
         let given = index.given(plan, it);
@@ -265,8 +264,8 @@ fn add<T: Ord>(cases: &mut Cases<T>, what: T, target: &str, place: impl FnOnce()
     }
 }
 
-impl Found {
-    fn lost_target(&mut self, target: &str, files: &[&OldFile]) {
+impl FoundCases {
+    fn lost_target(&mut self, target: &str, files: &[&ChangedFile]) {
         let peers = files.iter().map(|it| it.peers().len() + it.unread()).sum();
         if let Some(file) = files.first() {
             self.losses.insert(Loss::Target {
@@ -281,11 +280,11 @@ impl Found {
         &mut self,
         given: &Given,
         target: &Target,
-        (files, same): (&[&OldFile], &BTreeSet<String>),
+        (files, same): (&[&ChangedFile], &BTreeSet<String>),
         limits: &Limits,
     ) {
         let name = target.cluster.as_str();
-        let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+        let mut shares: BTreeMap<String, SourceShare> = BTreeMap::new();
         for file in files {
             // A Peer without a source is assigned to that of its file.
             let (_, file_name) = file.parts();
@@ -293,7 +292,7 @@ impl Found {
             for peer in file.peers() {
                 let source = peer.source.as_deref().unwrap_or(stem);
                 if !shares.contains_key(source) {
-                    shares.insert(source.to_owned(), Share::default());
+                    shares.insert(source.to_owned(), SourceShare::default());
                 }
                 let Some(share) = shares.get_mut(source) else {
                     continue;
@@ -324,7 +323,7 @@ impl Found {
     }
 
     /// Reports how a Peer changes, and returns whether it is removed.
-    fn peer(&mut self, given: &Given, target: &str, (file, old): (&OldFile, &OldPeer)) -> bool {
+    fn peer(&mut self, given: &Given, target: &str, (file, old): (&ChangedFile, &OldPeer)) -> bool {
         let place = || file.place(&old.bytes);
         let named = given.named(&old.name);
         let is_same_key = named.is_some_and(|it| Some(it.peer.key.as_bytes()) == old.key.as_ref());
@@ -379,10 +378,10 @@ impl Found {
         &mut self,
         given: &Given,
         target: &str,
-        (source, share): (String, Share),
+        (source, share): (String, SourceShare),
         (same, limits): (&BTreeSet<String>, &Limits),
     ) {
-        let Share {
+        let SourceShare {
             mut before,
             stale,
             claimed,
@@ -424,3 +423,4 @@ impl Found {
 
 #[cfg(test)]
 mod tests;
+mod on_disk;

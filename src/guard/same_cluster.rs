@@ -1,4 +1,4 @@
-//! Twins: two names that lead to one cluster, as their nodes show.
+//! One cluster under two names, as its nodes show.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::snapshot::Node;
 
 /// The nodes of several clusters, by their uids: Kubernetes gives each only once.
 #[derive(Clone, Debug, Default)]
-pub struct Nodes(BTreeMap<ClusterName, BTreeMap<String, String>>);
+pub struct NodeUids(BTreeMap<ClusterName, BTreeMap<String, String>>);
 
 /// A cluster with a node of another: perhaps two contexts lead to one cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Twin {
+pub struct SameCluster {
     /// The later cluster in the order of trust: a claim is compared with those of the clusters
     /// after it.
     pub cluster: ClusterName,
@@ -21,7 +21,7 @@ pub struct Twin {
     pub node: String,
 }
 
-impl Nodes {
+impl NodeUids {
     /// Sets the nodes of a cluster. A dump that was made by hand may have no uids, and is then not
     /// compared.
     pub fn set(&mut self, cluster: &ClusterName, nodes: &[Node]) {
@@ -32,9 +32,9 @@ impl Nodes {
 
     /// Returns the twins in an order of trust, one for each two clusters. Clusters that are not in
     /// it come last.
-    pub fn twins(&self, order: &[ClusterName]) -> Vec<Twin> {
+    pub fn twins(&self, order: &[ClusterName]) -> Vec<SameCluster> {
         let mut owners: BTreeMap<&str, &ClusterName> = BTreeMap::new();
-        let mut twins: Vec<Twin> = Vec::new();
+        let mut twins: Vec<SameCluster> = Vec::new();
         let ranked = order
             .iter()
             .filter_map(|cluster| self.0.get_key_value(cluster));
@@ -45,9 +45,9 @@ impl Nodes {
         for (cluster, nodes) in ranked.chain(others) {
             for (uid, node) in nodes {
                 let other = *owners.entry(uid).or_insert(cluster);
-                let is_told = |it: &Twin| it.cluster == *cluster && it.other == *other;
+                let is_told = |it: &SameCluster| it.cluster == *cluster && it.other == *other;
                 if other != cluster && !twins.iter().any(is_told) {
-                    twins.push(Twin {
+                    twins.push(SameCluster {
                         cluster: cluster.clone(),
                         other: other.clone(),
                         node: node.clone(),

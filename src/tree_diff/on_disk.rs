@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Content, OldFile};
+use super::{ChangedContent, ChangedFile};
 use crate::diagnostic::escaped;
 use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, OldPeer};
@@ -15,24 +15,24 @@ const SHOWN: usize = 400;
 
 /// A rendered tree as it stands.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct OnDiskTree {
     /// What the shell calls its root, harmless to print.
     pub root: String,
     /// The generated files that are out of date.
-    pub files: Vec<OldFile>,
+    pub files: Vec<ChangedFile>,
     /// The paths of those that do not.
     pub same: BTreeSet<String>,
     /// The paths of missing files.
     pub missing: Vec<String>,
     /// What is not ours.
-    pub foreign: Vec<Foreign>,
+    pub foreign: Vec<ForeignFile>,
     /// Foreign files at the paths of wanted ones.
-    pub blocked: Vec<Foreign>,
+    pub blocked: Vec<ForeignFile>,
 }
 
 /// Something in the tree that we did not make.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Foreign {
+pub struct ForeignFile {
     /// Where, from the root of the tree.
     pub path: String,
     /// What it is, with its article.
@@ -41,7 +41,7 @@ pub struct Foreign {
 
 /// A kustomization that does not name what is beside it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Mismatch {
+pub struct KustomizationMismatch {
     /// Whose it is.
     pub target: String,
     /// The file that it names and that is not there.
@@ -54,7 +54,7 @@ pub struct Mismatch {
 
 /// Two Peers of one name in one target.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Clash {
+pub struct SameNamePeers {
     /// The target.
     pub target: String,
     /// The name.
@@ -67,14 +67,14 @@ pub struct Clash {
 
 /// Peers of one target that have one key, under several names.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Twins {
+pub struct SameKeyPeers {
     /// The target.
     pub target: String,
     /// Their names, and where they are.
     pub peers: Vec<(String, Place)>,
 }
 
-impl Standing {
+impl OnDiskTree {
     /// Returns what a file of the tree is called, harmless to print.
     pub fn source(&self, path: &str) -> Arc<str> {
         let path = format!("{}/{path}", self.root.trim_end_matches('/'));
@@ -87,7 +87,7 @@ impl Standing {
     }
 
     /// Returns every kustomization that does not name what is beside it.
-    pub fn mismatches(&self) -> Vec<Mismatch> {
+    pub fn mismatches(&self) -> Vec<KustomizationMismatch> {
         let mut beside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let paths = self.files.iter().map(|it| it.path.as_str());
         for path in paths.chain(self.same.iter().map(String::as_str)) {
@@ -95,7 +95,7 @@ impl Standing {
                 beside.entry(target).or_default().insert(file);
             }
         }
-        let mut mismatches: Vec<Mismatch> = Vec::new();
+        let mut mismatches: Vec<KustomizationMismatch> = Vec::new();
         for (target, files) in &beside {
             if files.contains(KUSTOMIZATION) {
                 mismatches.extend(self.mismatch(target, files));
@@ -104,7 +104,7 @@ impl Standing {
         mismatches
     }
 
-    fn mismatch(&self, target: &str, files: &BTreeSet<&str>) -> Option<Mismatch> {
+    fn mismatch(&self, target: &str, files: &BTreeSet<&str>) -> Option<KustomizationMismatch> {
         let path = format!("{target}/{KUSTOMIZATION}");
         let peers = files.iter().copied().filter(|it| *it != KUSTOMIZATION);
         let peers: BTreeSet<&str> = peers.collect();
@@ -120,16 +120,16 @@ impl Standing {
             });
             let unnamed: Vec<String> = unwanted.collect();
             let is_fine = absent.is_empty() && unnamed.is_empty();
-            return (!is_fine).then(|| Mismatch {
+            return (!is_fine).then(|| KustomizationMismatch {
                 target: target.to_owned(),
                 absent,
                 unnamed,
                 place: Place::document(&self.source(&path), 0).bytes(&(0..0)),
             });
         }
-        let is_meant = |it: &&OldFile| it.path == path && !it.is_stale;
+        let is_meant = |it: &&ChangedFile| it.path == path && !it.is_stale;
         let file = self.files.iter().find(is_meant)?;
-        let Content::Kustomization(kustomization) = &file.content else {
+        let ChangedContent::Kustomization(kustomization) = &file.content else {
             return None;
         };
         // Other things beside it, such as a folder, may well be named.
@@ -156,7 +156,7 @@ impl Standing {
             .collect();
         let bytes = absent.first().map_or(0..0, |(_, bytes)| bytes.clone());
         let is_fine = absent.is_empty() && unnamed.is_empty();
-        (!is_fine).then(|| Mismatch {
+        (!is_fine).then(|| KustomizationMismatch {
             target: target.to_owned(),
             absent: absent.into_iter().map(|(name, _)| name.clone()).collect(),
             unnamed,
@@ -165,8 +165,8 @@ impl Standing {
     }
 
     /// Returns the Peers of files that are out of date, by target.
-    fn differing(&self) -> BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> {
-        let mut all: BTreeMap<&str, Vec<(&OldFile, &OldPeer)>> = BTreeMap::new();
+    fn differing(&self) -> BTreeMap<&str, Vec<(&ChangedFile, &OldPeer)>> {
+        let mut all: BTreeMap<&str, Vec<(&ChangedFile, &OldPeer)>> = BTreeMap::new();
         for file in &self.files {
             let (target, _) = file.parts();
             let named = file.peers().iter().filter(|it| !it.name.is_empty());
@@ -177,7 +177,7 @@ impl Standing {
     }
 
     /// Returns the Peers of one key in one target, if a file that is out of date has one of them.
-    pub fn twins(&self, plan: &Plan) -> Vec<Twins> {
+    pub fn twins(&self, plan: &Plan) -> Vec<SameKeyPeers> {
         let mut twins = Vec::new();
         for (target, peers) in self.differing() {
             let mut by_key: BTreeMap<&[u8; 32], BTreeMap<&str, Place>> = BTreeMap::new();
@@ -198,7 +198,7 @@ impl Standing {
             }
             let several = by_key.into_values().filter(|it| 1 < it.len());
             twins.extend(several.map(|names| {
-                Twins {
+                SameKeyPeers {
                     target: target.to_owned(),
                     peers: names
                         .into_iter()
@@ -211,7 +211,7 @@ impl Standing {
     }
 
     /// Returns the Peers of one name in one target, from files that are out of date.
-    pub fn clashes(&self, plan: &Plan) -> Vec<Clash> {
+    pub fn clashes(&self, plan: &Plan) -> Vec<SameNamePeers> {
         let mut clashes = Vec::new();
         for (target, mut peers) in self.differing() {
             // Stable, so that of one name the first stays first.
@@ -220,7 +220,7 @@ impl Standing {
             let kept: BTreeMap<&str, &str> = kept
                 .map(|(peer_set, peer)| (peer.name.as_str(), peer_set.name.as_str()))
                 .collect();
-            let mut last: Option<(&OldFile, &OldPeer)> = None;
+            let mut last: Option<(&ChangedFile, &OldPeer)> = None;
             for (file, peer) in peers {
                 let before = last.filter(|(_, it)| it.name == peer.name);
                 let first = match before {
@@ -230,7 +230,7 @@ impl Standing {
                         .map(|it| format!("{target}/{it}.yaml")),
                 };
                 if let Some(first) = first {
-                    clashes.push(Clash {
+                    clashes.push(SameNamePeers {
                         target: target.to_owned(),
                         peer: peer.name.clone(),
                         place: file.place(&peer.bytes),

@@ -1,4 +1,4 @@
-//! Input: files, read and put through their gates.
+//! Input files: read, and put through their gates.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -52,19 +52,19 @@ fn plan(lines: &[&str]) -> Plan {
 }
 
 /// A file with Peers of `west`.
-fn file(path: &str, lines: &[&str]) -> OldFile {
+fn file(path: &str, lines: &[&str]) -> ChangedFile {
     let old = plan(lines);
     let text = old.peer_sets.first().map(crate::manifest::text);
     read(path, &text.unwrap_or_else(|| HEADER.into()))
 }
 
-fn read(path: &str, text: &str) -> OldFile {
+fn read(path: &str, text: &str) -> ChangedFile {
     let content = if path.ends_with(KUSTOMIZATION) {
-        Content::Kustomization(Kustomization::read(text).unwrap())
+        ChangedContent::Kustomization(Kustomization::read(text).unwrap())
     } else {
-        Content::Peers(Arc::new(reading(text)))
+        ChangedContent::Peers(Arc::new(reading(text)))
     };
-    OldFile {
+    ChangedFile {
         path: path.to_owned(),
         source: Arc::from(format!("rendered/{path}")),
         is_stale: !path.ends_with(KUSTOMIZATION),
@@ -76,12 +76,12 @@ fn same() -> BTreeSet<String> {
     BTreeSet::from(["east/kustomization.yaml".to_owned()])
 }
 
-fn changed(plan: &Plan, files: &[OldFile]) -> Changes {
+fn changed(plan: &Plan, files: &[ChangedFile]) -> TreeDiff {
     changes(plan, files, &same(), &Limits::default())
 }
 
 /// Returns what changes in `east`, in a few words.
-fn told(plan: &Plan, files: &[OldFile]) -> Vec<String> {
+fn told(plan: &Plan, files: &[ChangedFile]) -> Vec<String> {
     let changes = changed(plan, files);
     assert_eq!(changes.losses, []);
     let shrunk = changes.shrunk.iter().map(|it| {
@@ -102,7 +102,7 @@ fn told(plan: &Plan, files: &[OldFile]) -> Vec<String> {
     shrunk.chain(renamed).chain(rekeyed).chain(moved).collect()
 }
 
-fn losses(plan: &Plan, files: &[OldFile], same: &BTreeSet<String>) -> Vec<String> {
+fn losses(plan: &Plan, files: &[ChangedFile], same: &BTreeSet<String>) -> Vec<String> {
     let losses = changes(plan, files, same, &Limits::default()).losses;
     let losses = losses.into_iter().map(|loss| match loss {
         Loss::Unrecorded { target, source } => format!("{target} has no record of {source}"),
@@ -174,7 +174,7 @@ fn nodes_excuse_no_peer_that_people_took_away() {
 
 #[test]
 fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
-    let empty = |plan: &Plan, files: &[OldFile]| losses(plan, files, &BTreeSet::new());
+    let empty = |plan: &Plan, files: &[ChangedFile]| losses(plan, files, &BTreeSet::new());
     let (claimed, unsaid) = (
         absent(1, "10.1.0.0/16", true),
         absent(1, "10.1.0.0/16", false),
@@ -202,8 +202,8 @@ fn what_does_not_say_its_source_is_told_by_its_file() {
         losses(&plan(&[]), &files, &same()),
         ["east loses 1 of m--west"]
     );
-    let unread = OldFile {
-        content: Content::Unread("it is too large".to_owned()),
+    let unread = ChangedFile {
+        content: ChangedContent::Unread("it is too large".to_owned()),
         ..files[0].clone()
     };
     assert_eq!(
@@ -221,7 +221,7 @@ fn tells_no_loss_below_its_share_or_its_number() {
         let lines: Vec<&str> = nine.iter().take(count).map(String::as_str).collect();
         // Names alone count where keys cannot.
         let mut file = file("east/m--west.yaml", &lines);
-        if let Content::Peers(reading) = &mut file.content {
+        if let ChangedContent::Peers(reading) = &mut file.content {
             Arc::make_mut(reading)
                 .peers
                 .iter_mut()
@@ -321,11 +321,11 @@ fn what_is_alike_in_many_targets_is_told_once() {
     assert_eq!(&*renamed[0].place.source, "rendered/east/m--west.yaml");
 }
 
-fn standing(files: Vec<OldFile>) -> Standing {
-    Standing {
+fn on_disk(files: Vec<ChangedFile>) -> OnDiskTree {
+    OnDiskTree {
         root: "rendered".to_owned(),
         files,
-        ..Standing::default()
+        ..OnDiskTree::default()
     }
 }
 
@@ -333,11 +333,8 @@ fn standing(files: Vec<OldFile>) -> Standing {
 fn a_kustomization_is_held_against_what_is_beside_it() {
     let peers = || file("east/m--west.yaml", &["a A 10.1.0.0/24"]);
     let mismatch = |text: &str| {
-        let standing = standing(vec![read("east/kustomization.yaml", text), peers()]);
-        standing
-            .mismatches()
-            .pop()
-            .map(|it| (it.absent, it.unnamed))
+        let on_disk = on_disk(vec![read("east/kustomization.yaml", text), peers()]);
+        on_disk.mismatches().pop().map(|it| (it.absent, it.unnamed))
     };
     let list = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
     assert_eq!(mismatch("resources: [m--west.yaml]"), None);
@@ -349,11 +346,11 @@ fn a_kustomization_is_held_against_what_is_beside_it() {
     let other = mismatch("resources: [m--east.yaml, m--west.yaml]");
     assert_eq!(other, Some((list(&["m--east.yaml"]), vec![])));
 
-    let mut standing = standing(vec![peers()]);
-    assert_eq!(standing.mismatches(), [], "there is none");
-    standing.same = same();
-    standing.missing = list(&["east/m--south.yaml", "north/m--south.yaml"]);
-    let found = standing.mismatches().pop().unwrap();
+    let mut on_disk = on_disk(vec![peers()]);
+    assert_eq!(on_disk.mismatches(), [], "there is none");
+    on_disk.same = same();
+    on_disk.missing = list(&["east/m--south.yaml", "north/m--south.yaml"]);
+    let found = on_disk.mismatches().pop().unwrap();
     assert_eq!(
         (found.absent, found.unnamed),
         (list(&["m--south.yaml"]), list(&["m--west.yaml"]))
@@ -364,7 +361,7 @@ fn a_kustomization_is_held_against_what_is_beside_it() {
 fn peers_of_one_name_clash_within_a_target() {
     let lines = ["a A 10.1.0.0/24"];
     let plan = plan(&["a A 10.1.0.0/24"]);
-    let two = standing(vec![
+    let two = on_disk(vec![
         file("east/copy.yaml", &lines),
         file("east/other.yaml", &lines),
     ]);
@@ -374,7 +371,7 @@ fn peers_of_one_name_clash_within_a_target() {
         (clashes[0].first.as_str(), &*clashes[0].place.source),
         ("east/copy.yaml", "rendered/east/other.yaml")
     );
-    let mut one = standing(vec![
+    let mut one = on_disk(vec![
         file("east/copy.yaml", &lines),
         file("north/copy.yaml", &lines),
     ]);

@@ -1,4 +1,4 @@
-//! Scrubbing: anything that looks like a secret is removed from texts of unknown content.
+//! Redaction by pattern: anything that looks like a secret is removed from texts of unknown content.
 
 /// The replacement.
 const HIDDEN: &str = "[hidden]";
