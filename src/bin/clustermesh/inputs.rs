@@ -91,7 +91,7 @@ pub(crate) fn gather(options: &Options) -> Result<Inputs, Unreadable> {
     if inputs.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
         return Ok(inputs);
     }
-    evidence.find_dropped_labels();
+    inputs.find_dropped_labels();
     if !is_unparsable && !reading.named.is_empty() {
         inputs.find_strays(&reading.named)?;
     }
