@@ -314,7 +314,7 @@ fn example() -> Value {
                 "expect": "Reach",
             },
             {
-                "name": "nobody gets at the vault",
+                "name": "no cluster reaches the vault",
                 "from": { "nodeSelector": { "matchLabels": { "example.org/zone": "dmz" } } },
                 "to": { "cluster": "west" },
                 "class": "Node",

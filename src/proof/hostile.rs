@@ -42,7 +42,7 @@ pub struct Exposure {
     /// The destinations that it sends to it, in the order of addresses.
     pub attracted: Vec<Hold>,
     /// The destinations that the hostile cluster can reach there: Kilo has no firewall. Packets to
-    /// other destinations are masqueraded (`kilo.md` §6.2), so they can go wherever the nodes of
+    /// other destinations are masqueraded (`kilo.md` §6.2), so they can reach everything that the nodes of
     /// the cluster can.
     pub open: Vec<Open>,
     /// What the others do with what it passes on.

@@ -234,7 +234,7 @@ pub enum CertificateProblem {
     Version,
     /// It does not follow the rules for certificates in some other way.
     Malformed,
-    /// There is none, because the server does not use TLS.
+    /// The server does not use TLS.
     NoTls,
     /// Server and client have no version of TLS, or no cipher, in common.
     NoCommonTls,

@@ -1,4 +1,4 @@
-//! The documentation of rules: every page is whole, and every example does what its page says.
+//! The documentation of rules: every page is whole, and every example does what its page describes.
 //!
 //! An example is merged into a valid mesh of two clusters, `east` and `west`, with the nodes `n1`
 //! and `n2` each. The first line of a YAML block names its target: `# mesh.yaml` (or any other

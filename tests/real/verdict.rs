@@ -182,7 +182,7 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
         kept.traces = reach.follow(ends, kept);
     }
     let mut found = classes.iter().flat_map(|it| &it.traces);
-    // A range out of which nothing is declared is not a class.
+    // A range without a declared part is not a class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
         return Ok(Verdict::new(&trace));
     }

@@ -410,8 +410,8 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             Finding::new(
                 &rule::AMBIGUOUS,
                 format!(
-                    "{here} sends it to a key that {} share: WireGuard uses whichever connected \
-                     last",
+                    "{here} sends it to a key that {} share: WireGuard uses the one that \
+                     connected last",
                     names.join(" and ")
                 ),
             )

@@ -111,7 +111,7 @@ fn a_key_of_two_nodes_is_found_at_either() {
     let cloned = EAST_NODES.replace("key=B", "key=A");
     insta::assert_snapshot!(lab().later("east", &cloned).trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: west/m1 sends it to a key that east/n1 and east/n2 share: WireGuard uses whichever connected last
+    ambiguous: west/m1 sends it to a key that east/n1 and east/n2 share: WireGuard uses the one that connected last
     ");
 }
 

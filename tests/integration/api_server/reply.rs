@@ -74,7 +74,7 @@ impl Answer {
         Self::new(status, "application/json", body.to_string())
     }
 
-    /// What priority and fairness says: no Status.
+    /// The answer of priority and fairness, which is not a Status.
     pub(crate) fn too_many(seconds: &str) -> Self {
         let body = "Too many requests, please try again later.\n";
         Self::new(429, "text/plain; charset=utf-8", body).header("Retry-After", seconds)

@@ -12,8 +12,8 @@
 //! mesh.yaml -->` above a block writes the block to that file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::{env, fs};
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use regex::Regex;
@@ -106,9 +106,28 @@ impl Desk {
     }
 }
 
-/// Returns what is wrong with the commands of a page.
-fn wrong(page: &str, text: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// What is wrong with the commands of a page.
+struct Check {
+    wrong: Vec<String>,
+    /// The page with what the commands print.
+    updated: String,
+}
+
+impl Check {
+    /// Replaces the output that is shown after a command.
+    fn update(&mut self, command: &str, expected: &str, printed: &str) {
+        let shown = format!("$ {command}\n{expected}");
+        let printed = format!("$ {command}\n{}\n", printed.trim_end());
+        self.updated = self.updated.replace(&shown, &printed);
+    }
+}
+
+/// Runs the commands of a page.
+fn check(page: &str, text: &str) -> Check {
+    let mut check = Check {
+        wrong: Vec::new(),
+        updated: text.to_owned(),
+    };
     let mut desk = Desk::new(page);
     for block in blocks(text) {
         let comment = block.comment.as_deref().unwrap_or("");
@@ -128,11 +147,16 @@ fn wrong(page: &str, text: &str) -> Vec<String> {
             if command.contains(" -C examples/") {
                 desk.enter(".");
             }
-            let problem = run(desk.folder(), &command, &expected);
-            wrong.extend(problem.map(|it| format!("{page}:{line}: {command}\n{it}")));
+            if let Err(printed) = run(desk.folder(), &command, &expected) {
+                check.update(&command, &expected, &printed);
+                let place = format!("{page}:{line}: {command}");
+                check
+                    .wrong
+                    .push(format!("{place}\nshown:\n{expected}\nprinted:\n{printed}"));
+            }
         }
     }
-    wrong
+    check
 }
 
 /// Reads the commands of a block, each with the output that is shown.
@@ -151,25 +175,38 @@ fn commands(block: &str) -> Vec<(String, String)> {
     commands
 }
 
-/// Returns what is wrong with a command, if anything.
-fn run(folder: &Path, command: &str, expected: &str) -> Option<String> {
+/// Runs a command and compares its output.
+///
+/// # Errors
+/// What it prints: the streams that are most like the expected output.
+fn run(folder: &Path, command: &str, expected: &str) -> Result<(), String> {
+    let expected = expected.trim_end();
     let Some(words) = words(command) else {
-        let problem = "needs a shell, so its output cannot be compared";
-        return (!expected.trim().is_empty()).then(|| problem.to_owned());
+        // It needs a shell.
+        let problem = "(this command is not run, so its output cannot be compared)";
+        return if expected.is_empty() {
+            Ok(())
+        } else {
+            Err(problem.to_owned())
+        };
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let run = clustermesh(folder, &words[1..]);
     let printed = [
         run.stdout.clone(),
+        run.stderr.clone(),
         run.stderr.clone() + &run.stdout,
         run.stdout + &run.stderr,
     ];
-    let expected = expected.trim_end();
-    if expected.is_empty() {
-        return (1 < run.code).then(|| printed[2].clone());
+    let likeness = |it: &&String| it.lines().filter(|line| expected.contains(line)).count();
+    let is_fine = match expected {
+        "" => run.code <= 1,
+        _ => printed.iter().any(|it| matches(it.trim_end(), expected)),
+    };
+    if is_fine {
+        return Ok(());
     }
-    let is_shown = printed.iter().any(|it| matches(it.trim_end(), expected));
-    (!is_shown).then(|| format!("shown:\n{expected}\nprinted:\n{}", printed[2]))
+    Err(printed.iter().max_by_key(likeness).unwrap().clone())
 }
 
 /// Splits a command as a shell does; none if it takes more of a shell than quotes.
@@ -214,9 +251,17 @@ fn commands_print_what_is_shown() {
         }
         let text = fs::read_to_string(&path).unwrap();
         run += text.matches("\n$ clustermesh").count();
-        found.extend(wrong(&page, &text));
+        let check = check(&page, &text);
+        if env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, &check.updated).unwrap();
+        }
+        found.extend(check.wrong);
     }
-    assert!(found.is_empty(), "{}", found.join("\n\n"));
+    assert!(
+        found.is_empty(),
+        "`UPDATE_DOCS=1 cargo test --test integration docs` writes what is printed:\n\n{}",
+        found.join("\n\n")
+    );
     assert!(1 < run, "{run}");
 }
 
@@ -226,13 +271,13 @@ fn sees_a_wrong_line() {
         let text = format!(
             "<!-- in examples/quickstart -->\n\n```console\n$ clustermesh render --check\n{shown}```\n"
         );
-        wrong("docs/page.md", &text).len()
+        check("docs/page.md", &text).wrong.len()
     };
     assert_eq!(page(""), 0);
     assert_eq!(page("as it is not\n"), 1);
     let file = "<!-- file x.txt -->\n\n```text\n{{ 1 + 1 }}\n```\n\n\
                 ```console\n$ clustermesh template x.txt > y\n2\n```\n";
-    assert_eq!(wrong("docs/page.md", file).len(), 1);
+    assert_eq!(check("docs/page.md", file).wrong.len(), 1);
     assert!(matches("a\nb\nc", "a\n...\nc"));
     assert!(!matches("a\nb\nc", "a\n...\nb"));
     let quoted = words("a 'b c' --d=\"e f\"").unwrap();

@@ -150,6 +150,7 @@ fn rust(path: &Path, source: &str) -> Vec<Passage> {
         )
         .unwrap()
     });
+    static VALUE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{[\w:?.]*\}").unwrap());
     let is_test = |it: &Path| it.components().any(|it| it.as_os_str() == "tests");
     let production = if is_test(path) || path.ends_with("tests.rs") || path.starts_with("benches") {
         0
@@ -176,9 +177,9 @@ fn rust(path: &Path, source: &str) -> Vec<Passage> {
             .find_map(|it| found.name(it))
             && at < production
         {
-            // A continued line has no break in the program.
+            // A continued line has no break in the program. Values are not prose.
             let text = text.as_str().replace("\\\n", " \n").replace("\\n", " ");
-            passages.push(Passage::new(line, &text));
+            passages.push(Passage::new(line, &VALUE.replace_all(&text, "_")));
         }
     }
     passages

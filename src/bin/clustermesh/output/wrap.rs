@@ -1,5 +1,5 @@
-//! Wrapping: texts that fit the terminal. What is no terminal gets every text in one line, for `grep`
-//! and for the logs of CI jobs.
+//! Wrapping: texts that fit the terminal. Pipes and files get every text in one line, for `grep` and
+//! for the logs of CI jobs.
 
 /// The fewest columns that texts are wrapped at.
 const NARROW: usize = 40;

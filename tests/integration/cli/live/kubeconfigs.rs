@@ -392,7 +392,7 @@ fn is_not_there_in_a_pod_that_is_none() {
     error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod; snapshots/east.json was kept
     help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
     ");
-    // Whoever names a kubeconfig does not mean the pod's own account.
+    // A named kubeconfig takes precedence over the pod's own account.
     assert_eq!(site.snapshot(&[]).code, 0);
 }
 
