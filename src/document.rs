@@ -269,20 +269,20 @@ pub(crate) mod tests {
 
     #[test]
     fn tells_everything_that_keeps_a_tree_from_growing() {
-        insta::assert_snapshot!(errors("a: 1\nb: !secret x\n<<: {c: d}\n? [k]\n: v\na: 2\ne: !!str 5\n---\nx: {y: 1, y: 2}\n"), @r"
-        error[syntax-error]: the tag `!secret` is not supported here
+        insta::assert_snapshot!(errors("a: 1\nb: !secret x\n<<: {c: d}\n? [k]\n: v\na: 2\ne: !!str 5\n---\nx: {y: 1, y: 2}\n"), @"
+        error[syntax-error]: the tag `!secret` is not supported
           2:4 | !secret
-          help: remove the tag; quotes make a text
+          help: remove the tag, and put the value in quotes if it is a string
         error[syntax-error]: merge keys (`<<`) are not supported
           3:1 | <<
           help: write the fields out, or use an alias for each value
-        error[syntax-error]: a key must be a text that is written out
+        error[syntax-error]: a key must be a plain string
           4:3 | [k]
-        error[duplicate-item]: the key `a` is there twice
-          6:1 | a | again here
+        error[duplicate-item]: duplicate key `a`
+          6:1 | a | second here
           1:1 | a | first here
-        error[duplicate-item]: the key `y` is there twice
-          9:11 | y | again here
+        error[duplicate-item]: duplicate key `y`
+          9:11 | y | second here
           9:5 | y | first here
         ");
     }
@@ -290,7 +290,7 @@ pub(crate) mod tests {
     #[test]
     fn tells_where_the_syntax_breaks() {
         insta::assert_snapshot!(errors("a: b\n c: d\n"), @"
-        error[syntax-error]: not valid YAML: a `:` is not possible here
+        error[syntax-error]: not valid YAML: unexpected `:`
           2:3 | :
           help: check the indentation of this line and the one before it, or quote the value
         ");

@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn what_is_given_ascends() {
         let problem = over(steps(Some(3), None, Some(2))).unwrap_err();
-        insta::assert_snapshot!(problem.message, @"`error` is 2, which is less than `notice` with 3");
+        insta::assert_snapshot!(problem.message, @"`error` (2) is lower than `notice` (3)");
         assert!(over(steps(Some(2), Some(2), Some(2))).is_ok());
     }
 

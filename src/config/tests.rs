@@ -35,27 +35,27 @@ meshes: ['', 7]
 ---
 more: true
 "), @r#"
-    error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
-      2:13 | kilo-clustermesh.io/v2
-      help: did you mean `kilo-clustermesh.io/v1`?
-    error[invalid-value]: unsupported `kind` `config`
-      3:7 | config
-      help: did you mean `Config`?
-    error[unknown-field]: unknown field `mesh`
-      4:1 | mesh
-      help: did you mean `meshes`?
-    error[invalid-value]: `snapshots` must not be empty
-      5:12 | ''
-    error[invalid-type]: `rendered` must be text, not a list
-      6:11 | [a]
-    error[invalid-value]: an item of `meshes` must not be empty
-      8:10 | ''
-    error[invalid-type]: an item of `meshes` must be a string, but YAML reads `7` as a number
-      8:14 | 7
-      help: add quotes: `"7"`
-    error[syntax-error]: the config must be a single document
-      10:1 | more: true
-    "#);
+error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+  2:13 | kilo-clustermesh.io/v2
+  help: did you mean `kilo-clustermesh.io/v1`?
+error[invalid-value]: `kind` cannot be `config`
+  3:7 | config
+  help: did you mean `Config`?
+error[unknown-field]: unknown field `mesh`
+  4:1 | mesh
+  help: did you mean `meshes`?
+error[invalid-value]: `snapshots` must not be empty
+  5:12 | ''
+error[invalid-type]: `rendered` must be text, not a list
+  6:11 | [a]
+error[invalid-value]: an item of `meshes` must not be empty
+  8:10 | ''
+error[invalid-type]: an item of `meshes` must be a string, but YAML reads `7` as a number
+  8:14 | 7
+  help: add quotes: `"7"`
+error[syntax-error]: the config must be a single document
+  10:1 | more: true
+"#);
 }
 
 #[test]
@@ -160,7 +160,7 @@ limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, stale
       4:95 | 59
     ");
     insta::assert_snapshot!(told_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
-    error[invalid-type]: `nodes` must be an integer, not the text `500`
+    error[invalid-type]: `nodes` must be an integer, not the string `500`
       3:18 | '500'
       help: remove the quotes
     error[invalid-type]: `lostPercent` must be an integer in decimal digits, not `2.5`
@@ -229,28 +229,28 @@ ignore:
   - {}
   - { rule: a, reason: b, nodes: n1 }
 "), @r#"
-    error[invalid-value]: `level` cannot be `none`
-      6:15 | none
-      help: known here: `error`, `warning`, `notice`, `off`
-    error[missing-field]: `level` is missing in `c`
-      7:3 | c
-    error[invalid-value]: `reason` must not be empty
-      8:28 | ''
-    error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
-      9:3 | on
-      help: add quotes: `"on"`
-    error[invalid-value]: `rule` must not be empty
-      11:13 | ''
-    error[missing-field]: `reason` is missing in an item of `ignore`
-      11:5 | { rule: '', cluster: east }
-    error[missing-field]: `rule` is missing in an item of `ignore`
-      12:5 | {}
-    error[missing-field]: `reason` is missing in an item of `ignore`
-      12:5 | {}
-    error[unknown-field]: unknown field `nodes`
-      13:27 | nodes
-      help: did you mean `node`?
-    "#);
+error[invalid-value]: `level` cannot be `none`
+  6:15 | none
+  help: allowed here: `error`, `warning`, `notice`, `off`
+error[missing-field]: `level` is missing in `c`
+  7:3 | c
+error[invalid-value]: `reason` must not be empty
+  8:28 | ''
+error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
+  9:3 | on
+  help: add quotes: `"on"`
+error[invalid-value]: `rule` must not be empty
+  11:13 | ''
+error[missing-field]: `reason` is missing in an item of `ignore`
+  11:5 | { rule: '', cluster: east }
+error[missing-field]: `rule` is missing in an item of `ignore`
+  12:5 | {}
+error[missing-field]: `reason` is missing in an item of `ignore`
+  12:5 | {}
+error[unknown-field]: unknown field `nodes`
+  13:27 | nodes
+  help: did you mean `node`?
+"#);
     insta::assert_snapshot!(told_of("
 rules:
   a: { level: off, until: 2027-02-29 }
@@ -260,20 +260,20 @@ ignore:
   - { rule: a, reason: b, cluster: East, until: tomorrow }
   - { rule: a, reason: b, until: on }
 "), @r#"
-    error[invalid-value]: `2027-02-29` is no date: the day does not exist
-      5:27 | 2027-02-29
-    error[missing-field]: `a` is set to `off` without a `reason`
-      5:15 | off
-      help: add `reason: "…"`
-    error[invalid-value]: `20270131` is no date: expected the form `2027-01-31`
-      6:29 | 20270131
-    error[invalid-value]: `2027-1-31` is no date: expected the form `2027-01-31`
-      7:30 | 2027-1-31
-    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-      9:36 | East
-    error[invalid-value]: `tomorrow` is no date: expected the form `2027-01-31`
-      9:49 | tomorrow
-    error[invalid-value]: `on` is no date: expected the form `2027-01-31`
-      10:34 | on
-    "#);
+error[invalid-value]: `2027-02-29` is not a valid date: the day does not exist
+  5:27 | 2027-02-29
+error[missing-field]: `a` is set to `off` without a `reason`
+  5:15 | off
+  help: add `reason: "…"`
+error[invalid-value]: `20270131` is not a valid date: expected the form `2027-01-31`
+  6:29 | 20270131
+error[invalid-value]: `2027-1-31` is not a valid date: expected the form `2027-01-31`
+  7:30 | 2027-1-31
+error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+  9:36 | East
+error[invalid-value]: `tomorrow` is not a valid date: expected the form `2027-01-31`
+  9:49 | tomorrow
+error[invalid-value]: `on` is not a valid date: expected the form `2027-01-31`
+  10:34 | on
+"#);
 }

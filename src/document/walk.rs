@@ -307,12 +307,12 @@ status: [{ what: !!str ever }]
     #[test]
     fn null_is_absent_where_that_is_allowed() {
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
-        insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @r"
+        insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @"
         error[missing-field]: `name` must not be empty
           1:1 | name
         error[invalid-value]: an item of `animals` cannot be `~`
           2:11 | ~
-          help: known here: `Lion`, `Zebra`
+          help: allowed here: `Lion`, `Zebra`
         ");
     }
 
@@ -340,41 +340,41 @@ open: yes
 labels: { on: x, k: 1.20, 2026-11-20: y }
 opening: 10
 "), @r#"
-        error[unknown-field]: unknown field `nmae`
-          2:1 | nmae
-          help: did you mean `name`?
-        error[unknown-field]: unknown field `Animals`
-          3:1 | Animals
-          help: did you mean `animals`?
-        error[invalid-value]: `animals` needs at most 2 items, not 4
-          4:10 | [Loin, cow, [Lion], Zebra]
-        error[invalid-value]: an item of `animals` cannot be `Loin`
-          4:11 | Loin
-          help: did you mean `Lion`?
-        error[invalid-value]: an item of `animals` cannot be `cow`
-          4:17 | cow
-          help: known here: `Lion`, `Zebra`
-        error[invalid-type]: an item of `animals` must be text, not a list
-          4:22 | [Lion]
-        error[invalid-value]: `name` must not be empty
-          5:17 | ''
-        error[invalid-value]: `cages` must be from 1 to 65535, not `0`
-          6:8 | 0
-        error[invalid-type]: `open` must be `true` or `false`, not `yes`
-          7:7 | yes
-        error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
-          8:11 | on
-          help: add quotes: `"on"`
-        error[invalid-type]: `k` must be a string, but YAML reads `1.20` as a number
-          8:21 | 1.20
-          help: add quotes: `"1.20"`
-        error[invalid-type]: a key must be a string, but YAML reads `2026-11-20` as a date
-          8:27 | 2026-11-20
-          help: add quotes: `"2026-11-20"`
-        error[unknown-field]: unknown field `opening`
-          9:1 | opening
-          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
-        "#);
+error[unknown-field]: unknown field `nmae`
+  2:1 | nmae
+  help: did you mean `name`?
+error[unknown-field]: unknown field `Animals`
+  3:1 | Animals
+  help: did you mean `animals`?
+error[invalid-value]: `animals` needs at most 2 items, not 4
+  4:10 | [Loin, cow, [Lion], Zebra]
+error[invalid-value]: an item of `animals` cannot be `Loin`
+  4:11 | Loin
+  help: did you mean `Lion`?
+error[invalid-value]: an item of `animals` cannot be `cow`
+  4:17 | cow
+  help: allowed here: `Lion`, `Zebra`
+error[invalid-type]: an item of `animals` must be text, not a list
+  4:22 | [Lion]
+error[invalid-value]: `name` must not be empty
+  5:17 | ''
+error[invalid-value]: `cages` must be from 1 to 65535, not `0`
+  6:8 | 0
+error[invalid-type]: `open` must be `true` or `false`, not `yes`
+  7:7 | yes
+error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
+  8:11 | on
+  help: add quotes: `"on"`
+error[invalid-type]: `k` must be a string, but YAML reads `1.20` as a number
+  8:21 | 1.20
+  help: add quotes: `"1.20"`
+error[invalid-type]: a key must be a string, but YAML reads `2026-11-20` as a date
+  8:27 | 2026-11-20
+  help: add quotes: `"2026-11-20"`
+error[unknown-field]: unknown field `opening`
+  9:1 | opening
+  help: allowed here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
+"#);
     }
 
     #[test]
@@ -386,8 +386,8 @@ opening: 10
                 "{told}"
             );
         }
-        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @r"
-        error[invalid-type]: `cages` must be an integer, not the text `5`
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @"
+        error[invalid-type]: `cages` must be an integer, not the string `5`
           3:8 | '5'
           help: remove the quotes
         ");
@@ -399,21 +399,21 @@ opening: 10
         error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
           3:8 | 99999999999999999999
         ");
-        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @r"
-        error[invalid-type]: `cages` must be an integer, not the text `many`
+        insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @"
+        error[invalid-type]: `cages` must be an integer, not the string `many`
           3:8 | many
         ");
     }
 
     #[test]
     fn the_wrong_kind_of_value_is_told_as_such() {
-        insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @r"
+        insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @"
         error[invalid-type]: `name` must be text, not a list
           1:7 | [x]
-        error[invalid-type]: `animals` must be a list, not the text `Lion`
+        error[invalid-type]: `animals` must be a list, not the string `Lion`
           2:10 | Lion
           help: write a list with one item as `[Lion]`
-        error[invalid-type]: `keeper` must be a mapping, not the text `bob`
+        error[invalid-type]: `keeper` must be a mapping, not the string `bob`
           3:9 | bob
         error[invalid-type]: `open` must be `true` or `false`, not a mapping
           4:7 | {}
@@ -429,10 +429,10 @@ opening: 10
         insta::assert_snapshot!(read("name: x\nanimals: [\"\\e[31m\"]\n\"k\\u202e\": 1\n"), @r#"
         error[invalid-value]: an item of `animals` cannot be `\u{1b}[31m`
           2:11 | "\e[31m"
-          help: known here: `Lion`, `Zebra`
+          help: allowed here: `Lion`, `Zebra`
         error[unknown-field]: unknown field `k\u{202e}`
           3:1 | "k\u202e"
-          help: known here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
+          help: allowed here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
         "#);
     }
 }

@@ -53,39 +53,39 @@ spec:
 ---
 spec: []
 "), @"
-    error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
-      2:13 | kilo-clustermesh.io/v2
-      help: did you mean `kilo-clustermesh.io/v1`?
-    error[invalid-value]: unsupported `kind` `Expectation`
-      3:7 | Expectation
-      help: did you mean `Expectations`?
-    error[unknown-field]: unknown field `form`
-      5:5 | form
-      help: did you mean `from`?
-    error[unknown-field]: unknown field `clutser`
-      5:36 | clutser
-      help: did you mean `cluster`?
-    error[invalid-value]: `expect` cannot be `reach`
-      5:61 | reach
-      help: did you mean `Reach`?
-    error[invalid-value]: `class` cannot be `Service`
-      6:20 | Service
-      help: known here: `Pod`, `Node`
-    error[invalid-value]: `addresses` needs at least 1 item, not 0
-      6:48 | []
-    error[invalid-type]: `from` must be a mapping, not the text `east`
-      7:11 | east
-    error[unknown-field]: unknown field `matchLabel`
-      7:39 | matchLabel
-      help: did you mean `matchLabels`?
-    error[invalid-value]: `class` cannot be `pod`
-      7:66 | pod
-      help: did you mean `Pod`?
-    error[missing-field]: `expect` is missing in an item of `spec`
-      7:3 | { from: east, to: { nodeSelector: { matchLabel: {} } }, class: pod }
-    error[syntax-error]: expectations must be a single document
-      9:1 | spec: []
-    ");
+error[invalid-value]: `apiVersion` cannot be `kilo-clustermesh.io/v2`
+  2:13 | kilo-clustermesh.io/v2
+  help: did you mean `kilo-clustermesh.io/v1`?
+error[invalid-value]: `kind` cannot be `Expectation`
+  3:7 | Expectation
+  help: did you mean `Expectations`?
+error[unknown-field]: unknown field `form`
+  5:5 | form
+  help: did you mean `from`?
+error[unknown-field]: unknown field `clutser`
+  5:36 | clutser
+  help: did you mean `cluster`?
+error[invalid-value]: `expect` cannot be `reach`
+  5:61 | reach
+  help: did you mean `Reach`?
+error[invalid-value]: `class` cannot be `Service`
+  6:20 | Service
+  help: allowed here: `Pod`, `Node`
+error[invalid-value]: `addresses` needs at least 1 item, not 0
+  6:48 | []
+error[invalid-type]: `from` must be a mapping, not the string `east`
+  7:11 | east
+error[unknown-field]: unknown field `matchLabel`
+  7:39 | matchLabel
+  help: did you mean `matchLabels`?
+error[invalid-value]: `class` cannot be `pod`
+  7:66 | pod
+  help: did you mean `Pod`?
+error[missing-field]: `expect` is missing in an item of `spec`
+  7:3 | { from: east, to: { nodeSelector: { matchLabel: {} } }, class: pod }
+error[syntax-error]: expectations must be a single document
+  9:1 | spec: []
+");
 }
 
 #[test]
@@ -100,31 +100,31 @@ fn every_mistake_is_told_at_once() {
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Deny }
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Reach }
 "), @"
-    error[missing-field]: `from` selects nothing
-      5:20 | {}
-      help: add a `cluster`, a `nodeSelector` or `addresses`
-    error[missing-field]: `to` selects nothing
-      5:28 | { cluster: ~ }
-      help: add a `cluster`, a `nodeSelector` or `addresses`
-    error[contradicting-fields]: class `service` and `network` cannot be combined with `nodeSelector`
-      8:24 | nodeSelector
-      9:10 | Service
-      help: remove one of the two fields
-    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-      7:20 | East
-    error[invalid-value]: `a/b/c` is not a valid label key
-      7:57 | a/b/c
-      help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
-    error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
-      7:83 | 10.1.0.0/33
-    error[invalid-range]: `x` is neither an address nor a range: not an IP address
-      7:96 | x
-    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
-      7:99 | '::ffff:10.1.0.1'
-    error[duplicate-name]: duplicate expectation name `b`
-      12:11 | b | again here
-      11:11 | b | first here
-    ");
+error[missing-field]: `from` selects nothing
+  5:20 | {}
+  help: add a `cluster`, a `nodeSelector` or `addresses`
+error[missing-field]: `to` selects nothing
+  5:28 | { cluster: ~ }
+  help: add a `cluster`, a `nodeSelector` or `addresses`
+error[contradicting-fields]: class `service` and `network` cannot be combined with `nodeSelector`
+  8:24 | nodeSelector
+  9:10 | Service
+  help: remove one of the two fields
+error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+  7:20 | East
+error[invalid-value]: `a/b/c` is not a valid label key
+  7:57 | a/b/c
+  help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
+  7:83 | 10.1.0.0/33
+error[invalid-range]: `x` is neither an address nor a range: not an IP address
+  7:96 | x
+error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
+  7:99 | '::ffff:10.1.0.1'
+error[duplicate-name]: duplicate expectation name `b`
+  12:11 | b | second here
+  11:11 | b | first here
+");
 }
 
 #[test]

@@ -30,13 +30,13 @@ spec:
     - { name: c, allowedNetworks: [10.3.0.0/16], acceptedNetworks: [] }
     - { name: d, allowedNetworks: [10.4.0.0/16], acceptedNetworks: null }
 "), @"
-        error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
-          9:68 | []
-        warning[host-bits]: `10.2.0.1/16` has host bits set; clustermesh reads it as 10.2.0.0/16
-          7:88 | 10.2.0.1/16
-          help: write `10.2.0.0/16`
-        error[invalid-range]: not a range: `10.0.0.0` has no prefix length such as `/16`
-          8:69 | 10.0.0.0
-        ");
+error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
+  9:68 | []
+warning[host-bits]: `10.2.0.1/16` has host bits set; clustermesh reads it as 10.2.0.0/16
+  7:88 | 10.2.0.1/16
+  help: write `10.2.0.0/16`
+error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
+  8:69 | 10.0.0.0
+");
     }
 }

@@ -245,9 +245,9 @@ mod tests {
     fn meshes_have_names_of_their_own() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         let two = mesh("m", &["c: 10.2.0.0/16", "d: 10.3.0.0/16"]);
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @"
         error[duplicate-name]: duplicate mesh name `m`
-          11:19 | m | again here
+          11:19 | m | second here
           3:19 | m | first here
           help: rename one of them: Peers are cluster-scoped, and their names begin with the mesh's name
         ");
@@ -257,9 +257,9 @@ mod tests {
     fn a_pair_is_linked_once() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "c: 10.2.0.0/16"]);
         let two = one.replace("name: m", "name: k");
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @"
         error[linked-twice]: meshes `m` and `k` both link `a` and `b` (and 2 more pairs)
-          16:15 | b | again here
+          16:15 | b | second here
           7:15 | b | first here
         ");
     }

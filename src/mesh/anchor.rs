@@ -217,42 +217,42 @@ spec:
       allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]
       anchors: [{ ranges: [10.102.0.9/24] }, { ranges: [10.2.4.0/24] }]
 "), @r#"
-        error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
-          13:37 | 10.1.0.0/16
-          8:18 | 10.1.0.0/16 | declared here
-          help: remove it: every node carries its own pod CIDR and address
-        error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` and `additionalCIDRs`
-          13:50 | 10.201.4.0/24
-          10:20 | 10.201.0.0/16 | inside this range
-          help: write the declared range, and use `count` to spread it over several nodes
-        error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
-          13:65 | 10.9.0.0/16
-          help: write the range exactly as declared
-        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
-          13:78 | 10.9.0.0/33
-        error[invalid-anchor]: `count` must be a power of two, not `3`
-          14:66 | 3
-          help: write `2` or `4`
-        error[duplicate-item]: node `n1` is listed twice
-          14:54 | n1 | again here
-          14:46 | n1 | first here
-        error[duplicate-item]: 10.111.0.0/24 is in two anchors
-          15:22 | 10.111.0.0/24 | again here
-          14:22 | 10.111.0.0/24 | first here
-        error[duplicate-item]: node `\u{1b}[31m` is listed twice
-          15:56 | "\e[31m" | again here
-          15:46 | "\e[31m" | first here
-        error[duplicate-item]: two anchors have no `ranges`
-          17:11 | {} | again here
-          16:11 | { count: 256 } | first here
-        warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
-          20:28 | 10.102.0.9/24
-          help: write `10.102.0.0/24`
-        error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
-          20:57 | 10.2.4.0/24
-          19:25 | 10.2.0.0/16 | inside this range
-          help: write the declared range, and use `count` to spread it over several nodes
-        "#);
+error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
+  13:37 | 10.1.0.0/16
+  8:18 | 10.1.0.0/16 | declared here
+  help: remove it: every node carries its own pod CIDR and address
+error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` and `additionalCIDRs`
+  13:50 | 10.201.4.0/24
+  10:20 | 10.201.0.0/16 | inside this range
+  help: write the declared range, and use `count` to spread it over several nodes
+error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
+  13:65 | 10.9.0.0/16
+  help: write the range exactly as declared
+error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
+  13:78 | 10.9.0.0/33
+error[invalid-anchor]: `count` must be a power of two, not `3`
+  14:66 | 3
+  help: write `2` or `4`
+error[duplicate-item]: node `n1` is listed twice
+  14:54 | n1 | second here
+  14:46 | n1 | first here
+error[duplicate-item]: 10.111.0.0/24 is in two anchors
+  15:22 | 10.111.0.0/24 | second here
+  14:22 | 10.111.0.0/24 | first here
+error[duplicate-item]: node `\u{1b}[31m` is listed twice
+  15:56 | "\e[31m" | second here
+  15:46 | "\e[31m" | first here
+error[duplicate-item]: two anchors have no `ranges`
+  17:11 | {} | second here
+  16:11 | { count: 256 } | first here
+warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
+  20:28 | 10.102.0.9/24
+  help: write `10.102.0.0/24`
+error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
+  20:57 | 10.2.4.0/24
+  19:25 | 10.2.0.0/16 | inside this range
+  help: write the declared range, and use `count` to spread it over several nodes
+"#);
     }
 
     #[test]

@@ -172,45 +172,45 @@ spec:
       endpointDomains: ['*.example.org']
       endpointFrom: [Kilo, Annotation, Kilo]
     - name: no_rth
-"), @r"
-        error[invalid-value]: `Prod` is not a valid mesh name: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
-          4:19 | Prod
-        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
-          11:22 | 10.5.0.0/33
-        warning[host-bits]: `10.6.0.9/24` has host bits set; clustermesh reads it as 10.6.0.0/24
-          15:22 | 10.6.0.9/24
-          help: write `10.6.0.0/24`
-        error[contradicting-fields]: `west` has both `podCIDRs` and `allowedNetworks`
-          17:7 | allowedNetworks
-          18:7 | podCIDRs
-          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
-        error[invalid-value]: `a/b/c` is not a valid label key
-          19:22 | a/b/c
-          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
-        error[duplicate-item]: duplicate endpoint source `Kilo`
-          21:40 | Kilo | again here
-          21:22 | Kilo | first here
-        error[invalid-value]: `*.example.org` is not a lowercase DNS name
-          20:25 | '*.example.org'
-          help: write `example.org`, which matches every name under it
-        error[invalid-value]: `no_rth` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-          22:13 | no_rth
-        error[missing-field]: `no_rth` declares no networks
-          22:7 | name: no_rth
-          help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
-        error[duplicate-name]: duplicate cluster name `west`
-          16:13 | west | again here
-          12:13 | west | first here
-        error[contradicting-fields]: `east` and `west` cannot both be local
-          13:14 | true | again here
-          9:14 | true | first here
-        error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
-          14:18 | 10.4.128.0/17 | of `west`
-          10:18 | 10.4.0.0/16 | of `east`
-        error[unknown-cluster]: this mesh has no cluster `eats`
-          6:33 | eats
-          help: did you mean `east`?
-        ");
+"), @"
+error[invalid-value]: `Prod` is not a valid mesh name: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
+  4:19 | Prod
+error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
+  11:22 | 10.5.0.0/33
+warning[host-bits]: `10.6.0.9/24` has host bits set; clustermesh reads it as 10.6.0.0/24
+  15:22 | 10.6.0.9/24
+  help: write `10.6.0.0/24`
+error[contradicting-fields]: `west` has both `podCIDRs` and `allowedNetworks`
+  17:7 | allowedNetworks
+  18:7 | podCIDRs
+  help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
+error[invalid-value]: `a/b/c` is not a valid label key
+  19:22 | a/b/c
+  help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+error[duplicate-item]: duplicate endpoint source `Kilo`
+  21:40 | Kilo | second here
+  21:22 | Kilo | first here
+error[invalid-value]: `*.example.org` is not a lowercase DNS name
+  20:25 | '*.example.org'
+  help: write `example.org`, which matches every name under it
+error[invalid-value]: `no_rth` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+  22:13 | no_rth
+error[missing-field]: `no_rth` declares no networks
+  22:7 | name: no_rth
+  help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+error[duplicate-name]: duplicate cluster name `west`
+  16:13 | west | second here
+  12:13 | west | first here
+error[contradicting-fields]: `east` and `west` cannot both be local
+  13:14 | true | second here
+  9:14 | true | first here
+error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
+  14:18 | 10.4.128.0/17 | of `west`
+  10:18 | 10.4.0.0/16 | of `east`
+error[unknown-cluster]: this mesh has no cluster `eats`
+  6:33 | eats
+  help: did you mean `east`?
+");
     }
 
     #[test]
@@ -227,44 +227,44 @@ spec:
     - { name: b, allowedNetworks: 10.0.0.0/8, persistentKeepalive: 65536, local: yes }
     - { name: c, exports: [], acceptedNetworks: [], kubeconfigSecretRef: { name: '' } }
 "), @r#"
-        error[unknown-field]: unknown field `nmae`
-          4:13 | nmae
-          help: did you mean `name`?
-        error[unknown-field]: unknown field `topologie`
-          6:3 | topologie
-          help: did you mean `topology`?
-        error[invalid-value]: `mode` cannot be `hub`
-          7:21 | hub
-          help: did you mean `Hub`?
-        error[invalid-value]: `hubs` needs at least 1 item, not 0
-          7:32 | []
-        error[invalid-value]: an item of `links` needs exactly 2 items, not 3
-          7:44 | [a, b, c]
-        error[invalid-type]: `name` must be a string, but YAML reads `no` as a boolean
-          9:15 | no
-          help: add quotes: `"no"`
-        error[unknown-field]: unknown field `podCidrs`
-          9:19 | podCidrs
-          help: did you mean `podCIDRs`?
-        error[invalid-value]: `wireguardPort` must be from 1 to 65535, not `0`
-          9:59 | 0
-        error[invalid-type]: `allowedNetworks` must be a list, not the text `10.0.0.0/8`
-          10:35 | 10.0.0.0/8
-          help: write a list with one item as `[10.0.0.0/8]`
-        error[invalid-value]: `persistentKeepalive` must be from 0 to 65535, not `65536`
-          10:68 | 65536
-        error[invalid-type]: `local` must be `true` or `false`, not `yes`
-          10:82 | yes
-        error[unknown-field]: unknown field `exports`
-          11:18 | exports
-          help: known here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
-        error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
-          11:49 | []
-        error[invalid-value]: `name` must not be empty
-          11:82 | ''
-        error[missing-field]: `key` is missing in `kubeconfigSecretRef`
-          11:53 | kubeconfigSecretRef
-        "#);
+error[unknown-field]: unknown field `nmae`
+  4:13 | nmae
+  help: did you mean `name`?
+error[unknown-field]: unknown field `topologie`
+  6:3 | topologie
+  help: did you mean `topology`?
+error[invalid-value]: `mode` cannot be `hub`
+  7:21 | hub
+  help: did you mean `Hub`?
+error[invalid-value]: `hubs` needs at least 1 item, not 0
+  7:32 | []
+error[invalid-value]: an item of `links` needs exactly 2 items, not 3
+  7:44 | [a, b, c]
+error[invalid-type]: `name` must be a string, but YAML reads `no` as a boolean
+  9:15 | no
+  help: add quotes: `"no"`
+error[unknown-field]: unknown field `podCidrs`
+  9:19 | podCidrs
+  help: did you mean `podCIDRs`?
+error[invalid-value]: `wireguardPort` must be from 1 to 65535, not `0`
+  9:59 | 0
+error[invalid-type]: `allowedNetworks` must be a list, not the string `10.0.0.0/8`
+  10:35 | 10.0.0.0/8
+  help: write a list with one item as `[10.0.0.0/8]`
+error[invalid-value]: `persistentKeepalive` must be from 0 to 65535, not `65536`
+  10:68 | 65536
+error[invalid-type]: `local` must be `true` or `false`, not `yes`
+  10:82 | yes
+error[unknown-field]: unknown field `exports`
+  11:18 | exports
+  help: allowed here: `acceptedNetworks`, `additionalCIDRs`, `allowedNetworks`, `anchors`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `topologyLabel`, `wireguardCIDR`, `wireguardPort`
+error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
+  11:49 | []
+error[invalid-value]: `name` must not be empty
+  11:82 | ''
+error[missing-field]: `key` is missing in `kubeconfigSecretRef`
+  11:53 | kubeconfigSecretRef
+"#);
     }
 
     #[test]

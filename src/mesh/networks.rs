@@ -223,17 +223,17 @@ spec:
     - { name: d, allowedNetworks: [10.4.0.0/16], localNetworks: [0.0.0.0/0] }
     - { name: e, allowedNetworks: [10.5.0.0/16], localNetworks: [] }
 "), @"
-        error[invalid-value]: `localNetworks` needs at least 1 item, not 0
-          11:65 | []
-        warning[host-bits]: `192.168.1.9/24` has host bits set; clustermesh reads it as 192.168.1.0/24
-          8:66 | 192.168.1.9/24
-          help: write `192.168.1.0/24`
-        error[invalid-range]: not a range: `192.168.1.9` has no prefix length such as `/16`
-          9:66 | 192.168.1.9
-        error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
-          10:66 | 0.0.0.0/0
-          help: write the ranges that the cluster uses
-        ");
+error[invalid-value]: `localNetworks` needs at least 1 item, not 0
+  11:65 | []
+warning[host-bits]: `192.168.1.9/24` has host bits set; clustermesh reads it as 192.168.1.0/24
+  8:66 | 192.168.1.9/24
+  help: write `192.168.1.0/24`
+error[invalid-range]: invalid range: `192.168.1.9` has no prefix length such as `/16`
+  9:66 | 192.168.1.9
+error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
+  10:66 | 0.0.0.0/0
+  help: write the ranges that the cluster uses
+");
     }
 
     #[test]
@@ -251,17 +251,17 @@ spec:
             "j: '::/0'",
         ];
         insta::assert_snapshot!(told(&mesh("m", &ranges)), @r#"
-        error[invalid-range]: not a range: `10.0.0.0` has no prefix length such as `/16`
+        error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
           6:36 | 10.0.0.0
-        error[invalid-range]: not a range: `010.1.0.0` is not an IP address
+        error[invalid-range]: invalid range: `010.1.0.0` is not an IP address
           7:36 | 010.1.0.0/16
-        error[invalid-range]: not a range: `33` is not a prefix length from 0 to 32
+        error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
           8:36 | 10.2.0.0/33
-        error[invalid-range]: not a range: `::ffff:10.3.0.0/112` is an IPv4-mapped IPv6 range; write it as IPv4
+        error[invalid-range]: invalid range: `::ffff:10.3.0.0/112` is an IPv4-mapped IPv6 range; write it as IPv4
           9:36 | '::ffff:10.3.0.0/112'
-        error[invalid-range]: not a range: ` 10.4.0.0` is not an IP address
+        error[invalid-range]: invalid range: ` 10.4.0.0` is not an IP address
           10:36 | ' 10.4.0.0/16'
-        error[invalid-range]: not a range: `\u{1b}[31m` has no prefix length such as `/16`
+        error[invalid-range]: invalid range: `\u{1b}[31m` has no prefix length such as `/16`
           11:36 | "\e[31m"
         warning[host-bits]: `10.5.0.9/16` has host bits set; clustermesh reads it as 10.5.0.0/16
           12:36 | 10.5.0.9/16

@@ -230,14 +230,14 @@ mod tests {
 
     #[test]
     fn names_are_those_of_members() {
-        insta::assert_snapshot!(with("{ mode: Hub, hubs: [East, east, south, east] }"), @r"
+        insta::assert_snapshot!(with("{ mode: Hub, hubs: [East, east, south, east] }"), @"
         error[unknown-cluster]: this mesh has no cluster `East`
           9:33 | East
           help: did you mean `east`?
         error[unknown-cluster]: this mesh has no cluster `south`
           9:45 | south
         warning[duplicate-hub]: duplicate hub `east`
-          9:52 | east | again here
+          9:52 | east | second here
           9:39 | east | first here
         ");
         insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @r"
@@ -258,9 +258,9 @@ mod tests {
         error[unknown-cluster]: `east` is linked to itself
           9:36 | [east, east]
         ");
-        insta::assert_snapshot!(with("{ mode: Links, links: [[east, west], [west, east]] }"), @r"
+        insta::assert_snapshot!(with("{ mode: Links, links: [[east, west], [west, east]] }"), @"
         warning[duplicate-link]: `east` and `west` are linked twice
-          9:50 | [west, east] | again here
+          9:50 | [west, east] | second here
           9:36 | [east, west] | first here
         error[unknown-cluster]: `north` is in no link, so it would see no other cluster
           8:15 | north

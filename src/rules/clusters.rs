@@ -366,6 +366,6 @@ mod tests {
             },
             None,
         );
-        insta::assert_snapshot!(found.message, @"could not be read: the login plugin `aws` failed (exit status: 255) saying: no such profile; it has no snapshot yet");
+        insta::assert_snapshot!(found.message, @"could not be read: the login plugin `aws` failed (exit status: 255) with output: no such profile; it has no snapshot yet");
     }
 }

@@ -160,7 +160,7 @@ mod tests {
             .map(ToString::to_string)
             .collect();
         insta::assert_snapshot!(told.join("\n"), @"
-        `a` is gone
+        `a` removed
         `b`: addresses was `ExternalIP 203.0.113.2`, is nothing
         `b`: annotations[kilo.squat.ai/key] was `vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=`, is `GY5aT1N9dTR/nJnT1N2f4ClZWVj0jOAld0r8ysWLyjg=`
         `b`: carriedOver was nothing, is `true`
@@ -168,7 +168,7 @@ mod tests {
         `b`: podCIDRs was `10.1.2.0/24`, is `10.1.3.0/24`
         `b`: stale was nothing, is `true`
         `b`: uid was `1`, is nothing
-        `c` is new
+        `c` added
         ");
         assert!(differences(&after, &after).is_empty());
     }

@@ -159,27 +159,27 @@ spec:
       localNetworks: [192.168.1.0/24, 10.9.0.0/16]
     - { name: b, allowedNetworks: [10.9.0.0/16] }
 "), @"
-        error[inconsistent-cluster]: networks of `hub` differ between meshes: 10.0.0.0/17 is in `podCIDRs` only in `k`, 10.0.0.0/16 is in `podCIDRs` only in `m`
-          16:31 | 10.0.0.0/17 | in `k`
-          7:31 | 10.0.0.0/16 | in `m`
-          help: write the same values in all meshes of this cluster
-        error[inconsistent-cluster]: `localNetworks` of `hub` is [10.9.0.0/16, 192.168.1.0/24] in mesh `k`, but [] in `m`
-          21:22 | [192.168.1.0/24, 10.9.0.0/16] | in `k`
-          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
-          help: write the same values in all meshes of this cluster
-        error[inconsistent-cluster]: `wireguardPort` of `hub` is 51821 in mesh `k`, but 51820 in `m`
-          18:22 | 51821 | in `k`
-          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
-          help: write the same values in all meshes of this cluster
-        error[inconsistent-cluster]: `granularity` of `hub` is `Full` in mesh `k`, but not said in `m`
-          19:20 | Full | in `k`
-          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
-          help: write the same values in all meshes of this cluster
-        error[inconsistent-cluster]: `topologyLabel` of `hub` is `zone` in mesh `k`, but `topology.kubernetes.io/region` in `m`
-          20:22 | zone | in `k`
-          7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
-          help: write the same values in all meshes of this cluster
-        ");
+error[inconsistent-cluster]: networks of `hub` differ between meshes: 10.0.0.0/17 is in `podCIDRs` only in `k`, 10.0.0.0/16 is in `podCIDRs` only in `m`
+  16:31 | 10.0.0.0/17 | in `k`
+  7:31 | 10.0.0.0/16 | in `m`
+  help: write the same values in all meshes of this cluster
+error[inconsistent-cluster]: `localNetworks` of `hub` is [10.9.0.0/16, 192.168.1.0/24] in mesh `k`, but [] in `m`
+  21:22 | [192.168.1.0/24, 10.9.0.0/16] | in `k`
+  7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+  help: write the same values in all meshes of this cluster
+error[inconsistent-cluster]: `wireguardPort` of `hub` is 51821 in mesh `k`, but 51820 in `m`
+  18:22 | 51821 | in `k`
+  7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+  help: write the same values in all meshes of this cluster
+error[inconsistent-cluster]: `granularity` of `hub` is `Full` in mesh `k`, but not set in `m`
+  19:20 | Full | in `k`
+  7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+  help: write the same values in all meshes of this cluster
+error[inconsistent-cluster]: `topologyLabel` of `hub` is `zone` in mesh `k`, but `topology.kubernetes.io/region` in `m`
+  20:22 | zone | in `k`
+  7:7 | { name: hub, podCIDRs: [10.0.0.0/16, 10.1.0.0/16], wireguardCIDR: 10.4.0.0/24 } | in `m`
+  help: write the same values in all meshes of this cluster
+");
     }
 
     #[test]

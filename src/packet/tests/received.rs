@@ -15,7 +15,7 @@ fn the_receiver_does_not_believe_the_source() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
     source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.2.2.2
-      east/m--west.yaml#/spec/allowedIPs does not have it
+      east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
     let other = lab().add(
         "east",
@@ -38,7 +38,7 @@ fn the_receiver_does_not_believe_the_source() {
       west/m1 routes 192.168.1.2 (by 192.168.1.2/32) to the Peer m--east--n2, the key of east/n2
       west/m1 dials 198.18.0.12:51820
     source-rejected: east/n2 drops it: the Peer m--west--m1 of west/m1 does not contain the source 192.168.2.1
-      east/m--west.yaml#/spec/allowedIPs does not have it
+      east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
 }
 
@@ -53,9 +53,9 @@ fn one_range_is_that_of_a_node_and_of_a_peer() {
     10.2.1.2 -> 10.1.2.2
       west/m1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer m--east--n2, the key of east/n2
       west/m1 dials 198.18.0.12:51820
-      east/n2 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
-    ambiguous: 10.1.2.0/24 on east/n2 belongs to its own node east/n2 or by the Peer other, depending on which was applied last
-      east/other.yaml#/spec/allowedIPs/0 claims it
+      east/n2 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
+    ambiguous: 10.1.2.0/24 on east/n2 belongs to its own node east/n2 or the Peer other, depending on which was applied last
+      east/other.yaml#/spec/allowedIPs/0 claims the range
     ");
 }
 
@@ -127,7 +127,7 @@ fn a_route_that_is_refused_leaves_the_others_to_chance() {
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     10.2.1.2 -> 10.1.1.2
     return-fails: the packet arrives, but the reply does not (ambiguous): the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
@@ -142,7 +142,7 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     10.1.1.2 -> 10.2.2.2
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
     ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
       west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
@@ -155,7 +155,7 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       east/n1 dials 198.18.0.21:51820
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
     ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
       west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
     ");
@@ -198,14 +198,14 @@ fn an_answer_may_not_get_back() {
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-      east/n1 takes 10.2.2.2 from that key: it is in 10.2.2.0/24
+      east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
     return-fails: the packet arrives, but the reply does not (stolen-by): west/m1 routes 10.2.2.2 (by 10.2.2.0/25) to the Peer m--east--n2, the key of east/n2 instead of west/m2
-      west/m--east.yaml#/spec/allowedIPs/1 takes it
+      west/m--east.yaml#/spec/allowedIPs/1 contains the destination
     ");
 }
 
@@ -220,13 +220,13 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     10.2.1.2 -> 192.168.1.77
       west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 forwards it to 192.168.1.77, outside the cluster
         if east/n1 has a route to 192.168.1.77
     192.168.1.77 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 192.168.1.77 from that key: it is in 192.168.1.0/24
+      west/m1 accepts source 192.168.1.77 from this key (by 192.168.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -239,9 +239,9 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     10.2.1.2 -> 192.168.1.77
       west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
     stolen-by: east/n1 routes 192.168.1.77 (by 192.168.1.64/26) to the Peer narrow instead of east
-      east/narrow.yaml#/spec/allowedIPs/0 takes it
+      east/narrow.yaml#/spec/allowedIPs/0 contains the destination
     ");
 }
 
@@ -274,8 +274,8 @@ fn ends_without_a_way_are_none() {
     unknown cluster `west`
     east has no node `n9`
     `east/n1` has no address for traffic of the class `service`
-    10.9.9.9 belongs to no node and no range of any cluster
-    10.9.9.9 belongs to no node and no range of east
+    10.9.9.9 belongs to no node and to no range of any cluster
+    10.9.9.9 belongs to no node and to no range of east
     10.11.0.1 cannot be a source: it is not the address of a pod or a node
     both ends are in east; clustermesh does not check traffic within a cluster
     ");

@@ -8,7 +8,7 @@ fn nothing_takes_it() {
     insta::assert_snapshot!(cut.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
     no-route: no Peer of west contains 10.1.1.2: it is missing from the Peer m--east--n1 of east/n1
-      west/m--east.yaml#/spec/allowedIPs does not have it
+      west/m--east.yaml#/spec/allowedIPs lacks the address
     ");
     let mut none = lab();
     none.files.remove(WEST_OF_EAST);
@@ -27,19 +27,19 @@ fn the_cluster_has_the_address_itself() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
     source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.1.1.2
-      east/m--west.yaml#/spec/allowedIPs does not have it
+      east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
     insta::assert_snapshot!(twin.trace("west/m2", "east/10.1.1.2"), @"
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-      east/n1 takes 10.2.2.2 from that key: it is in 10.2.2.0/24
+      east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 forwards it to west/m2, which delivers it to the pod 10.2.2.2
     delivered: delivered in both directions
     ");
@@ -58,8 +58,8 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
     let same = lab().later("west", &same);
     insta::assert_snapshot!(same.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
-    ambiguous: 10.1.1.0/24 on west/m1 belongs to the location that west/m1 leads or by the Peer m--east--n1, depending on which was applied last
-      west/m--east.yaml#/spec/allowedIPs/0 claims it
+    ambiguous: 10.1.1.0/24 on west/m1 belongs to the location that west/m1 leads or the Peer m--east--n1, depending on which was applied last
+      west/m--east.yaml#/spec/allowedIPs/0 claims the range
     ");
     let wide = WEST_NODES.replace("10.2.2.0/24", "10.1.0.0/16");
     let wide = lab().later("west", &wide);
@@ -67,12 +67,12 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.0.11:51820
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -113,7 +113,7 @@ fn somebody_else_takes_it() {
     insta::assert_snapshot!(stolen.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
     stolen-by: west/m1 routes 10.1.1.2 (by 10.1.1.0/25) to the Peer m--east--n2, the key of east/n2 instead of east/n1
-      west/m--east.yaml#/spec/allowedIPs/1 takes it
+      west/m--east.yaml#/spec/allowedIPs/1 contains the destination
     ");
 }
 

@@ -22,7 +22,7 @@ fn the_key_is_of_one_who_does_not_lead() {
     insta::assert_snapshot!(lab().later("west", &nodes).trace("east/n1", "west/m2"), @"
     10.1.1.2 -> 10.2.2.2
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
-    not-accepted: west/m1 does not listen because it is not the leader of its location; west/m2 is
+    not-accepted: west/m1 does not listen because it is not the leader of its location; west/m2 is its leader
     ");
 }
 
@@ -77,12 +77,12 @@ fn nobody_can_dial_the_other() {
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       east/n1 dials 198.18.0.21:51820
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -98,13 +98,13 @@ fn whoever_dials_must_have_an_address_of_the_family() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials [2001:db8::11]:51820
         if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
         if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -136,12 +136,12 @@ fn what_is_not_known_is_assumed_and_told() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.9.9:51820
         if 198.18.9.9, which is not the address of any node, leads to the other side, for example through a load balancer or NAT
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -151,12 +151,12 @@ fn what_is_not_known_is_assumed_and_told() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials wg.example.com:51820
         if `wg.example.com` resolves on every node of west: otherwise Kilo stops there
-      east/n1 takes 10.2.1.2 from that key: it is in 10.2.1.0/24
+      east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-      west/m1 takes 10.1.1.2 from that key: it is in 10.1.1.0/24
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
     ");
@@ -191,14 +191,14 @@ fn an_answer_to_a_caller_goes_into_the_tunnel_again() {
     insta::assert_snapshot!(loud.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+    loops: the Peer m--east--n1 has no endpoint, so west/m1 would send encrypted packets to east/n1 at 198.18.0.11:51820, which is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
       west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");
     insta::assert_snapshot!(loud.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-    loops: west/m1 would answer east/n1 at 198.18.0.11:51820, since the Peer m--east--n1 does not tell where to find it, and that is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+    loops: the Peer m--east--n1 has no endpoint, so west/m1 would send encrypted packets to east/n1 at 198.18.0.11:51820, which is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
       west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");

@@ -194,7 +194,7 @@ impl fmt::Display for CertificateProblem {
             }
             Self::Version => formatter.write_str("is X.509 version 1, and only 3 is supported"),
             Self::Malformed => formatter.write_str("does not follow the X.509 standard"),
-            Self::NoTls => formatter.write_str("does not speak TLS"),
+            Self::NoTls => formatter.write_str("does not support TLS"),
             Self::NoCommonTls => {
                 formatter.write_str("supports no TLS version or cipher of TLS 1.2 and 1.3")
             }

@@ -31,7 +31,7 @@ fn a_key_in_two_meshes_is_told() {
     let clusters = [("a", NODE_A), ("b", NODE_B), ("c", &node_c), ("d", node_d)];
     insta::assert_snapshot!(findings(&meshes, &clusters), @"
     warning[cloned-key] c/c: same public key as b/b
-      c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
+      c.json#/nodes/0/annotations/kilo.squat.ai~1key second here
       b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
     ");
 }
@@ -72,18 +72,18 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
     let two = format!("{NODE_A} granularity=full\nz pod=10.1.2.0/24 key=A granularity=full");
     let stranger = "c pod=192.168.0.0/24 wg=10.203.0.1/24 key=B external=198.18.113.3";
     insta::assert_snapshot!(told(&two, NODE_B, stranger), @"
-    error[contradicted-declaration] c: 1 of 1 nodes have their pod CIDR outside the declared ranges
-      mesh.yaml#/spec/clusters/2/podCIDRs contradicted
+    error[contradicted-declaration] c: 1 of 1 nodes have pod CIDRs outside the declared 10.3.0.0/16: 192.168.0.0/24
+      mesh.yaml#/spec/clusters/2/podCIDRs declared here
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 
     warning[silent-cluster] c: no other cluster can reach it: its only node is left out
     warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is outside the declared ranges
       c.json#/nodes/0/podCIDRs/0 
     warning[cloned-key] a/z: same public key as a/a
-      a.json#/nodes/1/annotations/kilo.squat.ai~1key again here
+      a.json#/nodes/1/annotations/kilo.squat.ai~1key second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1key of a/a
     warning[cloned-key] c/c: same public key as b/b
-      c.json#/nodes/0/annotations/kilo.squat.ai~1key again here
+      c.json#/nodes/0/annotations/kilo.squat.ai~1key second here
       b.json#/nodes/0/annotations/kilo.squat.ai~1key of b/b
     ");
 }
@@ -101,7 +101,7 @@ fn one_endpoint_for_two_is_told_wherever_they_are() {
     let c = NODE_C.replace("external=198.18.113.3", "force-endpoint=198.18.113.2:51820");
     insta::assert_snapshot!(told(NODE_A, NODE_B, &c), @"
     warning[shared-endpoint] c/c: same endpoint as b/b: 198.18.113.2:51820
-      c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
+      c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
       b.json#/nodes/0/addresses of b/b
     ");
 }
@@ -131,7 +131,7 @@ fn a_name_is_an_endpoint_too() {
     let told = findings(&mesh, &[("a", &node(NODE_A)), ("b", &node(NODE_B))]);
     insta::assert_snapshot!(told, @"
     warning[shared-endpoint] b/b: same endpoint as a/a: wg.example.org:51820
-      b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint again here
+      b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint of a/a
     notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
@@ -178,7 +178,7 @@ fn an_internal_address_that_two_nodes_have_is_told_unless_it_is_declared() {
     );
     insta::assert_snapshot!(told(&two, NODE_B, NODE_C), @"
     warning[shared-internal-ip] a/z: same internal address as `a`: 10.0.2.15
-      a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip again here
+      a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip of `a`
     ");
     let a = format!("{A}, additionalCIDRs: [10.0.2.0/24]");

@@ -102,7 +102,7 @@ mod tests {
         insta::assert_snapshot!(of("full", "force-endpoint=WG.example.com:51820 force-internal-ip=10.0.0.1"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `WG.example.com:51820`, which Kilo ignores: `WG.example.com` is neither an IP address nor a lowercase DNS name
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: it takes an address with a prefix length, or `-`
+        warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: expected an address with a prefix length, or `-`
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-internal-ip
         ");
         insta::assert_snapshot!(of("full", "force-endpoint=198.18.0.1 persistent-keepalive=25s"), @"

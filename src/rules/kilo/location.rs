@@ -273,7 +273,7 @@ mod tests {
         insta::assert_snapshot!(of("", "location", &zone("a"), &zone("b")), @"
         notice[missing-location] east: all 2 nodes are one location because none has the label topology.kubernetes.io/region, but label topology.kubernetes.io/zone has the values `a`, `b`
           east.json#/nodes/0/labels/topology.kubernetes.io~1zone 
-          help: if Kilo runs with `--topology-label=topology.kubernetes.io/zone`, set `topologyLabel: topology.kubernetes.io/zone` for this cluster in the mesh
+          help: if Kilo runs with `--topology-label=topology.kubernetes.io/zone`, set `topologyLabel: topology.kubernetes.io/zone` for `east` in the mesh
         ");
         assert_eq!(of("", "location", &zone("a"), &zone("a")), "");
         let fields = "topologyLabel: topology.kubernetes.io/zone";
@@ -284,7 +284,7 @@ mod tests {
     fn an_empty_annotation_hides_the_label() {
         let hiding = format!("{REGION}eu location=");
         insta::assert_snapshot!(of("", "location", &hiding, "location="), @"
-        notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and hides the label topology.kubernetes.io/region, which says `eu`
+        notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and overrides label topology.kubernetes.io/region (`eu`)
           east.json#/nodes/0/annotations/kilo.squat.ai~1location 
           help: kubectl annotate node a --overwrite kilo.squat.ai/location-
         ");

@@ -437,7 +437,7 @@ mod tests {
         assert!(of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: kubectl annotate"));
         let many = of_both("172.0.0.0/8", "172.31.255.255/32");
         assert!(
-            many.contains("help: take what other segments offer"),
+            many.contains("help: remove the ranges of other segments"),
             "{many}"
         );
         assert_eq!(of_both("172.31.0.0/24", "172.31.1.0/24"), "");

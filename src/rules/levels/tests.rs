@@ -182,18 +182,18 @@ fn what_has_had_its_time_is_told() {
     let told = |today, purpose| shown(&levels(SHORT).expired(day(today), purpose));
     assert_eq!(told("2026-11-20", Purpose::Validate), "");
     insta::assert_snapshot!(told("2026-11-21", Purpose::Validate), @r"
-    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; the finding counts again set a new date, or remove it
-    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it
-    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; the finding counts again its reason was: e\u{1b}dge; set a new date, or remove it
-    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; the finding counts again its reason was: lab; set a new date, or remove it
+    warning[expired-level] level `notice` of `NodeNoPodCIDR` expired on 2026-11-20; the finding counts again set a new date, or remove it
+    warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it
+    warning[expired-level] level `off` of `missing-endpoint` expired on 2026-11-20; the finding counts again set a new date, or remove it (reason given: e\u{1b}dge)
+    warning[expired-ignore] ignore of `no-anchor` of `east` expired on 2026-11-20; the finding counts again set a new date, or remove it (reason given: lab)
     ");
     insta::assert_snapshot!(told("2026-11-21", Purpose::Render), @r"
-    warning[expired-level] `NodeNoPodCIDR` was to be notice until 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it
-    warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it
-    warning[expired-level] `missing-endpoint` was to be off until 2026-11-20; `validate` counts the finding again, `render` does not its reason was: e\u{1b}dge; set a new date, or remove it
-    warning[expired-ignore] `no-anchor` of `east` was to be ignored until 2026-11-20; `validate` counts the finding again, `render` does not its reason was: lab; set a new date, or remove it
+    warning[expired-level] level `notice` of `NodeNoPodCIDR` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it
+    warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it
+    warning[expired-level] level `off` of `missing-endpoint` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it (reason given: e\u{1b}dge)
+    warning[expired-ignore] ignore of `no-anchor` of `east` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it (reason given: lab)
     ");
-    insta::assert_snapshot!(told("2026-11-21", Purpose::Snapshot), @"warning[expired-level] `carried-over` was to be error until 2026-11-20; `snapshot` still applies it set a new date, or remove it");
+    insta::assert_snapshot!(told("2026-11-21", Purpose::Snapshot), @"warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it");
 }
 
 #[test]

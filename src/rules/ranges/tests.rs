@@ -58,7 +58,7 @@ fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
     insta::assert_snapshot!(told(&[umbrella, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.201.0.3 is in 10.201.0.0/24, but those of most nodes are in 10.0.0.0/15
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
-      mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
+      mesh.yaml#/spec/clusters/0/allowedNetworks/1 contains it
     notice[umbrella-range] a: 10.0.0.0/15 contains both pod CIDRs and WireGuard addresses; other addresses in it are not reachable
       mesh.yaml#/spec/clusters/0/allowedNetworks/0 declared here
     ");
@@ -70,7 +70,7 @@ fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
     insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 is in 10.111.0.0/16, but those of most nodes are in 10.201.0.0/24
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
-      mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
+      mesh.yaml#/spec/clusters/0/allowedNetworks/2 contains it
     ");
 }
 
@@ -80,13 +80,13 @@ fn without_a_majority_nobody_is_taken_at_their_word() {
     insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a0: WireGuard address 10.201.0.1 is in 10.201.0.0/24, but those of other nodes are not
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
-      mesh.yaml#/spec/clusters/0/allowedNetworks/1 holds it
+      mesh.yaml#/spec/clusters/0/allowedNetworks/1 contains it
     warning[misplaced-wireguard-ip] a/a1: WireGuard address 10.111.0.10 is in 10.111.0.0/16, but those of other nodes are not
       a.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
-      mesh.yaml#/spec/clusters/0/allowedNetworks/2 holds it
+      mesh.yaml#/spec/clusters/0/allowedNetworks/2 contains it
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.1.9.9 is in 10.1.0.0/16, but those of other nodes are not
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
-      mesh.yaml#/spec/clusters/0/allowedNetworks/0 holds it
+      mesh.yaml#/spec/clusters/0/allowedNetworks/0 contains it
     ");
 }
 
@@ -111,13 +111,13 @@ fn two_clusters_with_kilo_s_default_are_told_once() {
     let a_node = NODE_A.replace("10.201.0.1/24", "10.4.0.1/16");
     let b_node = NODE_B.replace("10.202.0.1/24", "10.4.0.1/16");
     insta::assert_snapshot!(told(&[&a, B], &a_node, &b_node), @"
-    error[contradicted-declaration] b: 1 of 1 nodes have their WireGuard address outside the declared ranges
-      mesh.yaml#/spec/clusters/1/wireguardCIDR contradicted
+    error[contradicted-declaration] b: 1 of 1 nodes have WireGuard addresses outside the declared 10.202.0.0/24: 10.4.0.1
+      mesh.yaml#/spec/clusters/1/wireguardCIDR declared here
     warning[silent-cluster] b: no other cluster can reach it: its only node is left out
     warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is outside the declared ranges
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
     warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is also the subnet of `a`
-      b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
+      b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip an address in it
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip of `a`
     ");
 }
@@ -130,7 +130,7 @@ fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_told() {
     let b_node = "b pod=10.4.128.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
     insta::assert_snapshot!(told(&[a, b], a_node, b_node), @"
     warning[overlapping-subnet] a: Kilo's subnet 10.4.0.0/16 overlaps 10.4.64.0/18, which the cluster declares for another use (and 1 more)
-      a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip taken from it
+      a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip an address in it
       mesh.yaml#/spec/clusters/0/podCIDRs/0 of `a`
       mesh.yaml#/spec/clusters/1/podCIDRs/0 of `b`
     ");

@@ -425,7 +425,7 @@ fn needs_no_mesh() {
     expectations                                         (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     ");
-    insta::assert_snapshot!(run.stderr, @"note: the clusters of the meshes are not among these: no mesh found: this folder has no `mesh.yaml` and no `meshes/`");
+    insta::assert_snapshot!(run.stderr, @"note: clusters of unreadable meshes are missing: no mesh found: this folder has no `mesh.yaml` and no `meshes/`");
 }
 
 #[test]

@@ -74,11 +74,7 @@ fn looks_no_further_than_the_repository() {
     fs::create_dir_all(folder.path("repository/.git")).unwrap();
     let run = folder.run(&["-C", "repository", "render"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("there is no `mesh.yaml`"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("no mesh found"), "{}", run.stderr);
 }
 
 #[test]

@@ -66,6 +66,9 @@ fn lists_its_commands_by_purpose() {
       trace        Follow a packet between clusters, and its reply
       capacity     Estimate the load on each cluster, and how to reduce it
 
+    Access:
+      rbac         Print the manifests that grant the rights to read a cluster
+
     Learn:
       explain      Explain a rule: what it finds, why it matters and what to do
       schema       Print the JSON Schema of a format

@@ -324,7 +324,7 @@ fn says_what_may_have_been_meant() {
     error: TO: `moon` is neither `CLUSTER/NODE` nor an address; known clusters: east, north, west
     error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or choose a class with `--class`
     error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
-    error: TO: 203.0.113.1 belongs to no node and no range of any cluster
+    error: TO: 203.0.113.1 belongs to no node and to no range of any cluster
     error: both ends are in west; clustermesh does not check traffic within a cluster
     error: TO: east has no node `\u{1b}[2J`; known nodes: `n1`, `n2`
     ");

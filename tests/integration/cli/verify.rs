@@ -120,7 +120,7 @@ fn names_whoever_speaks_for_a_location() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
     let told: Vec<&str> = text.lines().filter(|it| it.starts_with("only ")).collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"only east/n1 carries the pods of 1 node for north, west");
     assert_eq!(code, 0);
 }
 

@@ -151,7 +151,7 @@ pub(super) fn node_validation(vector: &Vector) -> Verdict {
     Ok(reasons)
 }
 
-/// Compares what becomes of a node: `valid`, or the code of why left out.
+/// Compares what becomes of a node: `valid`, or the code of the reason why it is left out.
 pub(super) fn same_outcome(theirs: &str, run: &Run, node: &str) -> Verdict {
     match run.excluded.get(node) {
         None => unless(theirs == "valid", &"valid"),

@@ -120,8 +120,8 @@ fn comes_again_when_it_is_told() {
 
     let site = Site::new(passing(|| Answer::too_many("86400").into()));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: it answered 429; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 429; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
     assert_eq!(site.east.requests().len(), 1);
 }
@@ -140,8 +140,8 @@ fn is_patient_with_a_server_that_has_too_much_to_do() {
     let site = Site::new(busy(100));
     let start = Instant::now();
     insta::assert_snapshot!(site.failure(&["--timeout", "3"]), @"
-    error[refused-request]: east: could not be read: it answered 429 3 times; snapshots/east.json was kept
-    help: it may pass; is the API server, or what is before it, in order?
+    error[refused-request]: east: could not be read: the server responded with 429 3 times; snapshots/east.json was kept
+    help: try again later; check the API server and the load balancer in front of it
     ");
     let took = start.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");

@@ -390,7 +390,7 @@ fn is_not_there_in_a_pod_that_is_none() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(site.about_east(&run), @"
     error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod; snapshots/east.json was kept
-    help: another is named with --kubeconfig, in KUBECONFIG, or in the config; `kubectl config view` shows what is read
+    help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     // A named kubeconfig takes precedence over the pod's own account.
     assert_eq!(site.snapshot(&[]).code, 0);

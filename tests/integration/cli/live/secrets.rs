@@ -141,6 +141,7 @@ fn name_the_cluster_that_refuses() {
     insta::assert_snapshot!(said, @"
     error[unauthorized]: east: could not be read: the operator's cluster SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/east.json was kept
     help: renew the credentials of user `hub` of kubeconfig
+
     error[unauthorized]: north: could not be read: SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/north.json was kept
     help: renew the credentials of user `hub` of kubeconfig
     ");

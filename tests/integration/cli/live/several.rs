@@ -78,6 +78,7 @@ fn failures_weigh_more_than_differences() {
     insta::assert_snapshot!(run.stderr, @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: no); snapshots/east.json was kept
     help: `clustermesh rbac` prints the manifests that grant this right
+
     snapshots/north.json: 2 nodes, 2 usable, differs
     snapshots/west.json: 2 nodes, 2 usable, differs
     ");
