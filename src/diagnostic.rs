@@ -66,8 +66,8 @@ pub struct Cause {
     pub node: Option<String>,
 }
 
-/// Sorts findings into the order in which all commands list them: the gravest first, and else as they
-/// were found.
+/// Sorts findings into the order in which all commands list them: the most severe first, and else
+/// as they were found.
 pub fn gravest_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| Reverse(finding.severity));
 }
@@ -93,7 +93,7 @@ pub enum Severity {
 }
 
 impl Finding {
-    /// Returns a finding, as grave as its rule.
+    /// Returns a finding, as severe as its rule.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
         Self {
             rule,

@@ -53,7 +53,8 @@ pub struct Broken {
 impl Source {
     /// Reads a text of any number of documents.
     ///
-    /// # Errors The first syntax error, and before it all other reasons why a document is not one
+    /// # Errors
+    /// The first syntax error, and before it all other reasons why a document is not one
     /// tree: repeated keys, merge keys, tags, keys that are not text, exceeded limits.
     pub fn parse(
         name: impl Into<Arc<str>>,

@@ -189,7 +189,7 @@ impl<'a> Fleet<'a> {
             })
     }
 
-    /// Returns the lists in which everything must lie that a cluster takes from others by this
+    /// Returns the lists in which everything must be that a cluster takes from others by this
     /// membership; without one it takes everything.
     pub fn accepted(&self, own: &Member<'a>) -> impl Iterator<Item = &'a [Range]> {
         let of_mesh = own.entry.accepted.as_deref();

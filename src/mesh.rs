@@ -114,7 +114,7 @@ pub struct Entry {
     pub endpoint_from: Vec<EndpointSource>,
     /// DNS suffixes under which an endpoint may be a name: lowercase, without a leading dot.
     pub endpoint_domains: Vec<String>,
-    /// What it takes from others: only what lies in one of these. None for everything.
+    /// What it takes from others: only what is in one of these. None for everything.
     pub accepted: Option<Vec<Range>>,
     /// Networks of its own that no Peer may take over.
     pub local_networks: Vec<Range>,

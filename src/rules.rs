@@ -62,8 +62,8 @@ fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// Returns all findings about clusters and, if there is one, their plan: the gravest first, in a
-/// fixed order.
+/// Returns all findings about clusters and, if there is one, their plan: the most severe first, in
+/// a fixed order.
 pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
     members.sort_by_key(|member| (&member.entry.name, member.rank));

@@ -127,11 +127,11 @@ struct SourceShare<'a> {
     stale: usize,
     /// How many of those people still let the target have, so that nodes have to do with it.
     claimed: usize,
-    /// Those that vanish.
+    /// Those that are removed.
     gone: Vec<&'a str>,
     /// Where the first that is there is.
     first: Option<Place>,
-    /// Where the first that vanishes is.
+    /// The place of the first one that is removed.
     first_gone: Option<Place>,
 }
 

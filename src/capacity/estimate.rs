@@ -1,4 +1,4 @@
-//! Estimates: a value for each quantity, how it comes about, and how grave it is.
+//! Estimates: a value for each quantity, how it comes about, and how severe it is.
 
 use super::load::Load;
 use super::text::{count, float, nanoseconds, seconds};
@@ -21,7 +21,7 @@ pub struct Estimate {
     pub worked: String,
     /// The thresholds.
     pub steps: Steps,
-    /// How grave it is; none where it is fine.
+    /// How severe it is; none where it is fine.
     pub grade: Option<Severity>,
 }
 

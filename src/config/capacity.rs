@@ -247,7 +247,7 @@ impl fmt::Debug for Capacity {
 }
 
 impl Steps {
-    /// Returns how grave a value is; none where it is fine.
+    /// Returns how severe a value is; none where it is fine.
     pub fn grade(self, value: f64) -> Option<Severity> {
         self.passed(value).map(|(severity, _)| severity)
     }

@@ -6,8 +6,8 @@ const LONGEST: usize = 64;
 /// How many characters make the beginning of a name.
 const SHORTEST_START: usize = 3;
 
-/// Returns the candidate that `name` looks like: spelled alike but for case, a few slips away, or
-/// cut short.
+/// Returns the candidate that `name` looks like: spelled alike but for case, a few mistakes away,
+/// or cut short.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let length = name.chars().count();

@@ -126,7 +126,7 @@ pub enum WithheldReason {
         /// The other node.
         node: String,
     },
-    /// It lies in another segment's pod CIDR.
+    /// It is in another segment's pod CIDR.
     InPodCidr {
         /// That pod CIDR.
         cidr: Cidr,

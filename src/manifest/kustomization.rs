@@ -17,7 +17,8 @@ pub struct Kustomization {
 impl Kustomization {
     /// Reads a kustomization with any content.
     ///
-    /// # Errors Why it is not one, safe to print.
+    /// # Errors
+    /// Why it is not one, safe to print.
     pub fn read(text: &str) -> Result<Self, String> {
         let source = Source::parse("", text).map_err(|broken| {
             let problem = broken.problems.into_iter().next();

@@ -143,7 +143,7 @@ pub(super) fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option
     Some(masked(text, interface, place, told))
 }
 
-/// Returns a range of any addresses, be it all that there are.
+/// Returns a range of any addresses, or of all addresses.
 pub(super) fn any_range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
     let interface = interface(text, &place, told)?;
     Some(masked(text, interface, place, told))

@@ -1,13 +1,13 @@
-//! Nests: which of some ranges hold an address, or lie in a range, however deep they are nested.
+//! Nests: which of some ranges hold an address, or are in a range, however deep they are nested.
 
 use std::net::IpAddr;
 
 use super::Cidr;
 
-/// Ranges, each with what is known of it. Those that lie in each other are all kept.
+/// Ranges, each with what is known of it. Those that are in each other are all kept.
 #[derive(Clone, Debug)]
 pub struct Nest<T> {
-    /// By first address, the wider first, so that what lies in a range follows it.
+    /// By first address, the wider first, so that what is in a range follows it.
     ranges: Vec<(Cidr, T)>,
     /// The narrowest range before each that contains it.
     around: Vec<Option<usize>>,
@@ -19,7 +19,7 @@ impl<T> Nest<T> {
         let after = self
             .ranges
             .partition_point(|(cidr, _)| cidr.first() <= address);
-        // The nearest before it lies in every range that holds it.
+        // The nearest before it is in every range that holds it.
         let mut next = after.checked_sub(1);
         std::iter::from_fn(move || {
             let index = next?;
@@ -36,7 +36,7 @@ impl<T> Nest<T> {
         holders.filter(move |(cidr, _)| cidr.contains(range))
     }
 
-    /// Returns the ranges that lie in `range`, by address.
+    /// Returns the ranges that are in `range`, by address.
     pub fn inside(&self, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
         let begin = (range.first(), range.prefix_length());
         let start = self

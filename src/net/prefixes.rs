@@ -191,7 +191,7 @@ impl<T> Prefixes<T> {
         slots.filter_map(|slot| Some(self.slots.get(slot)?.span()))
     }
 
-    /// Returns the slots of the ranges that lie in `span`, one equal to it included.
+    /// Returns the slots of the ranges that are in `span`, one equal to it included.
     pub fn within(&self, span: Span) -> Range<usize> {
         let start = self
             .slots

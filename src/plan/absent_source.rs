@@ -11,7 +11,7 @@ use crate::net::Cidr;
 /// What a target might get of a source that gives it nothing, were it not for what nodes claim.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AbsentSource {
-    /// How many nodes the source has, but for those that people leave out.
+    /// How many nodes the source has, except those that people leave out.
     pub nodes: usize,
     /// Where the target may get what nodes have, by what people wrote: the source declares it, the target
     /// accepts it, and the target's Kilo could route it.

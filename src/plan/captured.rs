@@ -82,7 +82,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
     }
 }
 
-/// Leaves out what lies in networks that people call the target's own, and cuts these out of wider
+/// Leaves out what is in networks that people call the target's own, and cuts these out of wider
 /// ranges.
 fn local_networks(source: &TargetSource, met: &[Met], decision: &mut SourceDecision) {
     for (conflict, ranges) in met {
@@ -145,7 +145,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
         return RangeOutcome::Withheld;
     }
     let is_affordable = |holes: &BTreeSet<Cidr>| range.without(holes).len() <= 1 + MOST_ADDED;
-    // The prefixes around a host on a LAN would lie on that LAN, so it is cut out as a whole.
+    // The prefixes around a host on a LAN would be on that LAN, so it is cut out as a whole.
     let mut wanted: Vec<Cidr> = hit.lans.keys().copied().collect();
     wanted.retain(|lan| is_lan(own, &hit.standing(*lan)));
     let hosts = densest_first(hit).into_iter().map(Cidr::host);

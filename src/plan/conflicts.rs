@@ -1,5 +1,5 @@
-//! Conflicts: which addresses of one cluster lie in declared ranges of another, computed once for all
-//! targets.
+//! Conflicts: which addresses of one cluster are in declared ranges of another, computed once for
+//! all targets.
 //!
 //! In most fleets nothing does, and no target has to look at anything then.
 
@@ -24,7 +24,8 @@ pub(super) struct Conflicts<'f> {
     own_loops: Vec<OwnLoops>,
     nothing: OwnLoops,
     clusters: BTreeMap<&'f ClusterName, usize>,
-    /// Of each member, the endpoints of its candidates that lie in ranges of other clusters, by these.
+    /// Of each member, the endpoints of its candidates that are in ranges of other clusters, by
+    /// these.
     endpoints: Vec<ConflictsByCluster<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
     local_nodes: Vec<ConflictsByCluster<'f>>,
@@ -105,7 +106,7 @@ impl<'f> Conflicts<'f> {
         self.own_loops.get(member).unwrap_or(&self.nothing)
     }
 
-    /// Returns which endpoints of a member lie in ranges of other clusters.
+    /// Returns which endpoints of a member are in ranges of other clusters.
     pub(super) fn endpoints(
         &self,
         member: usize,
@@ -135,8 +136,8 @@ impl<'f> Conflicts<'f> {
     }
 }
 
-/// Returns the candidates whose endpoints lie in ranges of other clusters, and those whose endpoints
-/// lie in their own cluster's.
+/// Returns the candidates whose endpoints are in ranges of other clusters, and those whose
+/// endpoints are in their own cluster's.
 fn endpoints<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
@@ -220,7 +221,7 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
 }
 
 /// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
-/// lie in what its own cluster declares, which no other declares too.
+/// are in what its own cluster declares, which no other declares too.
 fn points(home: &LocalNode) -> impl Iterator<Item = (Conflicting, IpAddr)> {
     let endpoints = home.endpoints.iter();
     let endpoints = endpoints.map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));

@@ -9,10 +9,10 @@ use super::target_view::{Decisions, TargetSource, TargetView};
 use super::withheld::{LoopingPeer, TargetReason, WithheldEndpoint};
 use crate::net::Cidr;
 
-/// Leaves out Peers of a source whose endpoints lie in ranges that other sources declare.
+/// Leaves out Peers of a source whose endpoints are in ranges that other sources declare.
 ///
-/// What people declare goes over what a node claims, in both forms of an entry: so no node can take
-/// a range from another cluster, and none can have another cluster's Peer left out.
+/// What people declare takes precedence over what a node claims, in both forms of an entry: so no
+/// node can take a range from another cluster, and none can have another cluster's Peer left out.
 pub(super) fn of_source(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
     for (cluster, meetings) in view.conflicts.endpoints(source.index) {
         let Some(owner) = view.source(cluster) else {

@@ -1,4 +1,4 @@
-//! Loops within a cluster: endpoints that lie in its own ranges. They are the same in every target.
+//! Loops within a cluster: endpoints that are in its own ranges. They are the same in every target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -23,10 +23,10 @@ pub(super) struct OwnLoops {
     pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
-/// A candidate whose endpoint lies in a range of its own cluster.
+/// A candidate whose endpoint is in a range of its own cluster.
 type Inside = (usize, IpAddr);
 
-/// Settles what becomes of the candidates whose endpoints lie in ranges of their own cluster.
+/// Settles what becomes of the candidates whose endpoints are in ranges of their own cluster.
 ///
 /// A range for nodes stays, and the node that is dialled in it is excluded. A cluster-wide range
 /// stays if most of the endpoints are outside. Host routes to the endpoints are never needed.

@@ -91,7 +91,7 @@ impl<'g, 'f> TargetView<'g, 'f> {
         }
     }
 
-    /// Returns what is left out, and why, but for what follows from keys.
+    /// Returns what is left out, and why, except what follows from keys.
     ///
     /// Each check sees everything that the sources offer, not the rest of another check, so no
     /// result depends on another one.
@@ -138,7 +138,7 @@ impl<'g, 'f> TargetView<'g, 'f> {
     }
 
     /// Returns what something meets of the ranges that the target could get of a source: those that
-    /// lie in the declared range of the conflict, as there is a conflict for each.
+    /// are in the declared range of the conflict, as there is a conflict for each.
     pub(super) fn met(&self, source: &TargetSource, conflict: &Conflict) -> Vec<Cidr> {
         let given = self.conflicts.given(source.index);
         let met = given.map(|given| conflict.what.met(given));

@@ -60,7 +60,7 @@ pub enum TargetReason {
         /// Where it is.
         keeper_place: Place,
     },
-    /// A Peer whose endpoint lies in a range, so that what is sent to it would go into a tunnel.
+    /// A Peer whose endpoint is in a range, so that what is sent to it would go into a tunnel.
     LoopingPeer(LoopingPeer),
     /// Ranges in which endpoints lie.
     LoopingRanges(LoopingRanges),
@@ -72,7 +72,7 @@ pub enum TargetReason {
     Unaccepted {
         /// The ranges.
         ranges: WithheldRanges,
-        /// The list in which they do not lie.
+        /// The list in which they do not be.
         accepted: Place,
     },
     /// Peers of which no range is left, for what nodes claim.
@@ -102,7 +102,7 @@ pub enum TargetReason {
     FewerAnchors(FewerAnchors),
 }
 
-/// A Peer whose endpoint lies in a range.
+/// A Peer whose endpoint is in a range.
 #[derive(Clone, Debug)]
 pub struct LoopingPeer {
     /// The source's node.
@@ -111,7 +111,7 @@ pub struct LoopingPeer {
     pub nodes: usize,
     /// Where it is dialled.
     pub endpoint: WithheldEndpoint,
-    /// The range, be it its own cluster's or another's.
+    /// The range, of its own cluster or of another one.
     pub range: Cidr,
     /// Whose it is.
     pub owner: ClusterName,
@@ -167,7 +167,7 @@ pub enum CapturedOutcome {
 pub struct LocalNetwork {
     /// The ranges.
     pub ranges: WithheldRanges,
-    /// The network. Ranges that lie in it are withheld; it is cut out of wider ones.
+    /// The network. Ranges that are in it are withheld; it is cut out of wider ones.
     pub network: Cidr,
     /// The line that names it.
     pub place: Place,

@@ -55,8 +55,8 @@ pub struct CheckStandard<'a> {
     pub purpose: Purpose,
 }
 
-/// Returns everything that the rules find, as grave as it is to be, the gravest first. What targets
-/// would lose altogether depends on flags, and is left to [`rendered::add_losses`].
+/// Returns everything that the rules find, as severe as it is to be, the most severe first. What
+/// targets would lose altogether depends on flags, and is left to [`rendered::add_losses`].
 pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
     let CheckStandard {
         levels,

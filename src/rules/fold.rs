@@ -12,8 +12,8 @@ const APART: usize = 4;
 /// How many nodes a command names.
 const IN_COMMAND: usize = 20;
 
-/// What findings have in common that are folded: the rule, how grave they are, the cluster, the problem
-/// and the remedy.
+/// What findings have in common that are folded: the rule, how severe they are, the cluster, the
+/// problem and the remedy.
 type Kind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.

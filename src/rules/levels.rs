@@ -40,7 +40,8 @@ pub enum Purpose {
 impl Levels {
     /// Finds the rules that a config means.
     ///
-    /// # Errors Every unknown rule, and every rule whose level is final.
+    /// # Errors
+    /// Every unknown rule, and every rule whose level is final.
     pub fn new(config: &Config) -> Result<Self, Vec<Finding>> {
         let (mut said, mut problems) = (Self::default(), Vec::new());
         for level in &config.rules {
@@ -71,7 +72,7 @@ impl Levels {
     }
 
     /// Returns the findings to report: without those that are ignored or off, with the level of
-    /// their rule, the gravest first, and similar ones combined. Final findings stay.
+    /// their rule, the most severe first, and similar ones combined. Final findings stay.
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
@@ -135,7 +136,7 @@ impl Levels {
             .collect()
     }
 
-    /// Returns the level of a rule. Its own name goes over a code that it shares.
+    /// Returns the level of a rule. Its own name takes precedence over a code that it shares.
     fn level(&self, rule: &'static Rule) -> Option<&RuleLevel> {
         let of_rule = self
             .levels

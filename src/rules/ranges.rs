@@ -1,4 +1,4 @@
-//! Do ranges overlap, or lie outside of what was declared?
+//! Do ranges overlap, or are outside of what was declared?
 
 use super::Finding;
 use crate::diagnostic::Label;

@@ -85,8 +85,8 @@ impl Allowing<'_> {
     }
 }
 
-/// Adds what a render would not do unless a flag allows it, the gravest first. All of that has one help:
-/// the command that allows everything that is listed.
+/// Adds what a render would not do unless a flag allows it, the most severe first. All of that has
+/// one help: the command that allows everything that is listed.
 pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, allowing: Allowing) {
     // Without a mesh every target is lost, and that one finding is enough.
     if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {

@@ -33,7 +33,7 @@ pub fn suffix() -> String {
     format!(r"^\.?{}$", subdomain_body())
 }
 
-/// The key of a label, but for the length of its prefix.
+/// The key of a label, except the length of its prefix.
 pub fn label_key() -> String {
     let prefix = subdomain_body();
     format!("^({prefix}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$")

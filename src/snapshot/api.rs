@@ -84,7 +84,7 @@ impl Object {
     pub(super) fn node(self) -> Option<(Node, Option<i64>)> {
         let metadata = self.metadata?;
         let mut annotations = metadata.annotations;
-        // Kilo reads nonsense as zero.
+        // Kilo reads an invalid value as zero.
         let last_seen = annotations
             .get(LAST_SEEN)
             .map(|text| text.parse().unwrap_or(0));

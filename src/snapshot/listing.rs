@@ -185,7 +185,7 @@ const SKEW: i64 = 60;
 /// If most of the nodes of a live cluster have not been seen for long, our own clock shows whether
 /// the others are right. A dump may be of any age, so it cannot be compared with a clock.
 fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i64> {
-    // Kilo reads nonsense as zero, and no agent was there before.
+    // Kilo reads an invalid value as zero, and no agent was there before.
     times.retain(|time| 0 < *time);
     times.sort_unstable();
     let by_most = *times.get(times.len().checked_sub(1)? / 2)?;

@@ -21,7 +21,7 @@ pub struct Shrunk {
     pub source: String,
     /// How many Peers it gives now.
     pub before: usize,
-    /// The names of those that vanish.
+    /// The names of those that are removed.
     pub gone: Vec<String>,
 }
 

@@ -388,7 +388,7 @@ fn shown(file: &Path) -> String {
     file.strip_prefix(src()).unwrap().display().to_string()
 }
 
-/// `module.rs` and what lies in `module/`.
+/// `module.rs` and what is in `module/`.
 fn files_of(module: &str) -> Vec<PathBuf> {
     let belongs = |file: &PathBuf| {
         let path = file.strip_prefix(src()).unwrap().with_extension("");

@@ -167,7 +167,7 @@ enum Why {
     /// Principle 2: of a WireGuard address that two claim, the later loses the route, not its
     /// place: Kilo renumbers.
     RouteNotNode,
-    /// Principle 3: ranges of a mesh are disjoint, so none lies inside a node's pod CIDR.
+    /// Principle 3: ranges of a mesh are disjoint, so none is inside a node's pod CIDR.
     DisjointRanges,
     /// Principle 8: an IPv4-mapped range breaks routes, so it is invalid.
     Mapped,

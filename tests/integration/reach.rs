@@ -39,7 +39,7 @@ struct World {
 /// The private addresses that nodes have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Addresses {
-    /// Apart but for one, and declared.
+    /// Disjoint except one, and declared.
     Apart,
     /// Every cluster has the same ones, which no mesh declares.
     Shared,

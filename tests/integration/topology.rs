@@ -63,7 +63,7 @@ enum Why {
     FamilyOfTarget,
     /// Host bits are masked; Kilo would rewrite its device for ever.
     HostBits,
-    /// A host route that another node claimed first, or that lies in another's pod CIDR.
+    /// A host route that another node claimed first, or that is in another's pod CIDR.
     Contested,
     /// A host route to the endpoint itself would be a loop.
     EndpointInside,

@@ -124,7 +124,8 @@ fn kept_alive(text: &str) -> String {
 
 /// Asks the library.
 ///
-/// # Errors The results for one packet and for all packets together differ.
+/// # Errors
+/// The results for one packet and for all packets together differ.
 pub(crate) fn verdicts(
     world: &World,
     manifests: &Manifests,

@@ -177,13 +177,13 @@ impl<'a> Site<'a> {
         self.shown[node]
     }
 
-    /// Returns whether any range that it declares lies on the LAN of one node.
+    /// Returns whether any range that it declares is on the LAN of one node.
     pub fn has_distant(&self) -> bool {
         !self.distant.is_empty()
     }
 
-    /// Returns the range around an address that a node carries although it lies on the LAN of one node
-    /// of another segment, and that node. What people named as its anchor is right.
+    /// Returns the range around an address that a node carries although it is on the LAN of one
+    /// node of another segment, and that node. What people named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
         let slot = self.distant.holding(address).next()?;
         let (range, nodes) = self.distant.get(slot)?;
@@ -322,7 +322,8 @@ fn connected(model: &Model) -> Prefixes<NodeId> {
     Prefixes::new(&connected)
 }
 
-/// Returns the ranges of a cluster as a whole that lie on the LAN of one of the nodes that take part.
+/// Returns the ranges of a cluster as a whole that are on the LAN of one of the nodes that take
+/// part.
 fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
     let usable = cluster.nodes.numbered().filter(|(id, it)| {
         cluster.topology.nodes[*id].segment.is_some()

@@ -83,8 +83,8 @@ pub(crate) fn allow_no_mesh(allowances: &[Allowance], checked: &mut CheckResult,
     }
 }
 
-/// Fails if an allowance names a target that no mesh and no folder of the tree has, as this is a slip
-/// and would not allow what it was meant for. `name` is what the person wrote it into.
+/// Fails if an allowance names a target that no mesh and no folder of the tree has, as this is a
+/// mistake and would not allow what it was meant for. `name` is what the person wrote it into.
 pub(crate) fn check(
     allowances: &[Allowance],
     name: &str,

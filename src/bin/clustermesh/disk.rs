@@ -38,7 +38,7 @@ const SHOWN: usize = 1000;
 
 /// Gives a file these bytes and returns whether it had others, or none. Missing folders are made.
 ///
-/// A file that has them is left alone, and one that can't be written, or would lie outside of the
+/// A file that has them is left alone, and one that can't be written, or would be outside of the
 /// roots, stays as it was.
 pub(crate) fn write_file(roots: &Roots, path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     let write = || {

@@ -14,12 +14,12 @@ use crate::files::Files;
 /// The largest file of meshes that is read, in bytes.
 pub(crate) const MESH_LIMIT: u64 = 8 << 20;
 
-/// A file, and the folders that it may lie in.
+/// A file, and the folders that it may be in.
 #[derive(Clone, Debug)]
 pub(crate) struct InputFile {
     /// The file, as it was named.
     pub(crate) path: PathBuf,
-    /// Where it may lie.
+    /// Where it may be.
     pub(crate) roots: Roots,
 }
 

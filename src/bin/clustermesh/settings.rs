@@ -155,7 +155,7 @@ impl Settings {
         }
     }
 
-    /// Returns the paths of the meshes, and where they may lie: a file that a person named for this
+    /// Returns the paths of the meshes, and where they may be: a file that a person named for this
     /// run anywhere.
     fn mesh_paths(&self) -> Vec<InputFile> {
         let paths = self.meshes.value.iter();

@@ -22,8 +22,8 @@ struct Claim<'a> {
     range: &'a Range,
 }
 
-/// Returns every two ranges that share addresses and that some cluster, itself included, would
-/// see both of, but for those that a mesh by itself forbids.
+/// Returns every two ranges that share addresses and that some cluster, itself included, would see
+/// both of, except those that a mesh by itself forbids.
 pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
     let mut told = Vec::new();
     let mut known = BTreeSet::new();

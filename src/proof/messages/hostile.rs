@@ -41,7 +41,7 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether two breaches are one to who has to mend them.
+/// Returns whether two breaches have the same remedy.
 fn are_one(a: &Breach, b: &Breach) -> bool {
     let is_same = |a: &Hold, b: &Hold| (a.claim, a.is_certain) == (b.claim, b.is_certain);
     match (a, b) {

@@ -46,7 +46,7 @@ enum Party {
 /// Where a node is dialled.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Found {
-    /// Nowhere, or where it is not.
+    /// Neither, or not at this place.
     Nowhere,
     /// Behind a name.
     Name,

@@ -249,7 +249,7 @@ fn own(site: &Site) -> Vec<Cidr> {
     own
 }
 
-/// Returns the ranges that lie in no other.
+/// Returns the ranges that are in no other.
 fn widest(ranges: Vec<Cidr>) -> Vec<Cidr> {
     let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
     let sorted = Prefixes::new(&claims);

@@ -54,7 +54,7 @@ impl Excused {
     }
 }
 
-/// Returns whether addresses lie in one of some ranges.
+/// Returns whether addresses are in one of some ranges.
 pub(super) fn holds(ranges: &[Cidr], span: Span) -> bool {
     ranges.iter().any(|it| Span::of(*it).holds(span))
 }

@@ -18,7 +18,7 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Returns the lists in which everything must lie that `site` takes by a mesh.
+    /// Returns the lists in which everything must be that `site` takes by a mesh.
     pub(super) fn accepted(self, mesh: Option<&'a Mesh>, site: &Site) -> Vec<&'a [Range]> {
         let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
         let entry = entries.find(|it| it.name == *site.cluster);

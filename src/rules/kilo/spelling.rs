@@ -141,7 +141,7 @@ fn similar_locations(site: &Site) -> Vec<Finding> {
             "locations {} differ only in spelling, but Kilo treats them as separate locations",
             shown.join(" and ")
         );
-        // The spelling that fewer nodes use is the likelier slip.
+        // The spelling that fewer nodes use is the likelier mistake.
         let rare = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
         let node = rare.1.first()?;
         let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message);

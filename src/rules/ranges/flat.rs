@@ -41,7 +41,8 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     findings
 }
 
-/// Returns where the candidates' WireGuard addresses lie, but for those that are not given to anyone.
+/// Returns where the candidates' WireGuard addresses lie, except those that are not given to
+/// anyone.
 fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
     let held = member.membership.candidates.iter().filter_map(|candidate| {
         let node = member.cluster.node(candidate.leader.as_str())?;

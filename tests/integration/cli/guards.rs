@@ -1,4 +1,5 @@
-//! The render guards: GitOps deletes what is no longer rendered, so nothing vanishes unasked.
+//! The render guards: GitOps deletes what is no longer rendered, so nothing is removed without
+//! permission.
 
 use std::fs;
 

@@ -190,7 +190,8 @@ pub(super) fn declared(i: usize) -> [String; 5] {
     ]
 }
 
-/// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes nonsense.
+/// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes an
+/// invalid value.
 pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value = Claims> {
     let own = move |number: u8| format!("10.{i}.{number}.0/24");
     let pod = prop_oneof![

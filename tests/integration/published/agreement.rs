@@ -1,4 +1,4 @@
-//! Agreement: a schema and its gate take and refuse the same, but for what only the gate can know.
+//! Agreement: a schema and its gate take and refuse the same, except what only the gate can know.
 
 use super::*;
 

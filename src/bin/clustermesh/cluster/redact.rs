@@ -109,7 +109,7 @@ impl Redactions {
                 self.suspect(value);
             }
         }
-        // A whole command line where only the program belongs is a common slip.
+        // A whole command line where only the program belongs is a common mistake.
         let command = plugin.command.iter().flat_map(|it| it.split_whitespace());
         self.suspect_named(command);
         let arguments = || plugin.args.iter().flatten().map(String::as_str);

@@ -170,7 +170,7 @@ pub(crate) fn run(
     Ok(outcome.max(kept))
 }
 
-/// Returns findings as no graver than warnings.
+/// Returns findings as no more severe than warnings.
 fn as_warnings(mut findings: Vec<Finding>) -> Vec<Finding> {
     for finding in &mut findings {
         finding.severity = finding.severity.min(Severity::Warning);
@@ -233,7 +233,7 @@ fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
     anyhow::anyhow!("{name} is not a usable node list: {error}")
 }
 
-/// A flag for a cluster that is not looked at is a slip, and would not do what it was meant for.
+/// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.
 fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
     let flags = [
         ("--accept", &args.accept),

@@ -88,7 +88,7 @@ pub(crate) fn run(
     } else {
         Format::of(&name)
     };
-    // What a template includes lies beside it.
+    // What a template includes is beside it.
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let roots = inputs.settings.config.roots.clone().and(&folder);
     let load = move |included: &str| read_template(&roots, &folder, included).ok();

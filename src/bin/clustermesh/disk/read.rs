@@ -13,7 +13,7 @@ use super::{kind, shown};
 /// Whether the standard input is read already.
 static IS_INPUT_READ: AtomicBool = AtomicBool::new(false);
 
-/// Returns the text of a file of at most `limit` bytes, which must lie within the roots. A file that
+/// Returns the text of a file of at most `limit` bytes, which must be within the roots. A file that
 /// a person named may also be a pipe, or `-` for the standard input.
 pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
     if roots.is_anywhere() && path == Path::new("-") {
@@ -62,7 +62,7 @@ pub(crate) fn type_of(path: &Path) -> Option<FileType> {
 }
 
 /// Returns the files of a folder with one of these extensions, and the links to files, by name. The
-/// folder must lie within the roots; where the links lead is checked when they are read.
+/// folder must be within the roots; where the links lead is checked when they are read.
 pub(crate) fn files_in(
     roots: &Roots,
     folder: &Path,
@@ -81,7 +81,7 @@ pub(crate) fn files_in(
     Ok(files)
 }
 
-/// Returns what is in a folder, which must lie within the roots. No link in it is followed.
+/// Returns what is in a folder, which must be within the roots. No link in it is followed.
 pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathBuf, FileType)>> {
     let list = || -> anyhow::Result<Vec<(PathBuf, FileType)>> {
         roots.check(folder)?;

@@ -1,4 +1,4 @@
-//! Roots: the folders that our inputs and outputs may lie in.
+//! Roots: the folders that our inputs and outputs may be in.
 //!
 //! A repository can come from a stranger, and git stores links. A path of its config, or a link in
 //! it, must not lead to a file of the user or the service that runs clustermesh. Paths on the
@@ -20,7 +20,7 @@ use super::shown;
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// The folders that files may lie in, links included.
+/// The folders that files may be in, links included.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots(Option<Arc<Folders>>);
 

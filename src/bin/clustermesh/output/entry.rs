@@ -31,8 +31,8 @@ pub(super) struct Selection<'e, 'f> {
     pub(super) left_out: Vec<&'e Entry<'f>>,
 }
 
-/// Returns findings, with those that follow from another one below it. A finding that is graver
-/// than its cause is listed separately.
+/// Returns findings, with those that follow from another one below it. A finding that is more
+/// severe than its cause is listed separately.
 pub(super) fn entries(findings: &[Finding]) -> Vec<Entry<'_>> {
     if findings.iter().all(|finding| finding.cause.is_none()) {
         return findings.iter().map(Entry::alone).collect();
@@ -76,9 +76,9 @@ fn root<'f>(
     (root.as_cause() != finding.as_cause()).then_some(root)
 }
 
-/// Selects what is shown where there is no room for all: the gravest first, and among those clusters
-/// take turns, so that what is wrong with one cannot hide what is wrong with the others. It ends with
-/// the first that does not fit.
+/// Selects what is shown where there is no room for all: the most severe first, and among those
+/// clusters take turns, so that what is wrong with one cannot hide what is wrong with the others.
+/// It ends with the first that does not fit.
 pub(super) fn select<'e, 'f>(
     entries: &[&'e Entry<'f>],
     mut fits: impl FnMut(&Entry) -> bool,

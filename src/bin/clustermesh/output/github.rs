@@ -14,8 +14,8 @@ const SHOWN: usize = 2000;
 /// How many annotations of a severity a job shows.
 const ANNOTATIONS: usize = 10;
 
-/// Returns a command for each finding, the gravest first, and first of all those that a job has room
-/// for.
+/// Returns a command for each finding, the most severe first, and first of all those that a job has
+/// room for.
 pub(super) fn text(report: &Report) -> String {
     let sites = Sites::new(report.files);
     let entries = report.entries();

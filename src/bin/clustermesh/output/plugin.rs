@@ -21,8 +21,8 @@ const OTHERS: usize = 10;
 /// The most characters of a line.
 const LINE: usize = 1000;
 
-/// Returns why nothing is delivered: the gravest findings, each with what to do, and how many more there
-/// are.
+/// Returns why nothing is delivered: the most severe findings, each with what to do, and how many
+/// more there are.
 pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
     let entries = report.entries();
     let all: Vec<&Entry> = entries.iter().collect();

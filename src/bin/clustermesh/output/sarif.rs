@@ -33,7 +33,7 @@ const PLACES: usize = 100;
 /// The longest text of a result, in characters.
 const SHOWN: usize = 2000;
 
-/// Returns the log, with the gravest findings if there are too many.
+/// Returns the log, with the most severe findings if there are too many.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let entries = report.entries();
     let selection = select(&entries.iter().collect::<Vec<_>>(), at_most(RESULTS));

@@ -130,7 +130,7 @@ impl ConfigFile {
         (!node.is_null()).then_some(place)
     }
 
-    /// Finds clusters of the config that are in no mesh: their names are slips, or leftovers.
+    /// Finds clusters of the config that are in no mesh: their names are mistakes, or leftovers.
     pub(crate) fn unnamed(&self, meshes: &[Mesh]) -> Vec<Finding> {
         let reached = self.content.clusters.keys();
         let clusters: BTreeSet<&ClusterName> =
@@ -155,7 +155,7 @@ pub(super) fn has_mesh(folder: &Path) -> bool {
     disk::is_file(&folder.join("mesh.yaml")) || disk::is_folder(&folder.join("meshes"))
 }
 
-/// Returns the folder of a config that a person named, or that lies above: its paths may lead there.
+/// Returns the folder of a config that a person named, or that is above: its paths may lead there.
 fn folder_of(path: &Setting<Option<PathBuf>>) -> Option<&Path> {
     let file = path.value.as_deref()?;
     let folder = file.parent()?;

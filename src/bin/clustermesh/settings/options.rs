@@ -292,7 +292,7 @@ impl Options {
         })
     }
 
-    /// Returns the folders that files may lie in which no person named for this run: the repository,
+    /// Returns the folders that files may be in which no person named for this run: the repository,
     /// or else the working folder, and the one that is allowed besides.
     pub(super) fn roots(&self) -> Roots {
         let home = self.surroundings.repository();

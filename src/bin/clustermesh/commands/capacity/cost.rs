@@ -35,7 +35,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns how grave the gravest is.
+    /// Returns the most severe grade.
     pub(super) fn grade(&self) -> Option<Severity> {
         self.estimates.iter().filter_map(|it| it.grade).max()
     }

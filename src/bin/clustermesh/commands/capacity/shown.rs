@@ -82,7 +82,7 @@ impl Section {
     }
 }
 
-/// Returns a line for each cluster, and the exceeded limits, the gravest first. Problems that
+/// Returns a line for each cluster, and the exceeded limits, the most severe first. Problems that
 /// several clusters share are listed once.
 pub(super) fn overview(costs: &[Cost]) -> String {
     let mut text = clusters(costs);

@@ -36,7 +36,7 @@ pub(super) struct Keeper<'a> {
     dropped_labels: &'a [String],
     today: Date,
     folder: PathBuf,
-    /// Where the snapshots may lie.
+    /// Where the snapshots may be.
     roots: Roots,
     meshes: &'a [Mesh],
     /// The clusters of the meshes, in the order of trust.

@@ -58,7 +58,7 @@ pub(super) fn run(
     }
 }
 
-/// A flag for Secrets that no mesh names is a slip, and would not do what it was meant for.
+/// A flag for Secrets that no mesh names is a mistake, and would not do what it was meant for.
 fn check_secrets(
     args: &Args,
     clusters: &BTreeSet<&ClusterName>,

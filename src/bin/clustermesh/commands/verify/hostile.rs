@@ -14,7 +14,8 @@ use crate::inputs::Inputs;
 
 /// Finds what each of the clusters of these names could do, in their own order.
 ///
-/// # Errors The cluster does not exist, or its keys are unknown because it has no snapshot.
+/// # Errors
+/// The cluster does not exist, or its keys are unknown because it has no snapshot.
 pub(super) fn read(
     inputs: &Inputs,
     fabric: &Fabric,

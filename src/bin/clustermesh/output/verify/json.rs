@@ -166,7 +166,8 @@ enum WrittenPremise {
     Ipv4,
     /// The nodes have IPv6 addresses.
     Ipv6,
-    /// The nodes have a route to a range that they carry, although it lies on the LAN of another node.
+    /// The nodes have a route to a range that they carry, although it is on the LAN of another
+    /// node.
     Route,
 }
 
