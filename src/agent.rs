@@ -4,9 +4,11 @@
 
 pub mod applied;
 pub mod peers;
+pub mod comparison;
 pub mod location_ranges;
 pub mod model;
 pub mod route;
 pub mod flaw;
 pub mod unapplied;
 pub mod fabric;
+pub mod inventory;

@@ -117,6 +117,12 @@ impl PeerName {
     }
 }
 
+/// Returns whether a Peer's name is one that a mesh of this name gives.
+pub fn is_peer_of(mesh: &str, peer: &str) -> bool {
+    let rest = peer.strip_prefix(mesh);
+    rest.is_some_and(|rest| rest.starts_with("--"))
+}
+
 /// Returns the operator's Peer name for three texts of any kind (its `PeerName`).
 ///
 /// Names that this crate accepts give a DNS-1123 subdomain; others may not.

@@ -1,9 +1,8 @@
 //! Waves: the Peers of a cluster that change together. Each is an apply of its own.
 
-use std::cmp::Ordering;
-
 use super::load::Nodes;
 use super::time::Applies;
+use crate::agent::comparison::{Pair, compare};
 use crate::agent::model::Model;
 use crate::agent::peers::{Peer, Share};
 use crate::config::capacity::Costs;
@@ -33,41 +32,29 @@ pub struct Wave {
 impl Wave {
     /// Compares the current Peers of a cluster with the wanted ones.
     pub fn between(before: &Model, after: &Model) -> Self {
-        let (mut old, mut new) = (
-            before.peers.iter().peekable(),
-            after.peers.iter().peekable(),
-        );
         let mut wave = Self {
             ranges_before: before.peers.iter().map(ranges).sum(),
             ..Self::default()
         };
-        loop {
-            let order = match (old.peek(), new.peek()) {
-                (Some(old), Some(new)) => old.applied.name.cmp(&new.applied.name),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => return wave,
-            };
-            let gone = old.next_if(|_| order != Ordering::Greater);
-            let come = new.next_if(|_| order != Ordering::Less);
-            match (gone, come) {
-                (Some(gone), Some(come)) if gone.applied.spec == come.applied.spec => {}
-                (Some(gone), Some(come)) => {
+        for pair in compare(&before.peers, &after.peers) {
+            match pair {
+                Pair::Same(_) => {}
+                Pair::Changed { before, after } => {
                     wave.changed += 1;
-                    wave.changed_from += ranges(gone);
-                    wave.changed_to += ranges(come);
+                    wave.changed_from += ranges(before);
+                    wave.changed_to += ranges(after);
                 }
-                (Some(gone), None) => {
+                Pair::Removed(gone) => {
                     wave.removed += 1;
                     wave.removed_ranges += ranges(gone);
                 }
-                (None, Some(come)) => {
+                Pair::Added(come) => {
                     wave.added += 1;
                     wave.added_ranges += ranges(come);
                 }
-                (None, None) => return wave,
             }
         }
+        wave
     }
 
     /// Returns whether nothing changes.

@@ -276,7 +276,10 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         Some(file) => format!("{file} was kept"),
         None => "it has no snapshot yet".to_owned(),
     };
-    let message = format!("could not be read: {fault}; {kept}");
+    found(cluster, fault, format!("could not be read: {fault}; {kept}"))
+}
+
+fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
     let mut finding = Finding::on_cluster(rule_of(fault), cluster, message);
     if let Fault::Kubeconfig { origin, .. } = fault {
         // What is wrong with a kubeconfig is wrong for all who use it.
@@ -284,6 +287,11 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
     }
     finding.help = Some(messages::help(cluster, fault));
     finding
+}
+
+/// Returns what to tell of a cluster that could not be read, of which nothing is kept.
+pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
+    found(cluster, fault, format!("could not be read: {fault}"))
 }
 
 /// Returns what weakens the trust in a cluster's answers.

@@ -32,6 +32,10 @@ mod tests;
 /// The path of the list of nodes.
 pub(crate) const NODES: &str = "/api/v1/nodes";
 
+/// The paths of Kilo's group and of the list of Peers.
+const GROUP: &str = "/apis/kilo.squat.ai";
+const PEERS: &str = "/apis/kilo.squat.ai/v1alpha1/peers";
+
 /// A server that stops when it is dropped.
 pub(crate) struct ApiServer {
     listener: Listener,
@@ -63,6 +67,7 @@ type Fault = Box<dyn Fn(&Request, usize) -> Option<Reply> + Send + Sync>;
 /// What the connections of a server share.
 struct Site {
     nodes: Mutex<Vec<Value>>,
+    peers: Mutex<Option<Vec<Value>>>,
     secrets: BTreeMap<String, Value>,
     login: Option<Login>,
     fault: Option<Fault>,
@@ -133,6 +138,7 @@ impl Setup {
     pub(crate) fn start(self) -> ApiServer {
         let site = Arc::new(Site {
             nodes: Mutex::new(self.nodes),
+            peers: Mutex::default(),
             secrets: self.secrets,
             login: self.login,
             fault: self.fault,
@@ -170,6 +176,11 @@ impl ApiServer {
         *self.site.nodes.lock().unwrap() = nodes.to_vec();
     }
 
+    /// Has Kilo's CRD and these Peers from now on.
+    pub(crate) fn apply(&self, peers: &[Value]) {
+        *self.site.peers.lock().unwrap() = Some(peers.to_vec());
+    }
+
     /// Returns every request so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.site.requests.lock().unwrap().clone()
@@ -184,6 +195,18 @@ impl ApiServer {
     pub(crate) fn busiest(&self) -> usize {
         self.site.busy[1].load(Ordering::SeqCst)
     }
+}
+
+/// Kilo's group as discovery shows it.
+fn group() -> Value {
+    let version = json!({ "groupVersion": "kilo.squat.ai/v1alpha1", "version": "v1alpha1" });
+    json!({
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": "kilo.squat.ai",
+        "versions": [version],
+        "preferredVersion": version,
+    })
 }
 
 impl Site {
@@ -244,6 +267,13 @@ impl Site {
         }
         if request.path == NODES {
             return pages::page(&self.nodes.lock().unwrap(), request);
+        }
+        if let Some(peers) = &*self.peers.lock().unwrap() {
+            match request.path.as_str() {
+                GROUP => return Answer::json(&group()),
+                PEERS => return pages::custom("PeerList", peers, request),
+                _ => {}
+            }
         }
         match (
             self.secrets.get(&request.path),

@@ -23,7 +23,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 11] = [
+const FILES: [(&[&str], &str); 12] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (
@@ -38,6 +38,7 @@ const FILES: [(&[&str], &str); 11] = [
     ),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
+    (&["status"], "kilo-clustermesh.io/status_v1.json"),
     (
         &["template-context"],
         "kilo-clustermesh.io/templatecontext_v1.json",
@@ -217,6 +218,7 @@ fn every_example_and_default_is_right() {
             "Trace",
             "Verification",
             "Capacity",
+            "Status",
             "TemplateContext",
         ]
         .contains(&kind);

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Verify(commands::verify::Args),
     Trace(commands::trace::Args),
     Capacity(commands::capacity::Args),
+    #[cfg(feature = "snapshot")]
+    Status(commands::status::Args),
     Rbac(commands::rbac::Args),
     Explain(commands::explain::Args),
     Schema(commands::schema::Args),
@@ -50,11 +52,18 @@ pub(crate) enum Command {
     Argocd(commands::argocd::Args),
 }
 
+/// The commands about clusters as they are.
+const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
+    &["status", "rbac"]
+} else {
+    &["rbac"]
+};
+
 /// The commands by purpose, as the help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Build", &["snapshot", "render", "template", "init"]),
     ("Check", &["validate", "verify", "trace", "capacity"]),
-    ("Access", &["rbac"]),
+    ("Clusters", CLUSTERS),
     ("Learn", &["explain", "schema", "config"]),
     ("Shell", &["completions", "man", "argocd"]),
 ];
@@ -76,6 +85,8 @@ impl Command {
             Self::Verify(args) => Some(&args.options),
             Self::Trace(args) => Some(&args.options),
             Self::Capacity(args) => Some(&args.options),
+            #[cfg(feature = "snapshot")]
+            Self::Status(args) => Some(&args.options),
             Self::Config(args) => Some(&args.options),
             Self::Argocd(args) => Some(args.options()),
             Self::Rbac(_)
@@ -106,6 +117,8 @@ impl Command {
             Self::Verify(args) => args.voice,
             Self::Trace(args) => args.voice,
             Self::Capacity(args) => args.voice,
+            #[cfg(feature = "snapshot")]
+            Self::Status(args) => args.voice,
             Self::Config(args) => args.voice,
             Self::Explain(args) => loud(args.colour),
             Self::Rbac(_)

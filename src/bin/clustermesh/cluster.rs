@@ -17,6 +17,7 @@ use tokio::time;
 
 use self::connection::Connection;
 pub(crate) use self::kubeconfig::{Kubeconfigs, Selected};
+pub(crate) use self::peers::Peers;
 pub(crate) use self::redact::Redactions;
 pub(crate) use self::secret::{Key, Store};
 
@@ -30,6 +31,8 @@ mod redact;
 mod kubeconfig;
 mod login;
 mod nodes;
+mod pages;
+mod peers;
 mod pem;
 mod program;
 mod proxy;
@@ -44,6 +47,17 @@ const LISTED_AT_ONCE: usize = 3;
 
 /// How many times as long as an answer everything about a cluster may take.
 const ANSWERS: u32 = 10;
+
+/// What a cluster is asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wanted {
+    /// Its nodes.
+    Nodes,
+    /// Its Peers.
+    Peers,
+    /// Both.
+    All,
+}
 
 /// How a cluster is reached.
 pub(crate) enum Route {
@@ -61,18 +75,20 @@ pub(crate) enum Route {
 pub(crate) struct Arrival {
     /// The cluster.
     pub(crate) cluster: ClusterName,
-    /// Its nodes, or why there are none.
+    /// What it has, or why that is not known.
     pub(crate) answer: Result<Answer, Fault>,
     /// How long it took.
     pub(crate) took: Duration,
 }
 
-/// The nodes of a cluster.
+/// What a cluster has, as far as it was asked.
 pub(crate) struct Answer {
     /// The nodes.
     pub(crate) listing: Listing,
     /// In how many pages they came.
     pub(crate) pages: usize,
+    /// The Peers.
+    pub(crate) peers: Peers,
     /// Why it may not have been the cluster that answered.
     pub(crate) weaknesses: Vec<Weakness>,
     /// What no message about them may show.
@@ -117,11 +133,12 @@ impl Time {
     }
 }
 
-/// Lists the nodes of clusters, several in parallel, and passes each list on as it arrives.
+/// Lists what is wanted of clusters, several at once, and hands each over as it arrives.
 ///
 /// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
 pub(crate) fn ask(
     routes: BTreeMap<ClusterName, Route>,
+    wanted: Wanted,
     patience: Duration,
     mut arrived: impl FnMut(Arrival),
 ) -> io::Result<()> {
@@ -133,7 +150,7 @@ pub(crate) fn ask(
         let turns = Arc::new(Turns::default());
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
         for (cluster, route) in routes {
-            let task = tasks.spawn(turn(Arc::clone(&turns), route, patience));
+            let task = tasks.spawn(turn(Arc::clone(&turns), (route, wanted), patience));
             clusters.insert(task.id(), cluster);
         }
         while let Some(joined) = tasks.join_next_with_id().await {
@@ -166,7 +183,7 @@ pub(crate) fn ask(
 /// Waits for the turn of a cluster, and asks it.
 async fn turn(
     turns: Arc<Turns>,
-    route: Route,
+    (route, wanted): (Route, Wanted),
     patience: Duration,
 ) -> (
     Result<Answer, Fault>,
@@ -180,7 +197,7 @@ async fn turn(
     let listing = Arc::clone(&turns.listing).acquire_owned().await;
     drop(opening);
     let answer = match opened {
-        Ok(connection) => time.limit(list(connection)).await,
+        Ok(connection) => time.limit(list(connection, wanted)).await,
         Err(fault) => Err(fault),
     };
     (answer, time.taken, listing)
@@ -195,11 +212,19 @@ async fn open(route: Route, patience: Duration) -> Result<Connection, Fault> {
     }
 }
 
-async fn list(connection: Connection) -> Result<Answer, Fault> {
-    let (listing, pages) = nodes::list(&connection).await?;
+async fn list(connection: Connection, wanted: Wanted) -> Result<Answer, Fault> {
+    let (listing, pages) = match wanted {
+        Wanted::Nodes | Wanted::All => nodes::list(&connection).await?,
+        Wanted::Peers => <(Listing, usize)>::default(),
+    };
+    let peers = match wanted {
+        Wanted::Peers | Wanted::All => peers::list(&connection).await?,
+        Wanted::Nodes => Peers::default(),
+    };
     Ok(Answer {
         listing,
         pages,
+        peers,
         weaknesses: connection.weaknesses,
         hidden: connection.hidden,
     })

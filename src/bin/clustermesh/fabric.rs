@@ -14,14 +14,22 @@ use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
+#[cfg(feature = "snapshot")]
+use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
+#[cfg(feature = "snapshot")]
+use crate::cluster::{Answer, Wanted};
 use crate::disk::Roots;
+use crate::inputs::Inputs;
+#[cfg(feature = "snapshot")]
+use crate::files::Files;
 use crate::files::{Later, manifests};
 use crate::input_file::{Mistakes, Unreadable};
-use crate::inputs::Inputs;
+#[cfg(feature = "snapshot")]
+use crate::reach::Reach;
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, input_file, inputs};
@@ -30,13 +38,32 @@ use crate::{Outcome, disk, input_file, inputs};
 const TOLD: usize = 400;
 
 /// Where Peers come from that are not those of the rendered tree.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Dumps {
     /// Read the Peers of a cluster from a file instead of its rendered folder
     ///
     /// The file is the output of `kubectl get peers -o yaml`, or other manifests of Peers; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     peers: Vec<Dump>,
+
+    #[cfg(feature = "snapshot")]
+    #[command(flatten)]
+    live: Live,
+}
+
+/// Whether clusters are asked for their Peers.
+#[cfg(feature = "snapshot")]
+#[derive(Default, clap::Args)]
+struct Live {
+    /// Read the Peers of all clusters from their API servers
+    ///
+    /// `--peers` still reads the Peers of its cluster from a file. `clustermesh rbac --peers` prints the
+    /// manifests that grant the rights.
+    #[arg(long)]
+    live: bool,
+
+    #[command(flatten)]
+    reach: Reach,
 }
 
 /// A file with the Peers of a cluster.
@@ -114,7 +141,7 @@ pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> anyhow::Result<Applied> {
+pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<Applied, Unreadable> {
     let clusters = clusters(inputs);
     let mut applied = Applied {
         files: BTreeMap::new(),
@@ -135,8 +162,20 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> anyhow::Result<Applied
     Ok(applied)
 }
 
+/// Returns the cluster of this name.
+pub(crate) fn named<'a>(name: &str, clusters: &'a [ClusterName]) -> anyhow::Result<&'a ClusterName> {
+    if let Some(known) = clusters.iter().find(|it| it.as_str() == name) {
+        return Ok(known);
+    }
+    let names = clusters.iter().map(ClusterName::as_str);
+    match nearest(name, names) {
+        Some(meant) => bail!("no mesh contains a cluster {}; did you mean `{meant}`?", Quoted(name)),
+        None => bail!("no mesh contains a cluster {}", Quoted(name)),
+    }
+}
+
 /// Returns every cluster that a mesh names.
-fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
+pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
     let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
     let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
     clusters.into_iter().cloned().collect()
@@ -154,20 +193,11 @@ impl Dumps {
     pub(crate) fn read(
         &self,
         inputs: &mut Inputs,
-    ) -> anyhow::Result<BTreeMap<ClusterName, Vec<File>>> {
+    ) -> Result<BTreeMap<ClusterName, Vec<File>>, Unreadable> {
         let clusters = clusters(inputs);
         let mut files: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
         for Dump { cluster, path } in &self.peers {
-            let Some(known) = clusters.iter().find(|it| it.as_str() == cluster) else {
-                let names = clusters.iter().map(ClusterName::as_str);
-                match nearest(cluster, names) {
-                    Some(meant) => bail!(
-                        "--peers: no mesh contains a cluster {}; did you mean `{meant}`?",
-                        Quoted(cluster)
-                    ),
-                    None => bail!("--peers: no mesh contains a cluster {}", Quoted(cluster)),
-                }
-            };
+            let known = named(cluster, &clusters).map_err(|error| anyhow!("--peers: {error}"))?;
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input_file::name(path));
             let read = File::of_dump(&source, &Arc::from(text.as_str()));
@@ -187,11 +217,89 @@ impl Dumps {
             }
             files.entry(known.clone()).or_default().push(file);
         }
+        #[cfg(feature = "snapshot")]
+        self.live.read(inputs, &clusters, &mut files)?;
         Ok(files)
     }
 }
 
+#[cfg(feature = "snapshot")]
+impl Live {
+    /// Reads the Peers of every cluster that has no files yet.
+    fn read(
+        &self,
+        inputs: &mut Inputs,
+        clusters: &[ClusterName],
+        files: &mut BTreeMap<ClusterName, Vec<File>>,
+    ) -> Result<(), Unreadable> {
+        if !self.live {
+            if let Some(option) = self.reach.given() {
+                return Err(anyhow!("{option} works only with --live").into());
+            }
+            return Ok(());
+        }
+        let asked = clusters.iter().filter(|it| !files.contains_key(it));
+        self.reach.settle(&mut inputs.settings);
+        let (settings, meshes) = (&inputs.settings, &inputs.meshes);
+        let answers = self.reach.ask(&asked.collect(), settings, meshes, Wanted::Peers)?;
+        let mut findings = Vec::new();
+        for (cluster, answer) in answers {
+            let read = answer.and_then(|answer| Ok((live(&cluster, &answer)?, answer)));
+            match read {
+                Ok((file, answer)) => {
+                    let weaknesses = answer.weaknesses.into_iter();
+                    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it));
+                    inputs.findings.extend(weaknesses);
+                    let manifest = file.as_ref().and(answer.peers.into_manifest());
+                    if let (Some(file), Some(text)) = (&file, manifest) {
+                        inputs.files.add(manifests(&file.source, text));
+                    }
+                    files.insert(cluster, file.into_iter().collect());
+                }
+                Err(fault) => findings.push(clusters::unread(&cluster, &fault)),
+            }
+        }
+        if findings.is_empty() {
+            return Ok(());
+        }
+        Err(Unreadable::Nothing(Mistakes {
+            files: Files::new(Vec::new()),
+            findings,
+            outcome: Outcome::Unreadable,
+        }))
+    }
+}
+
+/// Reads the Peers that a cluster answered; nothing if it has no CRD.
+#[cfg(feature = "snapshot")]
+pub(crate) fn live(cluster: &ClusterName, answer: &Answer) -> Result<Option<File>, Fault> {
+    let source: Arc<str> = Arc::from(format!("{cluster} (live)"));
+    let manifest = answer.peers.manifest()?;
+    let file = manifest.map(|text| File::of_dump(&source, &Arc::from(text)));
+    file.transpose().map_err(|error| Fault::Unreadable {
+        problem: format!("the list of Peers {error}"),
+    })
+}
+
 impl Applied {
+    /// Returns the files of a cluster.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn files(&self, cluster: &ClusterName) -> &[File] {
+        self.files.get(cluster).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the same with other files for some clusters.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn with(&self, files: &BTreeMap<ClusterName, Vec<File>>) -> Self {
+        let mut all = self.files.clone();
+        all.extend(files.clone());
+        Self {
+            files: all,
+            absent: BTreeSet::new(),
+            findings: Vec::new(),
+        }
+    }
+
     /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
     pub(crate) fn fabric<'a>(&'a self, inputs: &'a Inputs) -> Fabric<'a> {
         let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
@@ -319,7 +427,7 @@ fn no_file(file_type: FileType) -> String {
     format!("it is {}", disk::kind(file_type))
 }
 
-/// Returns whether a file is one that Flux and Argo CD apply. Hidden ones are not.
+/// Returns whether a file is one that Flux and Argo CD apply. Redactions ones are not.
 fn is_manifest(name: &str) -> bool {
     let kustomizations = [KUSTOMIZATION, "kustomization.yml", "Kustomization"];
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);

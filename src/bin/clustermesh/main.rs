@@ -29,6 +29,8 @@ mod commands {
     pub(crate) mod render;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
+    #[cfg(feature = "snapshot")]
+    pub(crate) mod status;
     pub(crate) mod template;
     pub(crate) mod trace;
     pub(crate) mod verify;
@@ -49,6 +51,8 @@ mod check;
 mod output;
 mod outputs;
 mod printing;
+#[cfg(feature = "snapshot")]
+mod reach;
 mod rendered;
 mod secrets;
 mod settings;
@@ -99,6 +103,8 @@ fn run(
         Command::Verify(args) => commands::verify::run(args, printer, result),
         Command::Trace(args) => commands::trace::run(args, printer, result),
         Command::Capacity(args) => commands::capacity::run(args, printer, result),
+        #[cfg(feature = "snapshot")]
+        Command::Status(args) => commands::status::run(args, printer, result),
         Command::Rbac(args) => commands::rbac::run(args, result),
         Command::Explain(args) => commands::explain::run(args, result),
         Command::Schema(args) => commands::schema::run(args, result),

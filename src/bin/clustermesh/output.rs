@@ -41,6 +41,8 @@ mod wrap;
 pub(crate) use checked::Checked;
 use entry::entries;
 pub(crate) use json::schema as report_schema;
+#[cfg(feature = "snapshot")]
+pub(crate) use markdown::code;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Format, Report};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
@@ -249,7 +251,7 @@ pub(crate) fn line_start(text: &str) -> String {
 }
 
 /// Returns a number with its noun.
-fn plural(number: usize, noun: &str) -> String {
+pub(crate) fn plural(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         number => format!("{number} {noun}s"),

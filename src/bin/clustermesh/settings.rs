@@ -121,17 +121,15 @@ impl Options {
 }
 
 impl Settings {
-    /// Returns the settings of a command with a flag for the kubeconfig.
+    /// Takes the kubeconfig that a flag names.
     #[cfg(feature = "snapshot")]
-    #[must_use]
-    pub(crate) fn with_kubeconfig(mut self, flag: &'static str, file: Option<&PathBuf>) -> Self {
+    pub(crate) fn name_kubeconfig(&mut self, flag: &'static str, file: Option<&PathBuf>) {
         if let Some(value) = file.filter(|file| !file.as_os_str().is_empty()) {
             self.kubeconfig = Setting {
                 value: vec![value.clone()],
                 origin: Origin::Flag(flag),
             };
         }
-        self
     }
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.

@@ -42,6 +42,10 @@ enum Named {
 pub(crate) struct Threshold(pub(crate) Severity);
 
 impl Strict {
+    /// Without the flag.
+    #[cfg(feature = "snapshot")]
+    pub(crate) const NO: Self = Self { strict: false };
+
     /// Returns the least severity that fails.
     pub(crate) fn threshold(&self) -> Threshold {
         Threshold(if self.strict {

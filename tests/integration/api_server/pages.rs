@@ -16,8 +16,28 @@ pub(crate) struct More {
     pub(crate) left: usize,
 }
 
-/// Returns the page that a request asks for.
+/// Returns the page of nodes that a request asks for.
 pub(super) fn page(nodes: &[Value], request: &Request) -> Answer {
+    part(nodes, request, list)
+}
+
+/// Returns the page of custom resources that a request asks for; their items say what they are.
+pub(super) fn custom(kind: &str, objects: &[Value], request: &Request) -> Answer {
+    part(objects, request, |items, more| {
+        Answer::json(&json!({
+            "kind": kind,
+            "apiVersion": "kilo.squat.ai/v1alpha1",
+            "metadata": metadata(more),
+            "items": items,
+        }))
+    })
+}
+
+fn part(
+    nodes: &[Value],
+    request: &Request,
+    list: impl Fn(&[Value], Option<&More>) -> Answer,
+) -> Answer {
     let query = |key: &str| request.query.get(key).filter(|value| !value.is_empty());
     let start = query("continue").map_or(Some(0), |token| start(token));
     let Some(rest) = start.and_then(|start| nodes.get(start..)) else {
@@ -36,18 +56,22 @@ pub(super) fn page(nodes: &[Value], request: &Request) -> Answer {
 
 /// Returns a list of nodes; as in the API, its items have no kind.
 pub(crate) fn list(nodes: &[Value], more: Option<&More>) -> Answer {
+    let items: Vec<Value> = nodes.iter().map(item).collect();
+    Answer::json(&json!({
+        "kind": "NodeList",
+        "apiVersion": "v1",
+        "metadata": metadata(more),
+        "items": items,
+    }))
+}
+
+fn metadata(more: Option<&More>) -> Value {
     let mut metadata = json!({ "resourceVersion": VERSION });
     if let Some(more) = more {
         metadata["continue"] = more.token.as_str().into();
         metadata["remainingItemCount"] = more.left.into();
     }
-    let items: Vec<Value> = nodes.iter().map(item).collect();
-    Answer::json(&json!({
-        "kind": "NodeList",
-        "apiVersion": "v1",
-        "metadata": metadata,
-        "items": items,
-    }))
+    metadata
 }
 
 fn item(node: &Value) -> Value {

@@ -19,6 +19,7 @@ mod owners;
 mod proxies;
 mod secrets;
 mod several;
+mod status;
 #[cfg(target_os = "linux")]
 mod threads;
 

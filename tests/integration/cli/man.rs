@@ -92,7 +92,7 @@ fn wants_a_command_that_is_there() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'redner' for '[COMMAND]'
-      [possible values: snapshot, render, template, init, validate, verify, trace, capacity, rbac, explain, schema, config, completions, man, argocd]
+      [possible values: snapshot, render, template, init, validate, verify, trace, capacity, status, rbac, explain, schema, config, completions, man, argocd]
 
       tip: a similar value exists: 'render'
 

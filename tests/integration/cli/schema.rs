@@ -5,7 +5,7 @@ use clustermesh::kilo::peer::crd;
 use super::*;
 use crate::schema::violations;
 
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "mesh",
     "config",
     "expectations",
@@ -14,6 +14,7 @@ const KINDS: [&str; 9] = [
     "trace",
     "verification",
     "capacity",
+    "status",
     "peer",
 ];
 
@@ -53,6 +54,7 @@ fn prints_a_schema_of_every_kind() {
             "Trace",
             "Verification",
             "Capacity",
+            "Status",
             "Peer"
         ]
     );
@@ -69,7 +71,7 @@ fn is_listed_with_what_it_can_print() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, peer, template-context]
+      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, status, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

@@ -22,7 +22,7 @@ use crate::{Outcome, check, clock, inputs};
 mod cost;
 mod json;
 mod shown;
-mod table;
+pub(crate) mod table;
 
 pub(crate) use json::schema;
 
@@ -104,7 +104,10 @@ pub(crate) fn run(
     let dumps = if inputs.is_unparsable {
         BTreeMap::new()
     } else {
-        args.dumps.read(&mut inputs)?
+        match args.dumps.read(&mut inputs) {
+            Ok(dumps) => dumps,
+            Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+        }
     };
     let checked = check::check(
         &inputs,

@@ -8,6 +8,8 @@ use clustermesh::kilo::peer;
 use clustermesh::{config, expectations, mesh, outputs, snapshot};
 
 use crate::commands::capacity;
+#[cfg(feature = "snapshot")]
+use crate::commands::status;
 use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
@@ -45,6 +47,9 @@ enum Kind {
     Verification,
     /// Output of `capacity --output json`
     Capacity,
+    /// Output of `status --output json`
+    #[cfg(feature = "snapshot")]
+    Status,
     /// Peers that `render` writes
     Peer,
     /// Values for `clustermesh template` and for `outputs`
@@ -71,6 +76,8 @@ pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Ou
         (Kind::Trace, _) => output::trace_schema(),
         (Kind::Verification, _) => output::verification_schema(),
         (Kind::Capacity, _) => capacity::schema(),
+        #[cfg(feature = "snapshot")]
+        (Kind::Status, _) => status::schema(),
         (Kind::Peer, _) => peer::schema(),
         (Kind::TemplateContext, _) => outputs::context::schema(),
     };

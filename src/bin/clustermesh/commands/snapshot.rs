@@ -7,30 +7,28 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::ValueHint;
-#[cfg(feature = "snapshot")]
-use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
 use clustermesh::snapshot::dump;
+#[cfg(feature = "snapshot")]
+use clustermesh::snapshot::listing::Listing;
 
 use self::keep::Keeper;
 use crate::disk::Roots;
 use crate::files::Files;
 use crate::input_file::{self, Clusters};
 use crate::output::Printer;
+#[cfg(feature = "snapshot")]
+use crate::reach::Reach;
 use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
-#[cfg(feature = "snapshot")]
-mod contexts;
 mod keep;
 #[cfg(feature = "snapshot")]
 mod live;
-#[cfg(feature = "snapshot")]
-mod routes;
 
 /// The largest dump that is read, in bytes: 25,000 nodes of 18 KB, with room.
 const DUMP_LIMIT: u64 = 512 << 20;
@@ -52,8 +50,26 @@ pub(crate) struct Args {
     ///
     /// The file is the output of `kubectl get nodes -o json`. No cluster is contacted.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = Reach::NAMES))]
     from: Option<PathBuf>,
 
+    #[command(flatten)]
+    handling: Handling,
+
+    #[cfg(feature = "snapshot")]
+    #[command(flatten)]
+    reach: Reach,
+
+    #[command(flatten)]
+    pub(crate) options: SnapshotOptions,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// What becomes of nodes that were listed.
+#[derive(clap::Args)]
+struct Handling {
     /// Compare instead of writing; list the differences and exit with 1
     #[arg(long)]
     check: bool,
@@ -75,54 +91,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     strict: Strict,
-
-    #[cfg(feature = "snapshot")]
-    #[command(flatten)]
-    reach: Reach,
-
-    #[command(flatten)]
-    pub(crate) options: SnapshotOptions,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
-}
-
-/// How clusters are reached.
-#[cfg(feature = "snapshot")]
-#[derive(clap::Args)]
-#[command(next_help_heading = "Cluster access")]
-struct Reach {
-    /// Kubeconfig with the contexts [default: $KUBECONFIG, ~/.kube/config]
-    #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
-    kubeconfig: Option<PathBuf>,
-
-    /// Context of the cluster, or CLUSTER=CONTEXT for one of several; repeatable
-    ///
-    /// By default, a cluster is read with the context in the config, or else with the context of the
-    /// cluster's name.
-    #[arg(
-        long = "context",
-        value_name = "[CLUSTER=]CONTEXT",
-        value_parser = NonEmptyStringValueParser::new(),
-        conflicts_with = "from"
-    )]
-    contexts: Vec<String>,
-
-    /// Read the kubeconfigs from Secrets in the cluster of this context
-    ///
-    /// The mesh names the Secrets in `kubeconfigSecretRef`, as for the ClusterMesh operator.
-    #[arg(long, value_name = "CONTEXT", conflicts_with = "from")]
-    secrets_from: Option<String>,
-
-    /// Timeout for each response and each login plugin, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 60,
-        value_parser = clap::value_parser!(u64).range(1..=3600),
-        conflicts_with = "from"
-    )]
-    timeout: u64,
 }
 
 #[cfg(feature = "snapshot")]
@@ -142,6 +110,39 @@ Examples:
   clustermesh snapshot west --from west-nodes.yaml --check
 
 This build cannot connect to clusters; use --from.";
+
+/// The nodes of clusters, compared with their snapshots as with `--check`.
+#[cfg(feature = "snapshot")]
+pub(crate) struct Comparison<'a>(Keeper<'a>);
+
+#[cfg(feature = "snapshot")]
+impl<'a> Comparison<'a> {
+    /// Reads the snapshots.
+    pub(crate) fn new(settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
+        static COMPARING: Handling = Handling {
+            check: true,
+            keep_going: false,
+            accept: Vec::new(),
+            no_carry_over: Vec::new(),
+            strict: Strict::NO,
+        };
+        Self(Keeper::new(&COMPARING, settings, meshes))
+    }
+
+    /// Returns what differs from the snapshot of a cluster, a line each.
+    ///
+    /// # Errors
+    /// The nodes make no snapshot, or the one that is there cannot be read.
+    pub(crate) fn differences(
+        &self,
+        cluster: &ClusterName,
+        listing: Listing,
+        now: i64,
+    ) -> anyhow::Result<Vec<String>> {
+        let kept = self.0.keep(cluster, listing, Some(now))?;
+        kept.differences()
+    }
+}
 
 pub(crate) fn run(
     args: &Args,
@@ -163,9 +164,11 @@ pub(crate) fn run(
     };
     // They stop a render, but nodes can be listed.
     printer.findings(&Files::new(sources), &problems);
-    let outcome = args.strict.threshold().outcome(&as_warnings(problems));
+    let outcome = args.handling.strict.threshold().outcome(&as_warnings(problems));
     #[cfg(feature = "snapshot")]
-    let settings = settings.with_kubeconfig("--kubeconfig", args.reach.kubeconfig.as_ref());
+    let mut settings = settings;
+    #[cfg(feature = "snapshot")]
+    args.reach.settle(&mut settings);
     let kept = keep(args, &settings, &meshes, (printer, result))?;
     Ok(outcome.max(kept))
 }
@@ -205,7 +208,7 @@ fn keep(
     }
     let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
     drop(text);
-    let keeper = Keeper::new(args, settings, meshes);
+    let keeper = Keeper::new(&args.handling, settings, meshes);
     let kept = keeper.keep(cluster, listing, None);
     let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
     let outcome = keeper.tell(kept, printer, result)?;
@@ -225,7 +228,7 @@ fn tell_of_config(
     findings.extend(levels.expired(today, purpose));
     let findings = levels.apply(findings, today, purpose);
     printer.findings(&Files::new(source.iter().cloned().collect()), &findings);
-    args.strict.threshold().outcome(&findings)
+    args.handling.strict.threshold().outcome(&findings)
 }
 
 fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
@@ -236,8 +239,8 @@ fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
 /// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.
 fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
     let flags = [
-        ("--accept", &args.accept),
-        ("--no-carry-over", &args.no_carry_over),
+        ("--accept", &args.handling.accept),
+        ("--no-carry-over", &args.handling.no_carry_over),
     ];
     for (flag, named) in flags {
         if let Some(other) = named.iter().find(|it| !clusters.contains(it)) {

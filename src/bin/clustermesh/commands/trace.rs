@@ -93,7 +93,10 @@ pub(crate) fn run(
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    let applied = fabric::read(&mut inputs, &args.dumps)?;
+    let applied = match fabric::read(&mut inputs, &args.dumps) {
+        Ok(applied) => applied,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+    };
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let fabric = applied.fabric(&inputs);

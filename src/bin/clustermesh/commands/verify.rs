@@ -92,7 +92,10 @@ pub(crate) fn run(
         Ok(read) => read,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    let applied = fabric::read(&mut inputs, &args.dumps)?;
+    let applied = match fabric::read(&mut inputs, &args.dumps) {
+        Ok(applied) => applied,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+    };
     let fabric = applied.fabric(&inputs);
     let reach = Reach::new(&fabric);
     let asked = Asked {

@@ -87,7 +87,7 @@ fn item(entry: &Entry, sites: &Sites) -> String {
 }
 
 /// Returns a text as a code span, from which nothing in it gets out.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = escaped(text, SHOWN);
     let runs = text.split(|character| character != '`').map(str::len);
     match runs.max().unwrap_or(0) {

@@ -58,14 +58,14 @@ fn gives_up_a_list_that_does_not_end() {
     let page = list(&nodes(1), Some(&same()));
     let site = always(move || page.clone().into());
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list has no end; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     assert!(site.east.requests().len() < 5);
 
     let site = always(endless(|| nodes(1)));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list has no end; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
@@ -74,7 +74,7 @@ fn gives_up_a_list_that_does_not_end() {
 fn gives_up_a_list_that_goes_on_with_nothing() {
     let site = always(endless(Vec::new));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[oversized-answer]: east: could not be read: the response cannot be used: the list of nodes has no end; snapshots/east.json was kept
+    error[oversized-answer]: east: could not be read: the response cannot be used: the list has no end; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     assert_eq!(site.east.requests().len(), 1);

@@ -12,7 +12,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::manifest::KUSTOMIZATION;
-use clustermesh::name::ClusterName;
+use clustermesh::name::{ClusterName, MeshName, is_peer_of};
 use clustermesh::plan::Plan;
 use rayon::prelude::*;
 
@@ -144,10 +144,10 @@ impl<'a> Ledger<'a> {
     /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not
     /// change them.
     fn foreign(&self, dump: &File) -> File {
-        let meshes = self.fleet.members().iter().map(|it| &it.mesh.name);
-        let prefixes: BTreeSet<String> = meshes.map(|mesh| format!("{mesh}--")).collect();
+        let members = self.fleet.members().iter();
+        let meshes: BTreeSet<&MeshName> = members.map(|it| &it.mesh.name).collect();
         let mut content = (*dump.content).clone();
-        let is_ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(&**prefix));
+        let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
         content.peers.retain(|it| !is_ours(&it.name));
         File {
             source: Arc::clone(&dump.source),

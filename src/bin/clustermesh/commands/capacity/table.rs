@@ -4,7 +4,7 @@ use anstream::adapter::strip_str;
 
 /// How the cells of a column stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     /// Words.
     Left,
     /// Numbers.
@@ -12,28 +12,28 @@ pub(super) enum Align {
 }
 
 /// Rows that have the same columns.
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Returns a table without rows.
-    pub(super) fn new(columns: Vec<Align>) -> Self {
+    pub(crate) fn new(columns: Vec<Align>) -> Self {
         Self {
             columns,
             rows: Vec::new(),
         }
     }
 
-    /// Adds a row. Only its last cell may have several lines, which are aligned.
-    pub(super) fn add(&mut self, row: Vec<String>) {
+    /// Adds a row. Only its last cell may have several lines, which stand below each other.
+    pub(crate) fn add(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// Returns the rows as lines, each after an indent. Columns that are empty in every row are left
     /// out.
-    pub(super) fn text(&self, indent: &str) -> String {
+    pub(crate) fn text(&self, indent: &str) -> String {
         let last = self.columns.len().saturating_sub(1);
         let widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
         let mut text = String::new();

@@ -21,7 +21,7 @@ use clustermesh::snapshot::difference::differences;
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 
-use super::Args;
+use super::Handling;
 use crate::disk::Roots;
 use crate::files::Files;
 use crate::output::{Printer, line_start};
@@ -30,7 +30,7 @@ use crate::{Outcome, clock, content, disk, input_file};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
-    args: &'a Args,
+    handling: &'a Handling,
     limits: Limits,
     levels: &'a Levels,
     dropped_labels: &'a [String],
@@ -69,7 +69,7 @@ enum Old {
 
 impl<'a> Keeper<'a> {
     /// Returns a keeper of the snapshots that `settings` name, for clusters of `meshes`.
-    pub(super) fn new(args: &'a Args, settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
+    pub(super) fn new(handling: &'a Handling, settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
         let entries = meshes.iter().flat_map(|mesh| {
             let by_trust = |it: &&Entry| !mesh.topology.is_hub(&it.name);
             let mut entries: Vec<&Entry> = mesh.entries.iter().collect();
@@ -83,7 +83,7 @@ impl<'a> Keeper<'a> {
             }
         }
         let keeper = Self {
-            args,
+            handling,
             limits: settings.config.content.limits,
             levels: &settings.config.levels,
             dropped_labels: &settings.dropped_labels.value,
@@ -94,7 +94,7 @@ impl<'a> Keeper<'a> {
             nodes: RefCell::default(),
             order,
         };
-        if !args.check {
+        if !handling.check {
             disk::sweep(&keeper.roots, &keeper.folder);
         }
         for cluster in &keeper.order {
@@ -132,7 +132,7 @@ impl<'a> Keeper<'a> {
             let file = self.file(cluster);
             let finding = clusters::fault(cluster, fault, file.as_deref());
             // Where nothing was compared, nothing is up to date.
-            let is_bearable = !self.args.check && self.has_snapshot(cluster);
+            let is_bearable = !self.handling.check && self.has_snapshot(cluster);
             let told = self.settled(vec![finding], is_bearable);
             if told.iter().any(|it| it.severity == Severity::Error) {
                 outcome = Outcome::Unreadable;
@@ -161,7 +161,7 @@ impl<'a> Keeper<'a> {
             Old::Read(snapshot) => Some(snapshot),
             Old::None | Old::Unreadable(_) => None,
         };
-        if let Some(before) = before.filter(|_| !self.args.no_carry_over.contains(cluster)) {
+        if let Some(before) = before.filter(|_| !self.handling.no_carry_over.contains(cluster)) {
             let carried = carry_over(before, &mut new);
             findings.extend(snapshots::carried_over(cluster, &carried));
         }
@@ -202,9 +202,9 @@ impl<'a> Keeper<'a> {
             );
         }
         let name = input_file::name(&path);
-        let (done, differences) = if self.args.check && is_same {
+        let (done, differences) = if self.handling.check && is_same {
             ("up to date", String::new())
-        } else if self.args.check {
+        } else if self.handling.check {
             ("differs", compared(&name, &old, &new))
         } else if is_refused {
             ("not written", String::new())
@@ -230,13 +230,8 @@ impl<'a> Keeper<'a> {
     }
 
     /// Returns what a person must be asked about, unless one has answered.
-    fn refusals(
-        &self,
-        cluster: &ClusterName,
-        old: &Old,
-        refusals: &[GuardRefusal],
-    ) -> Vec<Finding> {
-        if self.args.accept.contains(cluster) {
+    fn refusals(&self, cluster: &ClusterName, old: &Old, refusals: &[GuardRefusal]) -> Vec<Finding> {
+        if self.handling.accept.contains(cluster) {
             return Vec::new();
         }
         let kept = self.file(cluster);
@@ -254,7 +249,7 @@ impl<'a> Keeper<'a> {
             findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
         }
         for finding in &mut findings {
-            if is_bearable && self.args.keep_going {
+            if is_bearable && self.handling.keep_going {
                 finding.severity = finding.severity.min(Severity::Warning);
             }
             finding.is_final = true;
@@ -276,7 +271,7 @@ impl<'a> Keeper<'a> {
             .collect();
         let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
         printer.findings(&Files::new(Vec::new()), &findings);
-        self.args.strict.threshold().outcome(&findings)
+        self.handling.strict.threshold().outcome(&findings)
     }
 
     /// Reports what happened to a snapshot: differences as a result, everything else as messages.
@@ -298,7 +293,7 @@ impl<'a> Keeper<'a> {
         crate::print(result, &kept.differences)?;
         Ok(kept
             .outcome
-            .max(self.args.strict.threshold().outcome(&findings)))
+            .max(self.handling.strict.threshold().outcome(&findings)))
     }
 
     /// Returns the file of a cluster, if there is one.
@@ -339,6 +334,15 @@ impl<'a> Keeper<'a> {
 }
 
 impl Kept {
+    /// Returns what differs, a line each.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn differences(self) -> anyhow::Result<Vec<String>> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        Ok(self.differences.lines().map(str::to_owned).collect())
+    }
+
     fn failed(error: anyhow::Error) -> Self {
         Self {
             line: None,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::bail;
 use clustermesh::document::nearest;
@@ -11,11 +10,9 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 
-use super::contexts;
 use super::keep::{Keeper, Kept};
-use super::routes::routes;
-use super::{Args, Reach, check_named, tell_of_config};
-use crate::cluster::{self, Arrival};
+use super::{Args, check_named, tell_of_config};
+use crate::cluster::{self, Arrival, Wanted};
 use crate::output::Printer;
 use crate::settings::Settings;
 use crate::{Outcome, clock};
@@ -32,17 +29,16 @@ pub(super) fn run(
     let mut outcome = tell_of_config(args, settings, unnamed, printer);
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
-    let contexts = contexts::read(&args.reach.contexts, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
-    let keeper = Keeper::new(args, settings, meshes);
-    let (routes, lost) = routes(&clusters, settings, meshes, (&args.reach, &contexts));
+    let (routes, lost) = args.reach.routes(&clusters, settings, meshes)?;
+    let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), printer, result)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
     // runs print the same.
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
-    cluster::ask(routes, args.reach.patience(), |arrival| {
+    cluster::ask(routes, Wanted::Nodes, args.reach.patience(), |arrival| {
         let cluster = arrival.cluster.clone();
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
         while let Some(kept) = queue.next() {
@@ -74,13 +70,6 @@ fn check_secrets(
         );
     }
     Ok(())
-}
-
-impl Reach {
-    /// How long an answer, or a login plugin, may take.
-    pub(super) fn patience(&self) -> Duration {
-        Duration::from_secs(self.timeout)
-    }
 }
 
 /// Returns the clusters that were asked for, else all that a mesh names.

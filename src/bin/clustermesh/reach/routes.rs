@@ -14,7 +14,7 @@ use crate::input_file;
 use crate::settings::{Access, Origin, Settings};
 
 /// How clusters are reached, and which are not.
-type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
+pub(crate) type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
 
 /// Returns how clusters are reached: with the context of a flag, else as set in the config, else with a
 /// Secret of the operator if `--secrets-from` names the context of its cluster, else with the context of

@@ -1,0 +1,46 @@
+//! Comparisons: the Peers of a cluster now, with those that it shall have.
+
+use std::cmp::Ordering;
+
+use super::peers::{Peer, Peers};
+
+/// What becomes of a Peer. Peers are compared by name.
+#[derive(Clone, Copy, Debug)]
+pub enum Pair<'p, 'a> {
+    /// It is what it shall be.
+    Same(&'p Peer<'a>),
+    /// It is something else.
+    Changed {
+        /// What it is.
+        before: &'p Peer<'a>,
+        /// What it shall be.
+        after: &'p Peer<'a>,
+    },
+    /// It is not there yet.
+    Added(&'p Peer<'a>),
+    /// It shall not be there.
+    Removed(&'p Peer<'a>),
+}
+
+/// Compares Peers, in order of name.
+pub fn compare<'p, 'a>(before: &'p Peers<Peer<'a>>, after: &'p Peers<Peer<'a>>) -> Vec<Pair<'p, 'a>> {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    let mut pairs = Vec::with_capacity(before.len().max(after.len()));
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (Some(old), Some(new)) => old.applied.name.cmp(&new.applied.name),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return pairs,
+        };
+        let gone = old.next_if(|_| order != Ordering::Greater);
+        let come = new.next_if(|_| order != Ordering::Less);
+        pairs.push(match (gone, come) {
+            (Some(gone), Some(come)) if gone.applied.spec == come.applied.spec => Pair::Same(gone),
+            (Some(before), Some(after)) => Pair::Changed { before, after },
+            (Some(gone), None) => Pair::Removed(gone),
+            (None, Some(come)) => Pair::Added(come),
+            (None, None) => return pairs,
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! Inventories: the Peers that a cluster has, compared with those that it shall have, and what the
+//! others among them take.
+
+use std::collections::BTreeSet;
+
+use super::applied::File;
+use super::comparison::{Pair, compare};
+use super::fabric::{Fabric, Holding, Site, SiteId};
+use super::peers::{AppliedPeers, Peer, PeerId, Prize};
+use crate::name::ClusterName;
+use crate::net::Cidr;
+
+/// The Peers of a cluster, each by name and in that order.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Inventory {
+    /// How many are what they shall be.
+    pub in_sync: usize,
+    /// Those that are not there.
+    pub missing: Vec<String>,
+    /// Those that are something else than they shall be.
+    pub changed: Vec<String>,
+    /// Those that a mesh gave and gives no more.
+    pub left_over: Vec<String>,
+    /// Those that no mesh gives.
+    pub foreign: Vec<Foreign>,
+    /// Those that share a key, of which Kilo configures one.
+    pub same_key: Vec<Vec<String>>,
+    /// Those with the key of a node of the cluster.
+    pub own_key: Vec<String>,
+}
+
+/// A Peer that no mesh gives.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Foreign {
+    /// Its name.
+    pub name: String,
+    /// Its allowed IPs.
+    pub ranges: Vec<Cidr>,
+    /// Who has its key.
+    pub holder: Holder,
+    /// What it takes of the clusters of the meshes.
+    pub takes: Vec<Taken>,
+}
+
+/// Who has a key.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Holder {
+    /// No node of any cluster: a laptop, or another network.
+    Outsider,
+    /// This node.
+    Node {
+        /// Its cluster.
+        cluster: String,
+        /// Its name.
+        node: String,
+    },
+    /// More than one node.
+    Nodes,
+}
+
+/// A range of a cluster that another Peer claims too.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Taken {
+    /// The cluster.
+    pub cluster: String,
+    /// The range.
+    pub range: Cidr,
+}
+
+impl Inventory {
+    /// Compares what a cluster has with what it shall have. The fabric is that of what clusters have; a
+    /// cluster without a snapshot is not in it.
+    pub fn new(
+        cluster: &ClusterName,
+        (has, shall): (&[File], &[File]),
+        is_ours: impl Fn(&str) -> bool,
+        fabric: &Fabric,
+    ) -> Self {
+        let (has, shall) = (
+            AppliedPeers::decided(has, &[]),
+            AppliedPeers::decided(shall, &[]),
+        );
+        let site = fabric.sites.position(|it| it.cluster == cluster);
+        let mut inventory = Self::default();
+        let name = |peer: &Peer| peer.applied.name.clone();
+        for pair in compare(&has.all, &shall.all) {
+            match pair {
+                Pair::Same(_) => inventory.in_sync += 1,
+                Pair::Added(peer) => inventory.missing.push(name(peer)),
+                Pair::Changed { before, .. } => inventory.changed.push(name(before)),
+                Pair::Removed(peer) if is_ours(&peer.applied.name) => {
+                    inventory.left_over.push(name(peer));
+                }
+                Pair::Removed(peer) => inventory.foreign.push(foreign(peer, site, fabric)),
+            }
+        }
+        let contests = has.contests.iter().filter(|it| it.over == Prize::Key);
+        let names = |peers: &[PeerId]| peers.iter().map(|it| name(&has.all[*it])).collect();
+        inventory.same_key = contests.map(|it| names(&it.peers)).collect();
+        if let Some(site) = site.map(|it| fabric.site(it)) {
+            let own = site.model.peers.numbered();
+            let own = own.filter(|(id, _)| site.has_own_key(*id));
+            inventory.own_key = own.map(|(_, peer)| name(peer)).collect();
+        }
+        inventory
+    }
+
+    /// Returns whether the delivery of what is rendered is done.
+    pub fn is_delivered(&self) -> bool {
+        self.missing.is_empty() && self.changed.is_empty() && self.left_over.is_empty()
+    }
+
+    /// Returns whether there is nothing to act on.
+    pub fn is_clean(&self) -> bool {
+        self.is_delivered()
+            && self.same_key.is_empty()
+            && self.own_key.is_empty()
+            && self.foreign.iter().all(|it| it.takes.is_empty())
+    }
+}
+
+fn foreign(peer: &Peer, site: Option<SiteId>, fabric: &Fabric) -> Foreign {
+    let ranges: Vec<Cidr> = match &peer.applied.spec {
+        Ok(spec) => {
+            let ranges = spec.allowed_ips.iter();
+            ranges.map(|it| it.interface.network).collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let holding = site.and_then(|number| {
+        let peers = &fabric.site(number).model.peers;
+        let peer = peers.position(|it| it.applied.name == peer.applied.name)?;
+        Some(fabric.holding(number, peer))
+    });
+    Foreign {
+        name: peer.applied.name.clone(),
+        takes: taken(&ranges, fabric),
+        ranges,
+        holder: match holding {
+            None | Some(Holding::Nobody) => Holder::Outsider,
+            Some(Holding::Many) => Holder::Nodes,
+            Some(Holding::One(at)) => {
+                let site = fabric.site(at.site);
+                Holder::Node {
+                    cluster: site.cluster.to_string(),
+                    node: site.node(at.node).kilo.name.clone(),
+                }
+            }
+        },
+    }
+}
+
+/// Returns what ranges have in common with those of clusters, of ranges in each other the widest.
+fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
+    let of_site = |site: &Site| {
+        let owned = site.owned.iter().map(|it| it.0);
+        let common = owned.flat_map(|owned| {
+            let ranges = ranges.iter().filter(move |it| it.overlaps(owned));
+            ranges.map(move |it| if it.contains(owned) { owned } else { *it })
+        });
+        let common: BTreeSet<Cidr> = common.collect();
+        let is_within = |it: &Cidr| common.iter().any(|other| other != it && other.contains(*it));
+        let widest = common.iter().filter(|it| !is_within(it));
+        let taken = widest.map(|range| Taken {
+            cluster: site.cluster.to_string(),
+            range: *range,
+        });
+        taken.collect::<Vec<_>>()
+    };
+    fabric.sites.iter().flat_map(|it| of_site(it)).collect()
+}

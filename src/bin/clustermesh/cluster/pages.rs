@@ -1,0 +1,129 @@
+//! Pages: a list of the API, page by page.
+
+use std::fmt::Display;
+
+use clustermesh::rules::clusters::{Fault, Right};
+use http::StatusCode;
+
+use super::request::{ApiResponse, ApiRequest, answer, encoded};
+use super::connection::Connection;
+use super::failure::{self, Failure};
+use super::redact::Redactions;
+
+/// How many objects a page has: half of what client-go asks for, as several are in memory.
+const PAGE: usize = 250;
+
+/// The most pages that a list is believed to have.
+const PAGES: usize = 1000;
+
+/// How often a list is begun that changes faster than it can be read.
+const BEGINNINGS: usize = 3;
+
+/// What a list is read into.
+pub(super) trait Collection: Default {
+    /// Returns how many objects there are so far.
+    fn count(&self) -> usize;
+
+    /// Adds a page, whole or not at all, and returns where the list goes on.
+    fn add(&mut self, page: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure>;
+}
+
+/// Lists what is at a path, and says in how many pages it came. Returns nothing if nothing is there.
+pub(super) async fn list<C: Collection>(
+    connection: &Connection,
+    path: &str,
+    right: &Right,
+) -> Result<Option<(C, usize)>, Fault> {
+    for _ in 0..BEGINNINGS {
+        match list_once(connection, path, right).await? {
+            Listed::Whole(collection, pages) => return Ok(Some((collection, pages))),
+            Listed::Missing => return Ok(None),
+            Listed::Expired => {}
+        }
+    }
+    Err(Fault::Refused {
+        status: StatusCode::GONE.as_u16(),
+        says: "the list expired before it was read completely".to_owned(),
+        attempts: 3,
+    })
+}
+
+/// What came of a list that was begun.
+enum Listed<C> {
+    Whole(C, usize),
+    /// There is no such thing.
+    Missing,
+    /// It expired in the middle.
+    Expired,
+}
+
+async fn list_once<C: Collection>(
+    connection: &Connection,
+    path: &str,
+    right: &Right,
+) -> Result<Listed<C>, Fault> {
+    let mut collection = C::default();
+    let mut more: Option<String> = None;
+    for pages in 1..=PAGES {
+        let rest = more.as_deref();
+        let rest = rest.map_or_else(String::new, |it| format!("&continue={}", encoded(it)));
+        let question = ApiRequest {
+            path: format!("{path}?limit={PAGE}{rest}"),
+            right: right.clone(),
+        };
+        let before = collection.count();
+        let read = |bytes: &[u8]| collection.add(bytes, &connection.hidden);
+        let next = match answer(connection, &question, read).await? {
+            ApiResponse::With(next) => next,
+            ApiResponse::Missing(StatusCode::GONE) if more.is_some() => return Ok(Listed::Expired),
+            ApiResponse::Missing(StatusCode::GONE) => {
+                return Err(Fault::Refused {
+                    status: StatusCode::GONE.as_u16(),
+                    says: "the list cannot be begun".to_owned(),
+                    attempts: 1,
+                });
+            }
+            ApiResponse::Missing(_) => return Ok(Listed::Missing),
+        };
+        match next {
+            None => return Ok(Listed::Whole(collection, pages)),
+            same if same == more => break,
+            // No server has so little to say and so much to come.
+            _ if collection.count() == before => break,
+            next => more = next,
+        }
+    }
+    Err(Fault::Oversized {
+        problem: "the list has no end".to_owned(),
+    })
+}
+
+/// Returns the text of a page.
+pub(super) fn text(page: &[u8]) -> Result<&str, Failure> {
+    str::from_utf8(page).map_err(|error| match error.error_len() {
+        // It ends within a character.
+        None => failure::of_half(),
+        Some(_) => unreadable("it is not UTF-8"),
+    })
+}
+
+/// Says what is wrong with the JSON of a page, and nothing of what stands in it.
+pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
+    if text.trim_ascii_start().starts_with('<') {
+        return "it is a web page".to_owned();
+    }
+    if !error.is_data() {
+        return format!("it is not JSON: {error}");
+    }
+    // What comes before is what was found there.
+    match error.to_string().rsplit_once("expected ") {
+        Some((_, expected)) => format!("expected {expected}"),
+        None => format!("at line {}, column {}", error.line(), error.column()),
+    }
+}
+
+pub(super) fn unreadable(problem: &(impl Display + ?Sized)) -> Failure {
+    Failure::Final(Fault::Unreadable {
+        problem: problem.to_string(),
+    })
+}

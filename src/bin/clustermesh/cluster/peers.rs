@@ -1,0 +1,195 @@
+//! Peers: the list of them, if the cluster has Kilo's CRD.
+
+use clustermesh::rules::clusters::{Fault, Right};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::request::{ApiResponse, ApiRequest, answer};
+use super::connection::Connection;
+use super::failure::{self, Failure};
+use super::redact::Redactions;
+use super::pages::{self, Collection, unreadable};
+
+/// Kilo's group in the API.
+const GROUP: &str = "/apis/kilo.squat.ai";
+
+/// The version of a Peer that is understood.
+const VERSION: &str = "v1alpha1";
+
+/// The most bytes of Peers that are believed.
+const LIMIT: usize = 100 << 20;
+
+/// Kilo's Peers in a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    /// The versions of the CRD; none without a CRD.
+    pub(crate) versions: Vec<String>,
+    /// The Peers as a manifest; none if they are of no version that is understood.
+    manifest: Option<String>,
+}
+
+impl Peers {
+    /// Returns the Peers as a manifest; none without a CRD.
+    ///
+    /// # Errors
+    /// The CRD has no version that is understood.
+    pub(crate) fn manifest(&self) -> Result<Option<&str>, Fault> {
+        if self.manifest.is_none() && !self.versions.is_empty() {
+            let versions = self.versions.join(", ");
+            return Err(Fault::Unreadable {
+                problem: format!("it has Peers of {versions}, not of {VERSION}"),
+            });
+        }
+        Ok(self.manifest.as_deref())
+    }
+
+    /// Returns the manifest.
+    pub(crate) fn into_manifest(self) -> Option<String> {
+        self.manifest
+    }
+}
+
+/// As much of a group as is needed.
+#[derive(Deserialize)]
+struct Group {
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: String,
+}
+
+/// Peers that were listed, with no more of them than matters.
+#[derive(Default)]
+struct Listed {
+    items: Vec<Value>,
+    bytes: usize,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    kind: String,
+    metadata: Option<ListMetadata>,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct ListMetadata {
+    #[serde(rename = "continue")]
+    more: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Value,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+/// Lists the Peers.
+pub(super) async fn list(connection: &Connection) -> Result<Peers, Fault> {
+    let Some(versions) = versions(connection).await? else {
+        return Ok(Peers::default());
+    };
+    if !versions.iter().any(|it| it == VERSION) {
+        return Ok(Peers {
+            versions,
+            manifest: None,
+        });
+    }
+    let path = format!("{GROUP}/{VERSION}/peers");
+    let listed: Option<(Listed, usize)> =
+        pages::list(connection, &path, &Right::ListPeers).await?;
+    // Another CRD may have the group.
+    let Some((listed, _)) = listed else {
+        return Ok(Peers::default());
+    };
+    Ok(Peers {
+        versions,
+        manifest: Some(listed.manifest()),
+    })
+}
+
+/// Returns the versions that the server has of Kilo's group, if it has the group.
+async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault> {
+    let question = ApiRequest {
+        path: GROUP.to_owned(),
+        right: Right::ListPeers,
+    };
+    let hidden = &connection.hidden;
+    let read = |bytes: &[u8]| {
+        let text = pages::text(bytes)?;
+        let group: Group = serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
+        Ok(group.versions.into_iter().map(|it| it.version).collect())
+    };
+    Ok(match answer(connection, &question, read).await? {
+        ApiResponse::With(versions) => Some(versions),
+        ApiResponse::Missing(_) => None,
+    })
+}
+
+impl Collection for Listed {
+    fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure> {
+        let text = pages::text(bytes)?;
+        let page: Page = serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
+        if page.kind != "PeerList" {
+            return Err(unreadable("expected a PeerList"));
+        }
+        self.bytes += bytes.len();
+        if LIMIT < self.bytes {
+            return Err(Failure::Final(Fault::Oversized {
+                problem: format!("the Peers have more than {} MiB", LIMIT >> 20),
+            }));
+        }
+        for Item { metadata, spec } in page.items {
+            if hidden.are_in(&metadata.name) || repeats(&spec, hidden) {
+                return Err(unreadable("it contains the request's credentials"));
+            }
+            self.items.push(json!({
+                "apiVersion": format!("kilo.squat.ai/{VERSION}"),
+                "kind": "Peer",
+                "metadata": { "name": metadata.name },
+                "spec": spec,
+            }));
+        }
+        let more = page.metadata.and_then(|it| it.more);
+        Ok(more.filter(|token| !token.is_empty()))
+    }
+}
+
+impl Listed {
+    fn manifest(self) -> String {
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": self.items });
+        format!("{list:#}\n")
+    }
+}
+
+/// Returns whether any text of a value has our credentials.
+fn repeats(value: &Value, hidden: &Redactions) -> bool {
+    match value {
+        Value::String(text) => hidden.are_in(text),
+        Value::Array(items) => items.iter().any(|it| repeats(it, hidden)),
+        Value::Object(fields) => {
+            let mut fields = fields.iter();
+            fields.any(|(key, value)| hidden.are_in(key) || repeats(value, hidden))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> Failure {
+    if error.is_eof() {
+        return failure::of_half();
+    }
+    unreadable(&hidden.hide(&pages::problem(error, text)))
+}

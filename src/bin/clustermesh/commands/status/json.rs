@@ -1,0 +1,248 @@
+//! States as an object for programs, in a form of its own that is versioned.
+
+use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
+use clustermesh::diagnostic::plain_json;
+use clustermesh::schema;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::state::{Found, Nodes, State};
+
+/// The version of the format.
+const API_VERSION: &str = "kilo-clustermesh.io/v1";
+
+/// The kind of the object.
+const KIND: &str = "Status";
+
+/// The output of `clustermesh status --output json`. Later versions may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Status", example = example())]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    kind: &'static str,
+    /// The clusters, by name.
+    clusters: Vec<WrittenState<'a>>,
+}
+
+/// A cluster, compared with what is rendered for it.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Cluster")]
+#[serde(rename_all = "camelCase")]
+struct WrittenState<'a> {
+    /// Its name.
+    #[schemars(example = &"east")]
+    cluster: &'a str,
+    /// The reason why it could not be read. Then the other fields are absent.
+    #[schemars(with = "WrittenError")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<WrittenError<'a>>,
+    /// The versions of Kilo's CRD; empty if it is not installed.
+    #[schemars(with = "Vec<String>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crd_versions: Option<&'a [String]>,
+    /// The Peers in the cluster, compared with the rendered ones.
+    #[schemars(with = "WrittenPeers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peers: Option<WrittenPeers<'a>>,
+    /// The nodes of the cluster, compared with the snapshot.
+    #[schemars(with = "WrittenNodes")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<WrittenNodes<'a>>,
+}
+
+/// The reason why a cluster could not be read.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Error")]
+struct WrittenError<'a> {
+    /// The name of the rule.
+    #[schemars(example = &"forbidden")]
+    rule: &'a str,
+    /// The message.
+    message: &'a str,
+    /// What to do.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+/// The Peers in a cluster, compared with the rendered ones.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Peers")]
+#[serde(rename_all = "camelCase")]
+struct WrittenPeers<'a> {
+    /// Whether the rendered tree has a folder for the cluster.
+    is_rendered: bool,
+    /// The number of rendered Peers that are applied as they are.
+    in_sync: usize,
+    /// Rendered Peers that the cluster does not have.
+    missing: &'a [String],
+    /// Rendered Peers with another spec in the cluster.
+    changed: &'a [String],
+    /// Peers of a mesh that are no longer rendered.
+    left_over: &'a [String],
+    /// Peers that no mesh has.
+    foreign: Vec<WrittenForeign<'a>>,
+    /// Groups of Peers with one key.
+    same_key: &'a [Vec<String>],
+    /// Peers with the key of a node of this cluster.
+    own_key: &'a [String],
+}
+
+/// A Peer that no mesh has.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Foreign")]
+#[serde(rename_all = "camelCase")]
+struct WrittenForeign<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its allowed IPs.
+    ranges: Vec<String>,
+    /// The node with its key, as `CLUSTER/NODE`; absent for laptops and other networks.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The ranges of clusters that it claims too.
+    takes: Vec<WrittenTaken<'a>>,
+}
+
+/// A range of a cluster.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Taken")]
+struct WrittenTaken<'a> {
+    /// The cluster.
+    cluster: &'a str,
+    /// The range.
+    range: String,
+}
+
+/// The nodes of a cluster, compared with the snapshot.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Snapshot")]
+#[serde(rename_all = "camelCase")]
+struct WrittenNodes<'a> {
+    /// Whether the snapshot is up to date.
+    is_current: bool,
+    /// The differences, as `clustermesh snapshot --check` prints them.
+    differences: &'a [String],
+    /// The reason why the nodes make no snapshot.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+/// Returns the object as text.
+pub(super) fn text(states: &[State]) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(&Written {
+        api_version: API_VERSION,
+        kind: KIND,
+        clusters: states.iter().map(state).collect(),
+    })?;
+    text.push('\n');
+    Ok(plain_json(text))
+}
+
+fn state(state: &State) -> WrittenState<'_> {
+    let error = state.found.as_ref().err();
+    let found = state.found.as_ref().ok();
+    WrittenState {
+        cluster: state.cluster.as_str(),
+        error: error.map(|it| WrittenError {
+            rule: it.rule.name,
+            message: &it.message,
+            help: it.help.as_deref(),
+        }),
+        crd_versions: found.map(|it| it.versions.as_slice()),
+        peers: found.map(peers),
+        snapshot: found.map(|it| nodes(&it.nodes)),
+    }
+}
+
+fn peers(found: &Found) -> WrittenPeers<'_> {
+    let Inventory {
+        in_sync,
+        missing,
+        changed,
+        left_over,
+        foreign,
+        same_key,
+        own_key,
+    } = &found.inventory;
+    WrittenPeers {
+        is_rendered: found.is_rendered,
+        in_sync: *in_sync,
+        missing,
+        changed,
+        left_over,
+        foreign: foreign.iter().map(self::foreign).collect(),
+        same_key,
+        own_key,
+    }
+}
+
+fn nodes(nodes: &Nodes) -> WrittenNodes<'_> {
+    match nodes {
+        Nodes::Compared(differences) => WrittenNodes {
+            is_current: differences.is_empty(),
+            differences,
+            error: None,
+        },
+        Nodes::Unreadable(error) => WrittenNodes {
+            is_current: false,
+            differences: &[],
+            error: Some(error),
+        },
+    }
+}
+
+fn foreign(it: &Foreign) -> WrittenForeign<'_> {
+    let takes = it.takes.iter().map(|it| WrittenTaken {
+        cluster: &it.cluster,
+        range: it.range.to_string(),
+    });
+    WrittenForeign {
+        name: &it.name,
+        ranges: it.ranges.iter().map(ToString::to_string).collect(),
+        node: match &it.holder {
+            Holder::Node { cluster, node } => Some(format!("{cluster}/{node}")),
+            Holder::Outsider | Holder::Nodes => None,
+        },
+        takes: takes.collect(),
+    }
+}
+
+/// Returns the schema of the object.
+pub(crate) fn schema() -> Schema {
+    schema::of_output::<Written>()
+}
+
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "clusters": [{
+            "cluster": "east",
+            "crdVersions": ["v1alpha1"],
+            "peers": {
+                "isRendered": true,
+                "inSync": 3,
+                "missing": ["prod--west--n2"],
+                "changed": [],
+                "leftOver": [],
+                "foreign": [{
+                    "name": "laptop",
+                    "ranges": ["10.99.0.1/32"],
+                    "takes": [],
+                }],
+                "sameKey": [],
+                "ownKey": [],
+            },
+            "snapshot": { "isCurrent": true, "differences": [] },
+        }],
+    })
+}

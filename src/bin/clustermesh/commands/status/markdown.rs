@@ -1,0 +1,39 @@
+//! States as Markdown, for a comment on a pull request. Everything foreign stands in code spans.
+
+use std::fmt::Write as _;
+
+use super::shown::{COLUMNS, Note, notes, row, success};
+use super::state::State;
+use crate::output::code;
+
+/// Returns the table and, below it, what is to be acted on.
+pub(super) fn text(states: &[State]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = "### clustermesh: status\n\n".to_owned();
+    text.push_str(&line(&COLUMNS.map(str::to_lowercase)));
+    text.push_str(&line(&["---"; COLUMNS.len()].map(str::to_owned)));
+    for state in states {
+        let cells = row(state).map(|cell| match cell.as_str() {
+            "" => cell,
+            cell => code(cell).replace('|', "\\|"),
+        });
+        text.push_str(&line(&cells));
+    }
+    for state in states {
+        let notes = notes(state);
+        if notes.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n**{}**\n\n", code(state.cluster.as_str()));
+        for Note { about, lines, help } in notes {
+            for line in lines {
+                let _ = writeln!(text, "- {about}: {}", code(&line));
+            }
+            if let Some(help) = help {
+                let _ = writeln!(text, "  help: {}", code(&help));
+            }
+        }
+    }
+    text.push_str(&success(states));
+    text
+}

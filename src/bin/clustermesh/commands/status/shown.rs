@@ -1,0 +1,231 @@
+//! States for people: a line for each cluster, and what is to be acted on.
+
+use std::fmt::Write as _;
+
+use clustermesh::agent::inventory::{Foreign, Holder};
+use clustermesh::diagnostic::escaped;
+
+use super::state::{Found, Nodes, State};
+use crate::Outcome;
+use crate::output::plural;
+use crate::commands::capacity::table::{Align, Table};
+
+/// The longest name that is shown, in characters.
+const SHOWN: usize = 300;
+
+/// How many names or lines of a kind are shown for a cluster.
+const LISTED: usize = 10;
+
+/// The columns of the table, with the cluster first.
+pub(super) const COLUMNS: [&str; 8] = [
+    "CLUSTER", "CRD", "IN SYNC", "MISSING", "CHANGED", "LEFT OVER", "FOREIGN", "SNAPSHOT",
+];
+
+/// Returns the table and, below it, what is to be acted on.
+pub(super) fn text(states: &[State]) -> String {
+    let mut columns = vec![Align::Left; COLUMNS.len()];
+    for column in columns.iter_mut().take(7).skip(2) {
+        *column = Align::Right;
+    }
+    let mut table = Table::new(columns);
+    table.add(COLUMNS.map(str::to_owned).to_vec());
+    for state in states {
+        table.add(row(state).to_vec());
+    }
+    let mut text = table.text("");
+    for state in states {
+        let notes = notes(state);
+        if notes.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{}", state.cluster);
+        for Note { about, lines, help } in notes {
+            for line in lines {
+                let _ = writeln!(text, "  {about}: {line}");
+            }
+            if let Some(help) = help {
+                let _ = writeln!(text, "    help: {help}");
+            }
+        }
+    }
+    text.push_str(&success(states));
+    text
+}
+
+/// Returns the sentence for clusters in which there is nothing to act on; nothing for others.
+pub(super) fn success(states: &[State]) -> String {
+    if states.iter().any(|it| it.outcome() != Outcome::Clean) {
+        return String::new();
+    }
+    let found = states.iter().filter_map(|it| it.found.as_ref().ok());
+    let peers = found.map(|it| it.inventory.in_sync).sum();
+    format!(
+        "\nNo problems found ({}, {}).\n",
+        plural(states.len(), "cluster"),
+        plural(peers, "rendered Peer")
+    )
+}
+
+/// Returns the cells of a cluster.
+pub(super) fn row(state: &State) -> [String; 8] {
+    let cluster = state.cluster.to_string();
+    let Ok(found) = &state.found else {
+        let mut row = [const { String::new() }; 8];
+        row[0] = cluster;
+        "unreadable".clone_into(&mut row[1]);
+        return row;
+    };
+    let Found {
+        inventory, nodes, ..
+    } = found;
+    let shall = inventory.in_sync + inventory.missing.len() + inventory.changed.len();
+    [
+        cluster,
+        shown(&found.version()),
+        format!("{} of {shall}", inventory.in_sync),
+        inventory.missing.len().to_string(),
+        inventory.changed.len().to_string(),
+        inventory.left_over.len().to_string(),
+        inventory.foreign.len().to_string(),
+        match nodes {
+            Nodes::Compared(differences) if differences.is_empty() => "up to date",
+            Nodes::Compared(_) => "differs",
+            Nodes::Unreadable(_) => "unreadable",
+        }
+        .to_owned(),
+    ]
+}
+
+/// Something to act on, or to know.
+pub(super) struct Note {
+    /// What it is about.
+    pub(super) about: &'static str,
+    /// What is the matter.
+    pub(super) lines: Vec<String>,
+    /// What to do.
+    pub(super) help: Option<String>,
+}
+
+/// Returns everything to act on, or to know.
+pub(super) fn notes(state: &State) -> Vec<Note> {
+    let cluster = &state.cluster;
+    let found = match &state.found {
+        Ok(found) => found,
+        Err(finding) => {
+            return vec![Note {
+                about: finding.rule.name,
+                lines: vec![finding.message.clone()],
+                help: finding.help.clone(),
+            }];
+        }
+    };
+    let inventory = &found.inventory;
+    let mut notes = Vec::new();
+    let mut note = |about, lines: Vec<String>, help: &str| {
+        if !lines.is_empty() {
+            let help = Some(help.to_owned()).filter(|help| !help.is_empty());
+            notes.push(Note { about, lines, help });
+        }
+    };
+    if found.versions.is_empty() {
+        let line = "Kilo's CRD `peers.kilo.squat.ai` is not installed".to_owned();
+        note("crd", vec![line], "install Kilo in this cluster");
+    }
+    if !found.is_rendered {
+        let line = "the rendered tree has no folder for this cluster".to_owned();
+        note("rendered", vec![line], "run `clustermesh render`");
+    }
+    note(
+        "missing",
+        first(&inventory.missing),
+        "see why Flux or Argo CD has not applied them; `--wait 5m` waits for it",
+    );
+    note(
+        "changed",
+        first(&inventory.changed),
+        "let Flux or Argo CD apply the rendered Peers again",
+    );
+    note(
+        "left over",
+        first(&inventory.left_over),
+        "let Flux or Argo CD prune them",
+    );
+    let foreign = || inventory.foreign.iter();
+    let (taking, others): (Vec<&Foreign>, Vec<&Foreign>) =
+        foreign().partition(|it| !it.takes.is_empty());
+    let taking: Vec<String> = taking.into_iter().map(foreigner).collect();
+    note(
+        "foreign",
+        first(&taking),
+        "remove these ranges from the Peer, or the Peer from the cluster",
+    );
+    let is_outside = |it: &&Foreign| it.holder == Holder::Outsider;
+    let (outside, of_nodes): (Vec<&Foreign>, Vec<&Foreign>) =
+        others.into_iter().partition(is_outside);
+    let outside: Vec<String> = outside.into_iter().map(foreigner).collect();
+    note(
+        "foreign",
+        first(&outside),
+        "expected for a laptop or another network of yours; otherwise delete the Peer",
+    );
+    let of_nodes: Vec<String> = of_nodes.into_iter().map(foreigner).collect();
+    note(
+        "foreign",
+        first(&of_nodes),
+        "delete the Peer if nothing else manages it, such as the ClusterMesh operator",
+    );
+    let same_key = inventory.same_key.iter().map(|names| names.join(", "));
+    note(
+        "same key",
+        first(&same_key.collect::<Vec<_>>()),
+        "delete all but one; `clustermesh explain twin-peers` shows how to do it without an outage",
+    );
+    note(
+        "own key",
+        first(&inventory.own_key),
+        "delete the Peer: it has the key of a node of this cluster",
+    );
+    let (lines, help) = match &found.nodes {
+        Nodes::Compared(differences) => {
+            let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
+            (first(differences), help)
+        }
+        Nodes::Unreadable(problem) => (vec![shown(problem)], String::new()),
+    };
+    note("snapshot", lines, &help);
+    notes
+}
+
+/// Describes a Peer that no mesh gives.
+fn foreigner(it: &Foreign) -> String {
+    let holder = match &it.holder {
+        Holder::Outsider => "its key belongs to no node".to_owned(),
+        Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),
+        Holder::Nodes => "several nodes have its key".to_owned(),
+    };
+    let takes = it.takes.iter().map(|it| format!("{} of {}", it.range, it.cluster));
+    let takes: Vec<String> = takes.collect();
+    let (takes, more) = takes.split_at(takes.len().min(LISTED));
+    let takes = match (takes, more.len()) {
+        ([], _) => {
+            let ranges: Vec<String> = it.ranges.iter().take(LISTED).map(ToString::to_string).collect();
+            format!("with {}", ranges.join(", "))
+        }
+        (takes, 0) => format!("takes {}", takes.join(", ")),
+        (takes, more) => format!("takes {} and {more} more", takes.join(", ")),
+    };
+    format!("{} {takes}; {holder}", it.name)
+}
+
+/// Returns the first lines, and how many more there are, harmless to print.
+fn first(lines: &[String]) -> Vec<String> {
+    let mut first: Vec<String> = lines.iter().take(LISTED).map(|it| shown(it)).collect();
+    if LISTED < lines.len() {
+        first.push(format!("… and {} more", lines.len() - LISTED));
+    }
+    first
+}
+
+fn shown(text: &str) -> String {
+    escaped(text, SHOWN)
+}

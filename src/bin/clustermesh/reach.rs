@@ -1,0 +1,110 @@
+//! Reach: how clusters are contacted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueHint;
+use clap::builder::NonEmptyStringValueParser;
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::clusters::Fault;
+
+use crate::cluster::{self, Answer, Wanted};
+use crate::settings::Settings;
+
+mod contexts;
+mod routes;
+
+use routes::Routes;
+
+/// Options for the clusters that a command contacts.
+#[derive(Default, clap::Args)]
+#[command(next_help_heading = "Cluster access")]
+pub(crate) struct Reach {
+    /// Kubeconfig with the contexts [default: $KUBECONFIG, ~/.kube/config]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the cluster, or CLUSTER=CONTEXT for one of several; repeatable
+    ///
+    /// By default, a cluster is read with the context in the config, or else with the context of the
+    /// cluster's name.
+    #[arg(
+        long = "context",
+        value_name = "[CLUSTER=]CONTEXT",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
+    contexts: Vec<String>,
+
+    /// Read the kubeconfigs from Secrets in the cluster of this context
+    ///
+    /// The mesh names the Secrets in `kubeconfigSecretRef`, as for the ClusterMesh operator.
+    #[arg(long, value_name = "CONTEXT")]
+    pub(crate) secrets_from: Option<String>,
+
+    /// Timeout for each response and each login plugin, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    timeout: u64,
+}
+
+impl Reach {
+    /// What these options are called by clap.
+    pub(crate) const NAMES: [&str; 4] = ["kubeconfig", "contexts", "secrets_from", "timeout"];
+
+    /// How long an answer, or a login plugin, may take.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
+    /// Takes the kubeconfig that was named.
+    pub(crate) fn settle(&self, settings: &mut Settings) {
+        settings.name_kubeconfig("--kubeconfig", self.kubeconfig.as_ref());
+    }
+
+    /// Returns how clusters are reached, and which are not.
+    ///
+    /// # Errors
+    /// A context is named for no cluster.
+    pub(crate) fn routes(
+        &self,
+        clusters: &BTreeSet<&ClusterName>,
+        settings: &Settings,
+        meshes: &[Mesh],
+    ) -> anyhow::Result<Routes> {
+        let contexts = contexts::read(&self.contexts, clusters)?;
+        Ok(routes::routes(clusters, settings, meshes, (self, &contexts)))
+    }
+
+    /// Asks clusters, and returns what each has, or why that is not known.
+    pub(crate) fn ask(
+        &self,
+        clusters: &BTreeSet<&ClusterName>,
+        settings: &Settings,
+        meshes: &[Mesh],
+        wanted: Wanted,
+    ) -> anyhow::Result<BTreeMap<ClusterName, Result<Answer, Fault>>> {
+        let (routes, lost) = self.routes(clusters, settings, meshes)?;
+        let lost = lost.into_iter().map(|(cluster, fault)| (cluster, Err(fault)));
+        let mut answers: BTreeMap<_, _> = lost.collect();
+        cluster::ask(routes, wanted, self.patience(), |arrival| {
+            answers.insert(arrival.cluster, arrival.answer);
+        })?;
+        Ok(answers)
+    }
+
+    /// Returns the first of the options that was given, as it is written.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.kubeconfig.is_some(), "--kubeconfig"),
+            (!self.contexts.is_empty(), "--context"),
+            (self.secrets_from.is_some(), "--secrets-from"),
+        ];
+        given.into_iter().find(|it| it.0).map(|it| it.1)
+    }
+}

@@ -1,0 +1,271 @@
+//! `status`, and `--live`: what clusters really have.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::nodes;
+use crate::api_server::{Answer, ApiServer, Context, Setup, kubeconfig};
+use crate::cli::Folder;
+use crate::support::Run;
+
+const CLUSTERS: [&str; 3] = ["east", "north", "west"];
+
+/// Three clusters that have what is rendered.
+struct Site {
+    folder: Folder,
+    servers: [ApiServer; 3],
+}
+
+impl Site {
+    fn new() -> Self {
+        let folder = Folder::mesh();
+        let clusters = [1, 2, 3].map(|number| Setup::nodes(&nodes(number)).start());
+        let site = Self {
+            folder,
+            servers: clusters,
+        };
+        site.reach();
+        let run = site.run(&["snapshot"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(site.folder.run(&["render"]).code, 0);
+        for (cluster, server) in CLUSTERS.iter().zip(&site.servers) {
+            server.apply(&site.rendered(cluster));
+        }
+        site
+    }
+
+    /// Writes the kubeconfig.
+    fn reach(&self) {
+        let contexts = CLUSTERS.iter().zip(&self.servers);
+        let contexts = contexts.map(|(name, server)| Context::new(name, &server.url()));
+        let text = kubeconfig(&contexts.collect::<Vec<_>>());
+        self.folder.write("kubeconfig", text);
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        let variables = [("KUBECONFIG", "kubeconfig")];
+        let mut run = self.folder.run_with(&variables, arguments);
+        for server in &self.servers {
+            let address = server.address().to_string();
+            run.stdout = run.stdout.replace(&address, "SERVER");
+            run.stderr = run.stderr.replace(&address, "SERVER");
+        }
+        run
+    }
+
+    /// The Peers that are rendered for a cluster.
+    fn rendered(&self, cluster: &str) -> Vec<Value> {
+        let mut files: Vec<_> = fs::read_dir(self.folder.path(&format!("rendered/{cluster}")))
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .filter(|it| it.to_str().unwrap().contains("--"))
+            .collect();
+        files.sort();
+        let texts = files.iter().map(|it| fs::read_to_string(it).unwrap());
+        texts
+            .flat_map(|text| {
+                let documents = serde_yaml::Deserializer::from_str(&text);
+                let documents = documents.map(|it| Value::deserialize(it).unwrap());
+                documents.collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// Gives `west` other Peers.
+    fn change(&self, change: impl Fn(&mut Vec<Value>)) {
+        let mut peers = self.rendered("west");
+        change(&mut peers);
+        self.servers[2].apply(&peers);
+    }
+}
+
+/// A Peer that no mesh has.
+fn laptop(name: &str, key: &str, range: &str) -> Value {
+    json!({
+        "apiVersion": "kilo.squat.ai/v1alpha1",
+        "kind": "Peer",
+        "metadata": { "name": name, "resourceVersion": "7", "uid": "0e1" },
+        "spec": { "publicKey": key, "allowedIPs": [range] },
+    })
+}
+
+const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
+
+#[test]
+fn what_is_rendered_is_in_sync() {
+    let site = Site::new();
+    let run = site.run(&["status"]);
+    insta::assert_snapshot!(run.stdout, @"
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    east     v1alpha1   4 of 4        0        0          0        0  up to date
+    north    v1alpha1   4 of 4        0        0          0        0  up to date
+    west     v1alpha1   4 of 4        0        0          0        0  up to date
+
+    No problems found (3 clusters, 12 rendered Peers).
+    ");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let markdown = site.run(&["status", "west", "--output", "markdown"]);
+    insta::assert_snapshot!(markdown.stdout, @"
+    ### clustermesh: status
+
+    | cluster | crd | in sync | missing | changed | left over | foreign | snapshot |
+    | --- | --- | --- | --- | --- | --- | --- | --- |
+    | `west` | `v1alpha1` | `4 of 4` | `0` | `0` | `0` | `0` | `up to date` |
+
+    No problems found (1 cluster, 4 rendered Peers).
+    ");
+    assert_eq!(markdown.code, 0);
+    // Nothing but reading.
+    for server in &site.servers {
+        assert!(server.requests().iter().all(|it| it.method == "GET"));
+    }
+}
+
+#[test]
+fn everything_that_differs_is_named() {
+    let site = Site::new();
+    site.change(|peers| {
+        peers.remove(0);
+        peers[0]["spec"]["persistentKeepalive"] = 7.into();
+        let mut old = peers[1].clone();
+        old["metadata"]["name"] = "prod--gone--n1".into();
+        peers.push(old);
+        peers.push(laptop("laptop", KEY, "10.99.0.1/32"));
+        peers.push(laptop("phone", KEY, "10.99.0.2/32"));
+        peers.push(laptop("thief", &KEY.replace("vb", "vc"), "10.1.1.128/25"));
+    });
+    site.servers[2].change(&nodes(3)[..1]);
+    let run = site.run(&["status"]);
+    insta::assert_snapshot!(run.stdout, @"
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    east     v1alpha1   4 of 4        0        0          0        0  up to date
+    north    v1alpha1   4 of 4        0        0          0        0  up to date
+    west     v1alpha1   2 of 4        1        1          1        3  differs
+
+    west
+      missing: prod--east--n1
+        help: see why Flux or Argo CD has not applied them; `--wait 5m` waits for it
+      changed: prod--east--n2
+        help: let Flux or Argo CD apply the rendered Peers again
+      left over: prod--gone--n1
+        help: let Flux or Argo CD prune them
+      foreign: thief takes 10.1.1.128/25 of east; its key belongs to no node
+        help: remove these ranges from the Peer, or the Peer from the cluster
+      foreign: laptop with 10.99.0.1/32; its key belongs to no node
+      foreign: phone with 10.99.0.2/32; its key belongs to no node
+        help: expected for a laptop or another network of yours; otherwise delete the Peer
+      same key: laptop, phone
+      same key: prod--gone--n1, prod--north--n1
+        help: delete all but one; `clustermesh explain twin-peers` shows how to do it without an outage
+      snapshot: snapshots/west.json: `n2` is gone
+        help: run `clustermesh snapshot west`, then `clustermesh render`
+    ");
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    let run = site.run(&["status", "west", "--output", "json"]);
+    assert_eq!(run.code, 1);
+    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    let peers = &object["clusters"][0]["peers"];
+    assert_eq!(peers["missing"], json!(["prod--east--n1"]));
+    assert_eq!(peers["sameKey"][0], json!(["laptop", "phone"]));
+    let thief = json!({
+        "name": "thief",
+        "ranges": ["10.1.1.128/25"],
+        "takes": [{ "cluster": "east", "range": "10.1.1.128/25" }],
+    });
+    assert_eq!(peers["foreign"][2], thief);
+    assert_eq!(object["clusters"][0]["snapshot"]["isCurrent"], false);
+    let schema = site.folder.run(&["schema", "status"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(crate::schema::violations(&schema, &object), [""; 0]);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_read_hides_no_other() {
+    let mut site = Site::new();
+    let message = r#"peers.kilo.squat.ai is forbidden: User "ada" cannot list resource "peers""#;
+    let forbidding = Setup::nodes(&nodes(2)).fault(move |request, _| {
+        let is_list = request.path.starts_with("/apis/");
+        is_list.then(|| Answer::failure(403, "Forbidden", message).into())
+    });
+    site.servers[1] = forbidding.start();
+    site.servers[2] = Setup::nodes(&nodes(3)).start();
+    site.reach();
+    let run = site.run(&["status"]);
+    insta::assert_snapshot!(run.stdout, @r#"
+    CLUSTER  CRD         IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    east     v1alpha1     4 of 4        0        0          0        0  up to date
+    north    unreadable
+    west     none         0 of 4        4        0          0        0  up to date
+
+    north
+      forbidden: could not be read: the right to `list` `peers.kilo.squat.ai` is missing (403: peers.kilo.squat.ai is forbidden: User "ada" cannot list resource "peers")
+        help: `clustermesh rbac --peers` prints the manifests that grant this right
+
+    west
+      crd: Kilo's CRD `peers.kilo.squat.ai` is not installed
+        help: install Kilo in this cluster
+      missing: prod--east--n1
+      missing: prod--east--n2
+      missing: prod--north--n1
+      missing: prod--north--n2
+        help: see why Flux or Argo CD has not applied them; `--wait 5m` waits for it
+    "#);
+    assert_eq!((run.code, run.stderr.as_str()), (2, ""));
+    let run = site.run(&["verify", "--live"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.starts_with("error[forbidden]: north: "), "{}", run.stderr);
+    assert!(run.stderr.ends_with("\n1 error\n"), "{}", run.stderr);
+}
+
+#[test]
+fn waits_until_everything_is_applied() {
+    let site = Site::new();
+    site.change(|peers| drop(peers.pop()));
+    let run = site.run(&["status", "west", "--wait", "1s"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    thread::scope(|scope| {
+        let delivery = scope.spawn(|| {
+            thread::sleep(Duration::from_secs(2));
+            site.change(|_| {});
+        });
+        let run = site.run(&["status", "west", "--wait", "30s"]);
+        assert_eq!(run.code, 0, "{}", run.stdout);
+        delivery.join().unwrap();
+    });
+    let run = site.run(&["status", "west", "--wait", "30"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("such as 90s or 5m"), "{}", run.stderr);
+}
+
+#[test]
+fn live_peers_are_judged_as_a_file_of_them() {
+    let site = Site::new();
+    let commands: [&[&str]; 3] = [
+        &["verify"],
+        &["trace", "west/n1", "east/n1"],
+        &["capacity", "west"],
+    ];
+    for change in [false, true] {
+        if change {
+            site.change(|peers| peers.truncate(1));
+        }
+        let mut peers = site.rendered("west");
+        if change {
+            peers.truncate(1);
+        }
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": peers });
+        site.folder.write("west.json", list.to_string());
+        for command in commands {
+            let live = site.run(&[command, &["--live"]].concat());
+            let dump = site.run(&[command, &["--peers", "west=west.json"]].concat());
+            assert_eq!(live.code, dump.code, "{command:?} {}", live.stderr);
+        }
+    }
+    let run = site.run(&["verify", "--kubeconfig", "kubeconfig"]);
+    insta::assert_snapshot!(run.stderr, @"error: --kubeconfig works only with --live");
+    assert_eq!(run.code, 2);
+}
