@@ -97,6 +97,7 @@ impl Inventory {
         let contests = has.contests.iter().filter(|it| it.over == Prize::Key);
         let names = |peers: &[PeerId]| peers.iter().map(|it| name(&has.all[*it])).collect();
         inventory.same_key = contests.map(|it| names(&it.peers)).collect();
+        inventory.same_key.sort();
         if let Some(site) = site.map(|it| fabric.site(it)) {
             let own = site.model.peers.numbered();
             let own = own.filter(|(id, _)| site.has_own_key(*id));

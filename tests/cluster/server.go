@@ -36,7 +36,8 @@ type Server struct {
 	client     *http.Client
 	paths      map[string]string
 	// The standard input of the server, which ends when it is closed: here with this process.
-	alive io.Closer
+	alive   io.Closer
+	process *os.Process
 }
 
 // Start returns the server that all tests of a process share. It runs until the process ends.
@@ -88,7 +89,7 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server.alive = alive
+	server.alive, server.process = alive, command.Process
 	return server, server.install(PeerDefinition())
 })
 

@@ -161,7 +161,7 @@ fn everything_that_differs_is_named() {
       same key: laptop, phone
       same key: prod--gone--n1, prod--north--n1
         help: delete all but one; `clustermesh explain twin-peers` shows how to do it without an outage
-      snapshot: snapshots/west.json: `n2` is gone
+      snapshot: snapshots/west.json: `n2` removed
         help: run `clustermesh snapshot west`, then `clustermesh render`
     ");
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));

@@ -1,0 +1,277 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// east returns the snapshot of `east`, which no failure may change.
+func (it site) east(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(it.repository + "/snapshots/east.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A deleted service account, and a server that does not answer, are named and lose nothing.
+func TestFailuresLoseNothing(t *testing.T) {
+	it := newSite(t, "admin", "")
+	before := it.east(t)
+	grant(t, it.server)
+	it.as(t, "admin", token(t, it.server))
+	if run := it.run(t, "snapshot", "east"); run.Code != 0 {
+		t.Fatal(run)
+	}
+	account := "/api/v1/namespaces/clustermesh/serviceaccounts/snapshot"
+	if _, err := it.server.Request("DELETE", account, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(it.server.address, "https://")
+	var run Run
+	// The server keeps what it knows of a token for some seconds.
+	for range 100 {
+		if run = it.run(t, "snapshot", "east"); run.Code != 0 {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	for _, part := range []string{"[unauthorized]", address, "user `token` of kubeconfig"} {
+		if run.Code != 2 || !strings.Contains(run.Stderr, part) {
+			t.Errorf("no %s: %v", part, run)
+		}
+	}
+	it.as(t, "admin", "")
+	if err := it.server.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	run = it.run(t, "snapshot", "east", "--timeout", "3")
+	if err := it.server.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if run.Code != 2 || !strings.Contains(run.Stderr, "[slow-cluster]") {
+		t.Error("a frozen server:", run)
+	}
+	if it.east(t) != before {
+		t.Error("the snapshot has changed")
+	}
+}
+
+// A pod reads its own cluster with its service account, also without a file with its namespace.
+func TestInCluster(t *testing.T) {
+	it := newSite(t, "admin", "")
+	grant(t, it.server)
+	Write(t, "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters: { east: { inCluster: true } }\n",
+		it.repository, "clustermesh.yaml")
+	text, err := os.ReadFile(it.server.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Clusters []struct {
+			Name    string
+			Cluster struct {
+				Authority []byte `json:"certificate-authority-data"`
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	account := t.TempDir()
+	for _, cluster := range config.Clusters {
+		if cluster.Name == "server" {
+			Write(t, string(cluster.Cluster.Authority), account, "ca.crt")
+		}
+	}
+	Write(t, token(t, it.server), account, "token")
+	address, err := url.Parse(it.server.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The folder of the service account is there for this process alone.
+	script := `mount -t tmpfs tmpfs /var/run && mkdir -p /var/run/secrets/kubernetes.io &&
+		cp -R "$1" /var/run/secrets/kubernetes.io/serviceaccount && shift && exec "$@"`
+	command := exec.Command("unshare", "-m", "sh", "-c", script, "-", account, Program(t), "snapshot", "east", "--check")
+	command.Dir = it.repository
+	command.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"KUBERNETES_SERVICE_HOST=" + address.Hostname(),
+		"KUBERNETES_SERVICE_PORT=" + address.Port(),
+	}
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// The operator's Secrets, and each of them wrong.
+func TestOperatorSecrets(t *testing.T) {
+	it := newSite(t, "admin", "")
+	it.server.Namespace(t, "kilo")
+	mesh := strings.Replace(mesh, "metadata:\n", "metadata:\n  namespace: kilo\n", 1)
+	mesh = strings.Replace(mesh, "- name: east\n", "- name: east\n      kubeconfigSecretRef: {name: east, key: config}\n", 1)
+	Write(t, mesh, it.repository, "mesh.yaml")
+	config, err := os.ReadFile(kubeconfig(t, it.server, "admin", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object Object
+	if err := json.Unmarshal(config, &object); err != nil {
+		t.Fatal(err)
+	}
+	object["current-context"] = "east"
+	config = encode(t, object)
+	grant(t, it.server)
+	grant(t, it.server, "--secret", "kilo/east")
+	it.as(t, "admin", token(t, it.server))
+	snapshot := func(data Object) Run {
+		t.Helper()
+		path := "/api/v1/namespaces/kilo/secrets/east"
+		_, _ = it.server.Request("DELETE", path, "", nil)
+		if data != nil {
+			secret := Object{"apiVersion": "v1", "kind": "Secret",
+				"metadata": Object{"name": "east", "namespace": "kilo"}, "data": data}
+			if err := it.server.Apply(encode(t, secret)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return it.run(t, "snapshot", "east", "--secrets-from", "east")
+	}
+	encoded := func(text []byte) string { return base64.StdEncoding.EncodeToString(text) }
+	before := it.east(t)
+	for name, row := range map[string]struct {
+		data Object
+		rule string
+	}{
+		"absent":      {nil, "missing-secret"},
+		"no such key": {Object{"other": encoded(config)}, "missing-secret"},
+		"no text":     {Object{"config": encoded([]byte{0xff, 0xfe, 0xfd})}, "missing-secret"},
+		"no config":   {Object{"config": encoded([]byte("nonsense"))}, "invalid-kubeconfig"},
+		"a program": {Object{"config": encoded(bytes.Replace(config, []byte(`"users":[`),
+			[]byte(`"users":[{"name":"x","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"touch"}}},`), 1))}, ""},
+	} {
+		run := snapshot(row.data)
+		if row.rule == "" {
+			// Only the user of the context matters.
+			if run.Code != 0 {
+				t.Error(name, run)
+			}
+			continue
+		}
+		if run.Code != 2 || !strings.Contains(run.Stderr, "["+row.rule+"]") {
+			t.Error(name, run)
+		}
+	}
+	if run := snapshot(Object{"config": encoded(config)}); run.Code != 0 {
+		t.Error(run)
+	}
+	if it.east(t) != before {
+		t.Error("the snapshot has changed")
+	}
+	// Rights to another Secret are not enough.
+	for _, kind := range []string{"rolebindings", "roles"} {
+		path := "/apis/rbac.authorization.k8s.io/v1/namespaces/kilo/" + kind + "/clustermesh-snapshot-east"
+		if _, err := it.server.Request("DELETE", path, "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant(t, it.server, "--secret", "kilo/other")
+	run := snapshot(Object{"config": encoded(config)})
+	if run.Code != 2 || !strings.Contains(run.Stderr, "clustermesh rbac --secret kilo/east") {
+		t.Error(run)
+	}
+}
+
+// 5,000 nodes are read in pages, in less memory than a list of them has.
+func TestManyNodes(t *testing.T) {
+	const nodes = 5000
+	it := newSite(t, "admin", "")
+	create := func(numbers <-chan int, failed chan<- error) {
+		for number := range numbers {
+			node := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "m%d",
+				"annotations": {"padding": "%s"}}}`, number, strings.Repeat("x", 3000))
+			if _, err := it.server.Request(http.MethodPost, "/api/v1/nodes", "application/json", node); err != nil {
+				failed <- err
+				return
+			}
+		}
+		failed <- nil
+	}
+	numbers, failed := make(chan int), make(chan error, 16)
+	for range 16 {
+		go create(numbers, failed)
+	}
+	started := time.Now()
+	for number := range nodes {
+		select {
+		case numbers <- number:
+		case err := <-failed:
+			t.Fatal(err)
+		}
+	}
+	close(numbers)
+	for range 16 {
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d nodes created in %s", nodes, time.Since(started).Round(time.Second))
+	if run := it.run(t, "snapshot", "east"); run.Code != 1 {
+		t.Error("without --accept:", run)
+	}
+	command := exec.Command(Program(t), "snapshot", "east", "--accept", "east", "--kubeconfig", "kubeconfig")
+	command.Dir, command.Env = it.repository, []string{}
+	started = time.Now()
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	memory := command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
+	t.Logf("read in %s with %d MiB", time.Since(started).Round(100*time.Millisecond), memory)
+	if memory > 100 {
+		t.Errorf("%d MiB", memory)
+	}
+	if count := strings.Count(it.east(t), `"name":`); count < nodes {
+		t.Errorf("%d nodes are kept", count)
+	}
+	if _, err := it.server.Request("DELETE", "/api/v1/nodes", "", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The largest Peer that `large-peer` does not report is the largest that `kubectl apply` can store.
+func TestLargestPeer(t *testing.T) {
+	server := Start(t)
+	server.DeletePeers(t)
+	for ranges, fits := range map[int]bool{15955: true, 15956: false} {
+		list := make([]string, 0, ranges)
+		for number := range ranges {
+			list = append(list, fmt.Sprintf("10.%d.%d.%d/32", number>>16, number>>8&255, number&255))
+		}
+		peer := Object{
+			"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer",
+			"metadata": Object{"annotations": Object{}, "name": "m--north--n1", "labels": Object{
+				"app.kubernetes.io/managed-by": "clustermesh", "kilo-clustermesh.io/mesh": "m",
+				"kilo-clustermesh.io/source-cluster": "north",
+			}},
+			"spec": Object{"allowedIPs": list, "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="},
+		}
+		applied := string(encode(t, peer)) + "\n"
+		peer["metadata"].(Object)["annotations"] = Object{"kubectl.kubernetes.io/last-applied-configuration": applied}
+		_, err := server.Request(http.MethodPost, peers, "application/json", encode(t, peer))
+		if (err == nil) != fits {
+			t.Errorf("%d ranges: %v", ranges, err)
+		}
+	}
+	server.DeletePeers(t)
+}
