@@ -23,7 +23,10 @@ pub enum Pair<'p, 'a> {
 }
 
 /// Compares Peers, in order of name.
-pub fn compare<'p, 'a>(before: &'p Peers<Peer<'a>>, after: &'p Peers<Peer<'a>>) -> Vec<Pair<'p, 'a>> {
+pub fn compare<'p, 'a>(
+    before: &'p Peers<Peer<'a>>,
+    after: &'p Peers<Peer<'a>>,
+) -> Vec<Pair<'p, 'a>> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     let mut pairs = Vec::with_capacity(before.len().max(after.len()));
     loop {

@@ -160,7 +160,11 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
             ranges.map(move |it| if it.contains(owned) { owned } else { *it })
         });
         let common: BTreeSet<Cidr> = common.collect();
-        let is_within = |it: &Cidr| common.iter().any(|other| other != it && other.contains(*it));
+        let is_within = |it: &Cidr| {
+            common
+                .iter()
+                .any(|other| other != it && other.contains(*it))
+        };
         let widest = common.iter().filter(|it| !is_within(it));
         let taken = widest.map(|range| Taken {
             cluster: site.cluster.to_string(),

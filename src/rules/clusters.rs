@@ -276,7 +276,11 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         Some(file) => format!("{file} was kept"),
         None => "it has no snapshot yet".to_owned(),
     };
-    found(cluster, fault, format!("could not be read: {fault}; {kept}"))
+    found(
+        cluster,
+        fault,
+        format!("could not be read: {fault}; {kept}"),
+    )
 }
 
 fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {

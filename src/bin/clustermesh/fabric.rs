@@ -23,11 +23,11 @@ use rayon::prelude::*;
 #[cfg(feature = "snapshot")]
 use crate::cluster::{Answer, Wanted};
 use crate::disk::Roots;
-use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
 use crate::files::Files;
 use crate::files::{Later, manifests};
 use crate::input_file::{Mistakes, Unreadable};
+use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
 use crate::reach::Reach;
 use crate::rendered::MANIFEST_LIMIT;
@@ -163,13 +163,19 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<Applied, Unread
 }
 
 /// Returns the cluster of this name.
-pub(crate) fn named<'a>(name: &str, clusters: &'a [ClusterName]) -> anyhow::Result<&'a ClusterName> {
+pub(crate) fn named<'a>(
+    name: &str,
+    clusters: &'a [ClusterName],
+) -> anyhow::Result<&'a ClusterName> {
     if let Some(known) = clusters.iter().find(|it| it.as_str() == name) {
         return Ok(known);
     }
     let names = clusters.iter().map(ClusterName::as_str);
     match nearest(name, names) {
-        Some(meant) => bail!("no mesh contains a cluster {}; did you mean `{meant}`?", Quoted(name)),
+        Some(meant) => bail!(
+            "no mesh contains a cluster {}; did you mean `{meant}`?",
+            Quoted(name)
+        ),
         None => bail!("no mesh contains a cluster {}", Quoted(name)),
     }
 }
@@ -241,7 +247,9 @@ impl Live {
         let asked = clusters.iter().filter(|it| !files.contains_key(it));
         self.reach.settle(&mut inputs.settings);
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
-        let answers = self.reach.ask(&asked.collect(), settings, meshes, Wanted::Peers)?;
+        let answers = self
+            .reach
+            .ask(&asked.collect(), settings, meshes, Wanted::Peers)?;
         let mut findings = Vec::new();
         for (cluster, answer) in answers {
             let read = answer.and_then(|answer| Ok((live(&cluster, &answer)?, answer)));

@@ -78,7 +78,12 @@ impl Reach {
         meshes: &[Mesh],
     ) -> anyhow::Result<Routes> {
         let contexts = contexts::read(&self.contexts, clusters)?;
-        Ok(routes::routes(clusters, settings, meshes, (self, &contexts)))
+        Ok(routes::routes(
+            clusters,
+            settings,
+            meshes,
+            (self, &contexts),
+        ))
     }
 
     /// Asks clusters, and returns what each has, or why that is not known.
@@ -90,7 +95,9 @@ impl Reach {
         wanted: Wanted,
     ) -> anyhow::Result<BTreeMap<ClusterName, Result<Answer, Fault>>> {
         let (routes, lost) = self.routes(clusters, settings, meshes)?;
-        let lost = lost.into_iter().map(|(cluster, fault)| (cluster, Err(fault)));
+        let lost = lost
+            .into_iter()
+            .map(|(cluster, fault)| (cluster, Err(fault)));
         let mut answers: BTreeMap<_, _> = lost.collect();
         cluster::ask(routes, wanted, self.patience(), |arrival| {
             answers.insert(arrival.cluster, arrival.answer);

@@ -6,8 +6,8 @@ use http::StatusCode;
 
 use super::connection::Connection;
 use super::failure::{self, Failure};
-use super::redact::Redactions;
 use super::pages::{self, Collection, unreadable};
+use super::redact::Redactions;
 
 /// Lists the nodes, and returns the number of pages.
 pub(super) async fn list(connection: &Connection) -> Result<(Listing, usize), Fault> {

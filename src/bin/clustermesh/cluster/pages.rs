@@ -5,10 +5,10 @@ use std::fmt::Display;
 use clustermesh::rules::clusters::{Fault, Right};
 use http::StatusCode;
 
-use super::request::{ApiResponse, ApiRequest, answer, encoded};
 use super::connection::Connection;
 use super::failure::{self, Failure};
 use super::redact::Redactions;
+use super::request::{ApiRequest, ApiResponse, answer, encoded};
 
 /// How many objects a page has: half of what client-go asks for, as several are in memory.
 const PAGE: usize = 250;

@@ -4,11 +4,11 @@ use clustermesh::rules::clusters::{Fault, Right};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::request::{ApiResponse, ApiRequest, answer};
 use super::connection::Connection;
 use super::failure::{self, Failure};
-use super::redact::Redactions;
 use super::pages::{self, Collection, unreadable};
+use super::redact::Redactions;
+use super::request::{ApiRequest, ApiResponse, answer};
 
 /// Kilo's group in the API.
 const GROUP: &str = "/apis/kilo.squat.ai";
@@ -104,8 +104,7 @@ pub(super) async fn list(connection: &Connection) -> Result<Peers, Fault> {
         });
     }
     let path = format!("{GROUP}/{VERSION}/peers");
-    let listed: Option<(Listed, usize)> =
-        pages::list(connection, &path, &Right::ListPeers).await?;
+    let listed: Option<(Listed, usize)> = pages::list(connection, &path, &Right::ListPeers).await?;
     // Another CRD may have the group.
     let Some((listed, _)) = listed else {
         return Ok(Peers::default());
@@ -125,7 +124,8 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
     let hidden = &connection.hidden;
     let read = |bytes: &[u8]| {
         let text = pages::text(bytes)?;
-        let group: Group = serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
+        let group: Group =
+            serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
         Ok(group.versions.into_iter().map(|it| it.version).collect())
     };
     Ok(match answer(connection, &question, read).await? {
@@ -141,7 +141,8 @@ impl Collection for Listed {
 
     fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure> {
         let text = pages::text(bytes)?;
-        let page: Page = serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
+        let page: Page =
+            serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
         if page.kind != "PeerList" {
             return Err(unreadable("expected a PeerList"));
         }

@@ -106,7 +106,9 @@ pub(crate) fn run(
     } else {
         match args.dumps.read(&mut inputs) {
             Ok(dumps) => dumps,
-            Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+            Err(unreadable) => {
+                return printer.unreadable_as(unreadable, args.output.into(), result);
+            }
         }
     };
     let checked = check::check(

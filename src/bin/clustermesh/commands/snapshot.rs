@@ -164,7 +164,11 @@ pub(crate) fn run(
     };
     // They stop a render, but nodes can be listed.
     printer.findings(&Files::new(sources), &problems);
-    let outcome = args.handling.strict.threshold().outcome(&as_warnings(problems));
+    let outcome = args
+        .handling
+        .strict
+        .threshold()
+        .outcome(&as_warnings(problems));
     #[cfg(feature = "snapshot")]
     let mut settings = settings;
     #[cfg(feature = "snapshot")]

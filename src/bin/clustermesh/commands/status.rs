@@ -13,9 +13,9 @@ use clustermesh::rules::clusters::{self, Fault};
 
 use crate::cluster::{Answer, Wanted};
 use crate::commands::snapshot::Comparison;
-use crate::inputs::Inputs;
 use crate::fabric::{Applied, Dumps, Gathered};
 use crate::files::Files;
+use crate::inputs::Inputs;
 use crate::output::{Format, Printer};
 use crate::reach::Reach;
 use crate::settings::{Options, Voice};
@@ -119,7 +119,10 @@ pub(crate) fn run(
         states.extend(compared(answers, &inputs, &rendered));
         let unfinished = states.iter().filter(|(_, state)| !state.is_delivered());
         pending = unfinished.map(|(cluster, _)| cluster.clone()).collect();
-        let left = args.wait.unwrap_or_default().saturating_sub(started.elapsed());
+        let left = args
+            .wait
+            .unwrap_or_default()
+            .saturating_sub(started.elapsed());
         if pending.is_empty() || left.is_zero() {
             break;
         }
@@ -162,7 +165,9 @@ fn compared(
             Err(fault) => state.found = Err(clusters::unread(&cluster, &fault)),
             Ok((file, answer)) => {
                 let weaknesses = answer.weaknesses.into_iter();
-                state.weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it)).collect();
+                state.weaknesses = weaknesses
+                    .map(|it| clusters::weakness(&cluster, it))
+                    .collect();
                 state.found = Ok(Found {
                     versions: answer.peers.versions,
                     inventory: Inventory::default(),

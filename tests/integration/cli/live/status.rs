@@ -217,7 +217,11 @@ fn a_cluster_that_cannot_be_read_hides_no_other() {
     assert_eq!((run.code, run.stderr.as_str()), (2, ""));
     let run = site.run(&["verify", "--live"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.starts_with("error[forbidden]: north: "), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("error[forbidden]: north: "),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.ends_with("\n1 error\n"), "{}", run.stderr);
 }
 

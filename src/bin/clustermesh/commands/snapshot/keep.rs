@@ -230,7 +230,12 @@ impl<'a> Keeper<'a> {
     }
 
     /// Returns what a person must be asked about, unless one has answered.
-    fn refusals(&self, cluster: &ClusterName, old: &Old, refusals: &[GuardRefusal]) -> Vec<Finding> {
+    fn refusals(
+        &self,
+        cluster: &ClusterName,
+        old: &Old,
+        refusals: &[GuardRefusal],
+    ) -> Vec<Finding> {
         if self.handling.accept.contains(cluster) {
             return Vec::new();
         }

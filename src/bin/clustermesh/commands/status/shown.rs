@@ -7,8 +7,8 @@ use clustermesh::diagnostic::escaped;
 
 use super::state::{Found, Nodes, State};
 use crate::Outcome;
-use crate::output::plural;
 use crate::commands::capacity::table::{Align, Table};
+use crate::output::plural;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -18,7 +18,14 @@ const LISTED: usize = 10;
 
 /// The columns of the table, with the cluster first.
 pub(super) const COLUMNS: [&str; 8] = [
-    "CLUSTER", "CRD", "IN SYNC", "MISSING", "CHANGED", "LEFT OVER", "FOREIGN", "SNAPSHOT",
+    "CLUSTER",
+    "CRD",
+    "IN SYNC",
+    "MISSING",
+    "CHANGED",
+    "LEFT OVER",
+    "FOREIGN",
+    "SNAPSHOT",
 ];
 
 /// Returns the table and, below it, what is to be acted on.
@@ -203,12 +210,20 @@ fn foreigner(it: &Foreign) -> String {
         Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),
         Holder::Nodes => "several nodes have its key".to_owned(),
     };
-    let takes = it.takes.iter().map(|it| format!("{} of {}", it.range, it.cluster));
+    let takes = it
+        .takes
+        .iter()
+        .map(|it| format!("{} of {}", it.range, it.cluster));
     let takes: Vec<String> = takes.collect();
     let (takes, more) = takes.split_at(takes.len().min(LISTED));
     let takes = match (takes, more.len()) {
         ([], _) => {
-            let ranges: Vec<String> = it.ranges.iter().take(LISTED).map(ToString::to_string).collect();
+            let ranges: Vec<String> = it
+                .ranges
+                .iter()
+                .take(LISTED)
+                .map(ToString::to_string)
+                .collect();
             format!("with {}", ranges.join(", "))
         }
         (takes, 0) => format!("takes {}", takes.join(", ")),
