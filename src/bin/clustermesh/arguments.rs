@@ -172,7 +172,7 @@ fn template(command: &clap::Command) -> String {
 
 /// Moves options that stand before a command behind its name, where the command reads or refuses them:
 /// `clustermesh -C mesh render` is `clustermesh render -C mesh`.
-fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
     const WORDS: &str = "words";
     let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")));
     let front = front

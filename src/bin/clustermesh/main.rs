@@ -41,6 +41,7 @@ mod arguments;
 #[cfg(feature = "snapshot")]
 mod cluster;
 mod clock;
+mod completion;
 mod content;
 mod disk;
 mod inputs;
@@ -70,6 +71,9 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = completion::answer() {
+        return code;
+    }
     let command = match arguments::parse(env::args_os()) {
         Ok(cli) => cli.command,
         Err(error) => return refuse(&error),

@@ -4,11 +4,13 @@ use std::io::Write;
 
 use clap_complete::Shell;
 
-use crate::Outcome;
+use crate::{Outcome, completion};
 
 /// Print shell completions
 ///
-/// Save the output where the shell looks for completions, or load it in the shell's startup file.
+/// Save the output where the shell looks for completions, or load it in the shell's startup file. The
+/// script calls `clustermesh`, which must be in `PATH`, and also completes the names of clusters, nodes,
+/// rules and contexts. Completion starts no other program.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -24,12 +26,7 @@ Examples:
   source <(clustermesh completions zsh)";
 
 pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    let mut command = crate::arguments::command();
-    let name = command.get_name().to_owned();
-    // Not straight to `result`: what writes them panics where a reader has gone.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, name, &mut script);
-    result.write_all(&script)?;
+    result.write_all(&completion::script(args.shell)?)?;
     result.flush()?;
     Ok(Outcome::Clean)
 }

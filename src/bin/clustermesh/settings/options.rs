@@ -236,7 +236,7 @@ const RENDERED: Names = Names {
 
 impl Options {
     /// Reads the options that a command has.
-    fn of(matches: &ArgMatches) -> Self {
+    pub(crate) fn of(matches: &ArgMatches) -> Self {
         let path = |id: &str| {
             let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
             path.filter(|path| says_something(path)).cloned()
@@ -272,6 +272,13 @@ impl Options {
                 .with_context(|| format!("cannot change to folder `{}`", directory.display()))?;
         }
         Ok(())
+    }
+
+    /// Returns the files and folders that a person named.
+    pub(crate) fn named_inputs(&self) -> impl Iterator<Item = &Path> {
+        let config = self.config.iter().map(|it| it.value.as_path());
+        let meshes = self.meshes.iter().flat_map(|it| &it.value);
+        config.chain(meshes.map(PathBuf::as_path))
     }
 
     /// Goes to the folder, here or above, from which a repository with this root is rendered, and returns

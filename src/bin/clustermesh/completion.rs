@@ -1,0 +1,143 @@
+//! Completion: the answers to a shell when a person presses Tab. The shell's script, which
+//! `clustermesh completions` prints, calls the program again with a variable.
+//!
+//! Candidates from files are names that no shell interprets; others are not offered. Completion runs no
+//! program and writes no file.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgMatches, Args as _, Command, ValueHint};
+use clap_complete::env::{CompleteEnv, Shells};
+use clap_complete::{ArgValueCompleter, CompletionCandidate, PathCompleter, Shell};
+
+use crate::arguments;
+use crate::settings::{Options, Voice};
+
+mod candidates;
+
+use candidates::is_plain;
+
+/// The variable with which a script calls the program. It has our prefix, so that a `COMPLETE` in the
+/// environment of a CI job means nothing to us.
+const VARIABLE: &str = "CLUSTERMESH_COMPLETE";
+
+/// The name of the program in scripts.
+const PROGRAM: &str = "clustermesh";
+
+/// Answers a shell, if one asks.
+pub(crate) fn answer() -> Option<ExitCode> {
+    let asked = CompleteEnv::with_factory(command)
+        .var(VARIABLE)
+        .bin(PROGRAM)
+        .completer(PROGRAM);
+    match asked.try_complete(env::args_os(), env::current_dir().ok().as_deref()) {
+        Ok(true) => Some(ExitCode::SUCCESS),
+        Ok(false) => None,
+        Err(error) => Some(crate::refuse(&error)),
+    }
+}
+
+/// Writes the script for a shell.
+pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
+    let name = shell.to_string();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&name).ok_or(io::ErrorKind::Unsupported)?;
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    Ok(script)
+}
+
+/// Returns the command line with a completer for each value. Options may stand before the command.
+fn command() -> Command {
+    let front = Voice::augment_args(Options::augment_args(arguments::command()));
+    completed(front)
+}
+
+fn completed(command: Command) -> Command {
+    let command = command.mut_args(|arg| match completer(&arg) {
+        Some(completer) => arg.add(completer),
+        None => arg,
+    });
+    command.mut_subcommands(completed)
+}
+
+/// Returns the completer for the value of an argument, by the name that the help shows.
+fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
+    let name = arg.get_value_names().and_then(|names| names.first());
+    let complete: fn(&str) -> Vec<String> = match name.map_or("", |name| name.as_str()) {
+        "CLUSTER" | "TARGET" => |_| candidates::clusters(),
+        "TARGET[/SOURCE]" => |text| match text.split_once('/') {
+            Some((target, _)) => prefixed(target, '/', candidates::clusters()),
+            None => candidates::clusters(),
+        },
+        "FROM" | "TO" => |text| match text.split_once('/') {
+            Some((cluster, _)) => prefixed(cluster, '/', candidates::nodes(cluster)),
+            None => {
+                let clusters = candidates::clusters().into_iter();
+                clusters.map(|cluster| cluster + "/").collect()
+            }
+        },
+        "CLUSTER=FILE" => |text| match text.split_once('=') {
+            Some((cluster, path)) => prefixed(cluster, '=', paths(&PathCompleter::file(), path)),
+            None => {
+                let clusters = candidates::clusters().into_iter();
+                clusters.map(|cluster| cluster + "=").collect()
+            }
+        },
+        "RULE" => |_| candidates::rules(),
+        #[cfg(feature = "snapshot")]
+        "CONTEXT" => |_| candidates::contexts(),
+        #[cfg(feature = "snapshot")]
+        "[CLUSTER=]CONTEXT" => |text| match text.split_once('=') {
+            Some((cluster, _)) => prefixed(cluster, '=', candidates::contexts()),
+            None => candidates::contexts(),
+        },
+        _ => match arg.get_value_hint() {
+            ValueHint::FilePath => |text| paths(&PathCompleter::file(), text),
+            ValueHint::DirPath => |text| paths(&PathCompleter::dir(), text),
+            ValueHint::AnyPath => |text| paths(&PathCompleter::any(), text),
+            _ => return None,
+        },
+    };
+    Some(ArgValueCompleter::new(move |current: &std::ffi::OsStr| {
+        let Some(text) = current.to_str() else {
+            return Vec::new();
+        };
+        let found = complete(text).into_iter();
+        found
+            .filter(|it| it.starts_with(text))
+            .map(CompletionCandidate::new)
+            .collect()
+    }))
+}
+
+/// Returns candidates behind what is already there.
+fn prefixed(before: &str, separator: char, found: Vec<String>) -> Vec<String> {
+    let found = found.into_iter();
+    found.map(|it| format!("{before}{separator}{it}")).collect()
+}
+
+/// Returns the paths that begin with a text.
+fn paths(completer: &PathCompleter, text: &str) -> Vec<String> {
+    use clap_complete::engine::ValueCompleter as _;
+    let found = completer.complete(text.as_ref()).into_iter();
+    let found = found.filter_map(|it| it.get_value().to_str().map(str::to_owned));
+    found.filter(|path| is_plain(path)).collect()
+}
+
+/// Returns the values on the command line so far, of the innermost command.
+fn matches() -> Option<ArgMatches> {
+    let words = env::args_os().skip_while(|word| word != "--").skip(1);
+    let words: Vec<OsString> = words.collect();
+    let command = arguments::command();
+    let words = arguments::reordered(&command, words);
+    let command = command.ignore_errors(true);
+    let mut matches = command.try_get_matches_from(words).ok()?;
+    while let Some((_, inner)) = matches.remove_subcommand() {
+        matches = inner;
+    }
+    Some(matches)
+}
