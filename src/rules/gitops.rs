@@ -1,4 +1,4 @@
-//! Would Flux or Argo CD choke? On what is rendered, and on the tree as it stands.
+//! Limits of Flux, Argo CD and git, for the plan and for the tree on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
