@@ -13,52 +13,16 @@ use tempfile::TempDir;
 
 use crate::support::{Run, clustermesh_with_input};
 
-mod accepted;
 mod argocd;
 mod capacity;
-mod ceilings;
-mod check;
-mod claims;
-mod completions;
 mod config;
-mod confined;
-mod decided_once;
-mod escaping;
-mod expectations;
-mod explain;
-mod families;
-mod files;
-mod findings;
-#[cfg(target_os = "linux")]
-mod floods;
-mod formats;
-mod guards;
-mod hostile;
+mod help;
 mod init;
-mod isolation;
-mod levels;
-#[cfg(feature = "snapshot")]
-mod live;
-#[cfg(target_os = "linux")]
-mod limits;
-mod man;
-mod mistakes;
-mod mutants;
-#[cfg(target_os = "linux")]
-mod owners;
-mod outputs;
-mod peers;
-mod printers;
 mod render;
+mod robustness;
 mod schema;
-mod settings;
 mod snapshot;
-mod stdout;
-mod talk;
 mod trace;
-mod tree;
-mod trust;
-mod usage;
 mod validate;
 mod verify;
 

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::support::project;
 
 mod console;
+mod examples;
 mod generated;
 mod links;
 mod passage;
 mod paths;
 mod prose;
 mod reference;
+mod release;
+mod rules;
+pub(crate) mod schemas;
 
 /// Lists the files of the repository in order of path, without what is built and what git keeps.
 fn files() -> Vec<PathBuf> {

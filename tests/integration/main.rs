@@ -10,20 +10,11 @@
     reason = "tests touch the world, fail loudly, and share a noun's words between files"
 )]
 
-mod admission;
 #[cfg(feature = "snapshot")]
 mod api_server;
 mod architecture;
 mod cli;
+mod conformance;
 mod docs;
-mod examples;
-mod manual;
-mod model;
-mod operator;
 mod properties;
-mod published;
-mod reach;
-mod release;
-mod schema;
 mod support;
-mod topology;

@@ -16,6 +16,8 @@ use clustermesh::plan::{self, Plan};
 use clustermesh::rules::{self, Finding};
 use clustermesh::snapshot::{Node, Snapshot};
 
+pub(crate) mod json_schema;
+
 /// The snapshots of a run.
 pub(crate) type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{Folder, HEADER, assert_harmless, node};
-use crate::schema::violations;
+use crate::support::json_schema::violations;
 use crate::support::{clustermesh, project};
 
 /// A rendered mesh with limits that are as low as it is small.

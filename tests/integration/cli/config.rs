@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 use super::{Folder, MESH, assert_harmless};
 use crate::support::{Run, project};
 
+#[cfg(target_os = "linux")]
+mod owners;
+mod settings;
+
 const CONFIG: &str = "\
 apiVersion: kilo-clustermesh.io/v1
 kind: Config

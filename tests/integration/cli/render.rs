@@ -5,6 +5,15 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::{Folder, HEADER, MESH, NORTH, TREE, node};
 
+mod check;
+mod claims;
+mod files;
+mod findings;
+mod guards;
+mod outputs;
+pub(crate) mod target;
+mod tree;
+
 #[test]
 fn writes_the_tree() {
     let folder = Folder::mesh();

@@ -3,7 +3,7 @@
 use clustermesh::kilo::peer::crd;
 
 use super::*;
-use crate::schema::violations;
+use crate::support::json_schema::violations;
 
 const KINDS: [&str; 10] = [
     "mesh",
@@ -130,8 +130,11 @@ fn needs_no_config_that_is_right() {
 #[test]
 fn does_not_mind_a_reader_who_has_gone() {
     let folder = Folder::empty();
-    let mut command = super::stdout::command(&folder, &["schema", "mesh"]);
-    let output = command.stdout(super::stdout::broken()).output().unwrap();
+    let mut command = super::render::target::command(&folder, &["schema", "mesh"]);
+    let output = command
+        .stdout(super::render::target::broken())
+        .output()
+        .unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
 }

@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Folder, api_node};
 
+mod guard;
+#[cfg(feature = "snapshot")]
+mod live;
+
 const FROM_INPUT: [&str; 4] = ["snapshot", "east", "--from", "-"];
 
 fn list(kind: &str) -> Value {

@@ -4,6 +4,10 @@ use serde_json::{Value, json};
 
 use super::{Folder, MESH, assert_harmless, node};
 
+mod formats;
+mod levels;
+mod mistakes;
+
 /// A mesh with a mistake, and snapshots with nodes that cannot be peered.
 fn wrong() -> Folder {
     let folder = Folder::mesh();

@@ -3,6 +3,13 @@
 use super::*;
 use crate::support::{clustermesh, project};
 
+mod accepted;
+mod expectations;
+mod families;
+mod hostile;
+mod peers;
+mod same_decisions;
+
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
 
 fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {

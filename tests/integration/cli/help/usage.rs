@@ -1,0 +1,92 @@
+//! What can't be asked for.
+
+use crate::cli::Folder;
+
+fn refusal(arguments: &[&str]) -> String {
+    let folder = Folder::mesh();
+    let before = folder.touches(".");
+    let run = folder.run(arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+#[test]
+fn wants_a_command() {
+    assert!(refusal(&[]).contains("Usage: clustermesh <COMMAND>"));
+}
+
+#[test]
+fn knows_its_commands() {
+    insta::assert_snapshot!(refusal(&["rendr"]), @"
+    error: unrecognized subcommand 'rendr'
+
+      tip: a similar subcommand exists: 'render'
+
+    Usage: clustermesh <COMMAND>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn knows_its_flags() {
+    insta::assert_snapshot!(refusal(&["render", "--chekc"]), @"
+    error: unexpected argument '--chekc' found
+
+      tip: a similar argument exists: '--check'
+
+    Usage: clustermesh render --check
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn does_not_compare_and_print_at_once() {
+    insta::assert_snapshot!(refusal(&["render", "--check", "--target", "east"]), @"
+    error: the argument '--check' cannot be used with '--target <CLUSTER>'
+
+    Usage: clustermesh render --check
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wants_one_cluster_for_a_dump() {
+    let told = "error: --from reads the nodes of one cluster; add its name\n";
+    assert_eq!(refusal(&["snapshot", "--from", "-"]), told);
+    assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), told);
+}
+
+#[test]
+fn wants_flags_for_clusters_that_it_looks_at() {
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--accept", "west"]), @"error: --accept names `west`, but this run is for `east`");
+    insta::assert_snapshot!(refusal(&["snapshot", "east", "--from", "-", "--no-carry-over", "west"]), @"error: --no-carry-over names `west`, but this run is for `east`");
+}
+
+#[test]
+fn wants_a_cluster_that_a_file_can_be_named_after() {
+    insta::assert_snapshot!(refusal(&["snapshot", "../east", "--from", "-"]), @"
+    error: invalid value '../east' for '[CLUSTER]...': `../east` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wants_a_target_that_a_mesh_names() {
+    insta::assert_snapshot!(refusal(&["render", "--target", "south"]), @"error: no mesh contains a cluster `south`; known clusters: `east`, `north`, `west`");
+    assert!(refusal(&["render", "--target", ""]).contains("a value is required"));
+}
+
+#[test]
+fn wants_to_know_when_to_use_colour() {
+    insta::assert_snapshot!(refusal(&["render", "--color", "sometimes"]), @"
+    error: invalid value 'sometimes' for '--color <WHEN>'
+      [possible values: auto, always, never]
+
+    For more information, try '--help'.
+    ");
+}

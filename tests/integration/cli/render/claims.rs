@@ -1,0 +1,86 @@
+//! Nodes' claims: they cost their own node something, and no run its success.
+
+use crate::cli::*;
+
+/// Three clusters, of which east has this many nodes. The last of them also claims this.
+fn liar(count: u8, key: &str, value: &str) -> Folder {
+    let folder = Folder::mesh();
+    let mut nodes: Vec<Value> = (1..=count).map(|number| node(1, number)).collect();
+    nodes[usize::from(count) - 1]["annotations"][key] = json!(value);
+    folder.keep("east", &nodes);
+    folder
+}
+
+/// Returns the exit codes of `render`, `verify` and `verify --strict`, and what `verify` prints.
+fn run(folder: &Folder) -> ([i32; 3], String) {
+    let render = folder.run(&["render"]);
+    let verify = folder.run(&["verify"]);
+    let strict = folder.run(&["verify", "--strict"]);
+    assert_harmless(&verify);
+    ([render.code, verify.code, strict.code], verify.stdout)
+}
+
+#[test]
+fn a_lan_that_one_node_of_five_claims_is_a_warning() {
+    let folder = liar(5, "kilo.squat.ai/force-internal-ip", "10.3.1.9/16");
+    let (codes, text) = run(&folder);
+    assert_eq!(codes, [0, 0, 1], "{text}");
+    assert!(text.contains("warning[local-shadow]"), "{text}");
+    let rendered = folder.read("rendered/east/prod--west.yaml");
+    assert!(rendered.contains("10.3.2.0/24"), "{rendered}");
+    assert!(!rendered.contains("10.3.1.0/24"), "{rendered}");
+    assert!(rendered.contains("10.3.1.128/25"), "{rendered}");
+    let validate = folder.run(&["validate"]);
+    let text = validate.stdout + &validate.stderr;
+    assert!(text.contains("localNetworks: ['10.3.0.0/16']"), "{text}");
+}
+
+#[test]
+fn a_node_that_is_left_out_for_what_it_says_promises_nothing() {
+    let folder = liar(3, "kilo.squat.ai/force-endpoint", "198.18.113.200");
+    let (codes, text) = run(&folder);
+    assert_eq!(codes, [0, 0, 0], "{text}");
+    // It claims a part of the pods of another node.
+    let folder = Folder::mesh();
+    let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];
+    nodes[2]["podCIDRs"] = json!(["10.1.1.128/25"]);
+    folder.keep("east", &nodes);
+    let (codes, text) = run(&folder);
+    assert_eq!(codes[..2], [0, 0], "{text}");
+}
+
+#[test]
+fn an_endpoint_in_a_range_of_another_cluster_is_a_warning() {
+    let folder = liar(3, "kilo.squat.ai/force-endpoint", "172.30.0.5:51820");
+    folder.edit(
+        "mesh.yaml",
+        "      wireguardCIDR: 10.102.0.0/24\n",
+        "      wireguardCIDR: 10.102.0.0/24\n      additionalCIDRs: [172.30.0.0/24]\n",
+    );
+    let (codes, text) = run(&folder);
+    assert_eq!(codes, [0, 0, 1], "{text}");
+    assert!(
+        text.contains("to see which node's claim causes this"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_people_declare_wrong_still_fails() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "      wireguardCIDR: 10.102.0.0/24\n",
+        "      wireguardCIDR: 10.102.0.0/24\n      additionalCIDRs: [192.168.1.0/24]\n",
+    );
+    let (codes, text) = run(&folder);
+    assert_eq!(codes, [0, 1, 1], "{text}");
+    // The same for the target: nothing of that range is declared for it.
+    folder.edit(
+        "mesh.yaml",
+        "      wireguardCIDR: 10.101.0.0/24\n",
+        "      wireguardCIDR: 10.101.0.0/24\n      localNetworks: [192.168.1.0/24]\n",
+    );
+    let (codes, text) = run(&folder);
+    assert_eq!(codes, [0, 0, 0], "{text}");
+}

@@ -1,0 +1,268 @@
+//! The messages of `render` about nodes and ranges that it leaves out.
+
+use serde_json::{Value, json};
+
+use crate::cli::{Folder, TREE, node};
+
+const SILENT: &str = "kilo.squat.ai/wireguard-ip";
+
+/// A node that only its own cluster can dial.
+fn hidden(number: u8) -> Value {
+    let mut node = node(1, number);
+    node["addresses"].as_array_mut().unwrap().pop();
+    node
+}
+
+fn without(mut node: Value, annotation: &str) -> Value {
+    node["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove(annotation);
+    node
+}
+
+#[test]
+fn calls_findings_by_the_operators_reasons() {
+    let folder = Folder::mesh();
+    let mut nodes: Vec<Value> = (1..=9).map(|number| node(1, number)).collect();
+    nodes[1]["podCIDRs"] = json!([]);
+    nodes[2]["podCIDRs"] = json!(["172.16.0.0/24"]);
+    nodes[3] = without(node(1, 4), SILENT);
+    nodes[4]["annotations"][SILENT] = json!("10.101.0.5");
+    nodes[5] = without(node(1, 6), "kilo.squat.ai/key");
+    nodes[6]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("198.18.113.17");
+    nodes[7] = hidden(8);
+    nodes[8]["annotations"][SILENT] = json!("10.101.0.1/24");
+    folder.keep("east", &nodes);
+    let run = folder.run(&["render"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
+
+    warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
+
+    warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
+    warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
+
+    warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
+
+    warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+
+    warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    12 Peers in 3 targets; 7 nodes left out
+    ");
+}
+
+#[test]
+fn fails_on_warnings_if_strict() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
+    let run = folder.run(&["render", "--strict"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
+    1 warning
+    nothing was written
+    ");
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
+fn renders_the_same_if_strict_or_not() {
+    let folder = Folder::mesh();
+    assert_eq!(folder.run(&["render", "--strict"]).code, 0);
+    let strict = folder.touches("rendered");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.touches("rendered"), strict);
+}
+
+#[test]
+fn is_strict_if_a_variable_says_so() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
+    let code = |value| {
+        folder
+            .run_with(&[("CLUSTERMESH_STRICT", value)], &["render"])
+            .code
+    };
+    assert_eq!(["true", "1", "false", "0"].map(code), [1, 1, 0, 0]);
+}
+
+#[test]
+fn fails_on_a_warning_about_a_mesh_if_strict() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "10.1.0.0/16", "10.1.7.7/16");
+    let run = folder.run(&["render", "--strict"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[host-bits]: `10.1.7.7/16` has host bits set; clustermesh reads it as 10.1.0.0/16
+     --> mesh.yaml:8:18
+      |
+    8 |       podCIDRs: [10.1.7.7/16]
+      |                  ^^^^^^^^^^^
+    help: write `10.1.0.0/16`
+
+    1 warning
+    nothing was written
+    ");
+    assert_eq!(folder.run(&["render"]).code, 0);
+}
+
+#[test]
+fn tells_four_alike_in_full() {
+    let folder = Folder::mesh();
+    let silent = |number| without(node(1, number), SILENT);
+    folder.keep(
+        "east",
+        &[node(1, 1), silent(2), silent(3), silent(4), silent(5)],
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(
+        run.stderr
+            .matches("warning[missing-wireguard-ip]: east/")
+            .count(),
+        4
+    );
+    assert!(!run.stderr.contains("more like these"), "{}", run.stderr);
+}
+
+#[test]
+fn tells_three_of_many_alike_and_a_count() {
+    let folder = Folder::mesh();
+    let silent = (2..=8).map(|number| without(node(1, number), SILENT));
+    let nodes: Vec<Value> = std::iter::once(node(1, 1)).chain(silent).collect();
+    folder.keep("east", &nodes);
+    let mut nodes = nodes;
+    nodes.truncate(2);
+    folder.keep("north", &[node(2, 1), without(node(2, 2), SILENT)]);
+    let run = folder.run(&["render"]);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-wireguard-ip]: east: 7 nodes left out: annotation kilo.squat.ai/wireguard-ip is missing or empty (`n2`, `n3`, `n4` and 4 more)
+
+    warning[missing-wireguard-ip]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+
+    east: +3 ~0 -0 files, 3 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 2 Peers of 2 clusters
+    8 Peers in 3 targets; 8 nodes left out
+    ");
+}
+
+#[test]
+fn helps_who_has_bare_metal() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1), node(1, 2), hidden(3)]);
+    let run = folder.run(&["render"]);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets; 2 nodes left out
+    ");
+}
+
+#[test]
+fn needs_no_help_where_kilo_is_asked() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1), hidden(2)]);
+    let chain = "- name: east\n      endpointFrom: [Annotation, ExternalIP, Kilo]";
+    folder.edit("mesh.yaml", "- name: east", chain);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+    assert_eq!(folder.tree(), TREE);
+}
+
+#[test]
+fn warns_of_who_roams() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[hidden(1)]);
+    folder.edit(
+        "mesh.yaml",
+        "- name: east",
+        "- name: east\n      persistentKeepalive: 25",
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
+     --> mesh.yaml:8:28
+      |
+    8 |       persistentKeepalive: 25
+      |                            ^^
+    help: kubectl annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25
+
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets
+    ");
+    let peer = folder.read("rendered/west/prod--east.yaml");
+    let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n  persistentKeepalive: 25\n";
+    assert!(peer.contains(placeholder), "{peer}");
+}
+
+#[test]
+fn points_at_a_declaration_that_all_nodes_contradict() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.33.0.0/16");
+    let before = folder.touches("rendered");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    let told = "error[contradicted-declaration]: west: 2 of 2 nodes";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains("--> mesh.yaml:14:"), "{}", run.stderr);
+    assert_eq!(folder.touches("rendered"), before);
+}
+
+#[test]
+fn points_at_a_declaration_that_all_locations_contradict() {
+    let folder = Folder::mesh();
+    let location = "- name: west\n      granularity: Location";
+    folder.edit("mesh.yaml", "- name: west", location);
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.33.0.0/16");
+    folder.edit("snapshots/west.json", "\"full\"", "\"location\"");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("error[contradicted-declaration]: west: ")
+    );
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
+fn names_the_targets_of_what_only_some_do_not_get() {
+    let folder = Folder::mesh();
+    let mut twin = node(3, 1);
+    twin["annotations"]["kilo.squat.ai/key"] =
+        node(1, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("west", &[twin, node(3, 2)]);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"
+    warning[key-of-target-node]: east/n1: the target's own node `n1` has the same public key; the Peer stays because east ranks higher (in west)
+
+    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (in north)
+
+    warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (in east)
+
+    east: +3 ~0 -0 files, 3 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    10 Peers in 3 targets
+    ");
+}

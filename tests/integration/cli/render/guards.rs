@@ -1,0 +1,368 @@
+//! The render guards: GitOps deletes what is no longer rendered, so nothing is removed without
+//! permission.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::cli::{Folder, NORTH, node};
+use crate::support::Run;
+
+/// The messages of a render that is refused; it writes nothing.
+fn refusal(folder: &Folder, arguments: &[&str]) -> String {
+    let before = folder.touches(".");
+    let run = folder.run(&[["render"].as_slice(), arguments].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+fn allowed(folder: &Folder, flags: &[&str]) -> Run {
+    let flags = flags.iter().flat_map(|flag| ["--allow-empty", flag]);
+    let arguments: Vec<&str> = ["render"].into_iter().chain(flags).collect();
+    let run = folder.run(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run
+}
+
+/// Leaves a cluster with a node that cannot be dialled.
+fn silence(folder: &Folder, number: u8, cluster: &str) {
+    let mut node = node(number, 1);
+    node["addresses"] = json!([]);
+    node["annotations"]["kilo.squat.ai/endpoint"] = json!("");
+    folder.keep(cluster, &[node]);
+}
+
+#[test]
+fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: all its 2 Peers would be removed from north
+    error[lost-source]: east: all its 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --allow-empty '*/east'`
+
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+
+    2 errors, 2 warnings
+    nothing was written
+    ");
+}
+
+#[test]
+fn asks_for_every_block_of_its_own() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    let told = refusal(&folder, &["--allow-empty", "west/east"]);
+    assert!(told.contains("--allow-empty north/east`\n"), "{told}");
+    refusal(&folder, &["--allow-empty", "east"]);
+    refusal(
+        &folder,
+        &["--allow-empty", "west/east", "--allow-empty", "north/west"],
+    );
+}
+
+#[test]
+fn lets_go_of_what_was_named() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    allowed(&folder, &["west/east", "north/east"]);
+    assert!(!folder.path("rendered/west/prod--east.yaml").exists());
+    assert!(folder.path("rendered/west/prod--north.yaml").exists());
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn lets_go_of_a_source_everywhere() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    allowed(&folder, &["*/east"]);
+    assert!(!folder.path("rendered/north/prod--east.yaml").exists());
+}
+
+#[test]
+fn keeps_the_peers_of_a_target_that_no_mesh_names() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
+
+    error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
+    error[lost-source]: north: all its 2 Peers would be removed from east
+    error[lost-source]: north: all its 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+
+    3 errors, 1 notice
+    nothing was written
+    ");
+}
+
+#[test]
+fn lets_go_of_a_target_that_left() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    allowed(&folder, &["north", "*/north"]);
+    assert!(!folder.path("rendered/north").exists());
+    assert!(!folder.path("rendered/west/prod--north.yaml").exists());
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn keeps_a_target_of_which_only_the_kustomization_is_left() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    for path in [
+        "east/prod--north.yaml",
+        "west/prod--north.yaml",
+        "north/prod--east.yaml",
+        "north/prod--west.yaml",
+    ] {
+        fs::remove_file(folder.path("rendered").join(path)).unwrap();
+    }
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
+
+    error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
+    help: if intended, run `clustermesh render --allow-empty north`
+
+    note[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
+    note[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
+    help: run `clustermesh render`, which rewrites or removes the file
+
+    1 error, 3 notices
+    nothing was written
+    ");
+}
+
+#[test]
+fn makes_no_target_without_peers() {
+    let folder = Folder::mesh();
+    silence(&folder, 1, "east");
+    silence(&folder, 2, "north");
+    let told = refusal(&folder, &[]);
+    assert!(
+        told.contains("error[empty-target]: west: would have no Peers"),
+        "{told}"
+    );
+    assert!(told.contains(" --allow-empty west`\n"), "{told}");
+}
+
+/// Leaves a mesh with a cluster whose nodes all lack the port in their endpoints.
+fn portless() -> Folder {
+    let folder = Folder::mesh();
+    let mut nodes = [node(1, 1), node(1, 2)];
+    for node in &mut nodes {
+        node["annotations"]["kilo.squat.ai/force-endpoint"] = json!("198.18.113.11");
+    }
+    folder.keep("east", &nodes);
+    folder
+}
+
+#[test]
+fn a_new_cluster_that_gives_no_peer_is_an_error() {
+    let folder = portless();
+    let told = refusal(&folder, &[]);
+    let error = "\
+error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left out
+ --> mesh.yaml:7:13
+  |
+7 |     - name: east
+  |             ^^^^
+help: if intended, run `clustermesh render --allow-empty '*/east'`
+";
+    assert!(told.starts_with(error), "{told}");
+    assert!(!told.contains("warning[silent-cluster]"), "{told}");
+    let validate = folder.run(&["validate"]);
+    assert_eq!(validate.code, 1);
+    assert!(validate.stdout.starts_with(error), "{}", validate.stdout);
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!(check.code, 1);
+    assert!(check.stderr.starts_with(error), "{}", check.stderr);
+    // Neither a flag for others nor the config lifts it.
+    refusal(
+        &folder,
+        &["--allow-empty", "*/west", "--allow-empty", "east"],
+    );
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules:\n  \
+         silent-cluster: { level: \"off\", reason: later }\n",
+    );
+    assert!(refusal(&folder, &[]).starts_with(error));
+}
+
+#[test]
+fn the_tree_shows_that_a_cluster_without_peers_was_accepted() {
+    let folder = portless();
+    assert_eq!(
+        folder
+            .run(&["render", "--check", "--allow-empty", "*/east"])
+            .code,
+        1
+    );
+    allowed(&folder, &["*/east"]);
+    assert!(folder.path("rendered/east/kustomization.yaml").exists());
+    for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn a_new_cluster_without_nodes_is_no_error() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+}
+
+#[test]
+fn check_is_green_after_everything_was_allowed() {
+    let folder = Folder::mesh();
+    for (number, cluster) in (1..).zip(["east", "north", "west"]) {
+        silence(&folder, number, cluster);
+    }
+    let told = refusal(&folder, &[]);
+    let command = "`clustermesh render --allow-empty '*/east' --allow-empty '*/north' --allow-empty \
+                   '*/west' --allow-empty east --allow-empty north --allow-empty west`";
+    assert!(told.contains(command), "{told}");
+    allowed(&folder, &["*"]);
+    for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+/// Renders a mesh of which `west` takes only some ranges, and then another one, which takes from it what
+/// it had of `east`.
+fn takes_away(accepted: &str, east: [&str; 2]) {
+    let folder = Folder::mesh();
+    let mut labelled = [node(1, 1), node(1, 2)];
+    for (node, pool) in labelled.iter_mut().zip(["a", "b"]) {
+        node["labels"] = json!({ "pool": pool });
+    }
+    folder.keep("east", &labelled);
+    let wireguard = "      wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit(
+        "mesh.yaml",
+        wireguard,
+        &format!("{wireguard}      {}\n", east[0]),
+    );
+    let last = "      wireguardCIDR: 10.103.0.0/24\n";
+    folder.edit(
+        "mesh.yaml",
+        last,
+        &format!("{last}      acceptedNetworks: [{accepted}]\n"),
+    );
+    allowed(&folder, &[]);
+    assert!(folder.path("rendered/west/prod--east.yaml").exists());
+    folder.edit("mesh.yaml", east[0], east[1]);
+    let told = refusal(&folder, &[]);
+    let vanished = "error[lost-source]: east: its only Peer would be removed from west";
+    assert!(told.contains(vanished), "{told}");
+    assert!(told.contains("error[empty-target]: west:"), "{told}");
+}
+
+#[test]
+fn tells_what_people_take_away_from_what_nodes_do() {
+    // What is declared is no longer wholly accepted.
+    let services = ["serviceCIDR: 172.20.0.0/16", "serviceCIDR: 172.20.0.0/15"];
+    takes_away("172.20.0.0/16", services);
+    // The nodes have endpoints, but `endpointFrom` no longer lists their source.
+    let behind_nat = "serviceCIDR: 172.20.0.0/16\n      persistentKeepalive: 25";
+    let unasked = format!("{behind_nat}\n      endpointFrom: [Annotation]");
+    takes_away("172.20.0.0/16", [behind_nat, &unasked]);
+    // The node whose pods are accepted is no longer selected.
+    let selected = [
+        "nodeSelector: { matchLabels: { pool: a } }",
+        "nodeSelector: { matchLabels: { pool: b } }",
+    ];
+    takes_away("10.1.1.0/24", selected);
+}
+
+#[test]
+fn asks_only_once_for_a_target_without_peers() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    silence(&folder, 2, "north");
+    refusal(&folder, &["--allow-empty", "west"]);
+    allowed(&folder, &["west", "*/east", "*/north"]);
+    insta::assert_snapshot!(folder.read("rendered/west/kustomization.yaml"), @"
+    # Generated by clustermesh; do not edit.
+    apiVersion: kustomize.config.k8s.io/v1beta1
+    kind: Kustomization
+    resources: []
+    ");
+    let before = folder.touches(".");
+    allowed(&folder, &[]);
+    assert_eq!(folder.touches("."), before);
+}
+
+#[test]
+fn keeps_everything_where_there_is_no_mesh() {
+    let folder = Folder::rendered();
+    folder.write("mesh.yaml", "# later\n");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
+    help: if intended, run `clustermesh render --allow-empty '*'`
+
+    1 error
+    nothing was written
+    ");
+    refusal(&folder, &["--allow-empty", "west"]);
+}
+
+#[test]
+fn lets_go_of_everything() {
+    let folder = Folder::rendered();
+    folder.write("mesh.yaml", "# later\n");
+    let run = allowed(&folder, &["*"]);
+    insta::assert_snapshot!(run.stderr, @"
+    east: +0 ~0 -3 files, no longer a target
+    north: +0 ~0 -3 files, no longer a target
+    west: +0 ~0 -3 files, no longer a target
+    0 Peers in 0 targets
+    ");
+    assert_eq!(folder.tree(), [""; 0]);
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!(
+        (check.code, check.stdout.as_str()),
+        (0, ""),
+        "{}",
+        check.stderr
+    );
+}
+
+#[test]
+fn tells_moved_peers_from_lost_ones() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "name: prod", "name: live");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.path("rendered/west/live--east.yaml").exists());
+    assert!(!folder.path("rendered/west/prod--east.yaml").exists());
+}
+
+#[test]
+fn lets_some_peers_of_a_source_go() {
+    let folder = Folder::rendered();
+    folder.keep("east", &[node(1, 1)]);
+    allowed(&folder, &[]);
+}
+
+#[test]
+fn keeps_what_it_cannot_read_any_more() {
+    let folder = Folder::rendered();
+    let text = format!("{}kind: Peer\nmetadata: [\n", crate::cli::HEADER);
+    folder.write("rendered/west/prod--south.yaml", text);
+    let told = refusal(&folder, &[]);
+    assert!(
+        told.contains("prod--south: its only Peer would be removed from west"),
+        "{told}"
+    );
+}

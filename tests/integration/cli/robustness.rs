@@ -1,0 +1,13 @@
+//! Every command under attack or in need: hostile input, foreign files, too much of anything, too
+//! little of the system.
+
+mod ceilings;
+mod confined;
+mod escaping;
+#[cfg(target_os = "linux")]
+mod floods;
+mod hostile;
+#[cfg(target_os = "linux")]
+mod limits;
+mod mutants;
+mod printers;

@@ -1,0 +1,305 @@
+//! Mistakes in meshes, configs and snapshots: all are reported together, with their places.
+
+use crate::cli::{Folder, NORTH};
+
+/// The messages of a render that fails; it writes nothing.
+fn refusal(folder: &Folder, code: i32) -> String {
+    let before = folder.touches(".");
+    let run = folder.run(&["render"]);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (code, ""),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(folder.touches("."), before);
+    run.stderr
+}
+
+#[test]
+fn points_at_what_is_no_yaml() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "[10.2.0.0/16]", "[10.2.0.0/16");
+    insta::assert_snapshot!(refusal(&folder, 2), @"
+    error[syntax-error]: not valid YAML: unexpected `:`
+      --> mesh.yaml:12:20
+       |
+    12 |       wireguardCIDR: 10.102.0.0/24
+       |                    ^
+    help: close the bracket before it, or quote the value
+
+    1 error
+    nothing was written
+    ");
+}
+
+#[test]
+fn points_at_what_is_no_yaml_in_the_config() {
+    let folder = Folder::rendered();
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: 'Config\n",
+    );
+    insta::assert_snapshot!(refusal(&folder, 2), @"
+    error[syntax-error]: not valid YAML: a quote is not closed in its line, and the next line is not indented further
+     --> clustermesh.yaml:2:15
+      |
+    2 | kind: 'Config
+      |              ^
+
+    1 error
+    ");
+}
+
+#[test]
+fn tells_all_structural_mistakes_at_once() {
+    let folder = Folder::rendered();
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.1.0.0/16]",
+        "podCidrs: [10.1.0.0/16]",
+    );
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.102.0.0/24",
+        "wireguardPort: no",
+    );
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.103.0.0/24",
+        "granularity: full",
+    );
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[unknown-field]: unknown field `podCidrs`
+     --> mesh.yaml:8:7
+      |
+    8 |       podCidrs: [10.1.0.0/16]
+      |       ^^^^^^^^
+    help: did you mean `podCIDRs`?
+
+    error[invalid-type]: `wireguardPort` must be an integer, not `no`
+      --> mesh.yaml:12:22
+       |
+    12 |       wireguardPort: no
+       |                      ^^
+
+    error[invalid-value]: `granularity` cannot be `full`
+      --> mesh.yaml:15:20
+       |
+    15 |       granularity: full
+       |                    ^^^^
+    help: did you mean `Full`?
+
+    3 errors
+    nothing was written
+    ");
+}
+
+#[test]
+fn tells_all_semantic_mistakes_at_once() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.1.128.0/17");
+    folder.edit("mesh.yaml", "name: north", "name: east");
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  topology: { mode: Hub, hubs: [wset] }\n",
+    );
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[duplicate-name]: duplicate cluster name `east`
+      --> mesh.yaml:11:13
+       |
+     8 |     - name: east
+       |             ---- first here
+    ...
+    11 |     - name: east
+       |             ^^^^ second here
+
+    error[overlapping-ranges]: 10.1.128.0/17 of `west` overlaps 10.1.0.0/16 of `east`
+      --> mesh.yaml:15:18
+       |
+     9 |       podCIDRs: [10.1.0.0/16]
+       |                  ----------- of `east`
+    ...
+    15 |       podCIDRs: [10.1.128.0/17]
+       |                  ^^^^^^^^^^^^^ of `west`
+
+    error[unknown-cluster]: this mesh has no cluster `wset`
+     --> mesh.yaml:6:33
+      |
+    6 |   topology: { mode: Hub, hubs: [wset] }
+      |                                 ^^^^
+    help: did you mean `west`?
+
+    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
+
+    error[contradicted-declaration]: west: 2 of 2 nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes that depend on it; and 1 other finding that follows from it
+      --> mesh.yaml:15:17
+       |
+    15 |       podCIDRs: [10.1.128.0/17]
+       |                 ^^^^^^^^^^^^^^^ declared here
+    help: correct `podCIDRs` of `west` in the mesh so that it contains these pod CIDRs
+
+    4 errors, 1 notice
+    nothing was written
+    ");
+}
+
+#[test]
+fn tells_mistakes_of_all_files_at_once() {
+    let folder = Folder::mesh();
+    folder.write("meshes/a.yaml", "kind: ClusterMesh\n");
+    folder.write("meshes/b.yml", "a: 1\n");
+    let run = folder.run(&["render", "--mesh", "meshes"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("--> meshes/a.yaml:1:1"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("--> meshes/b.yml:1:1"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn tells_mistakes_of_the_config() {
+    let folder = Folder::rendered();
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmesh: mesh.yaml\n";
+    folder.write("clustermesh.yaml", config);
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[unknown-field]: unknown field `mesh`
+     --> clustermesh.yaml:3:1
+      |
+    3 | mesh: mesh.yaml
+      | ^^^^
+    help: did you mean `meshes`?
+
+    1 error
+    ");
+}
+
+#[test]
+fn names_the_command_that_makes_a_missing_snapshot() {
+    let folder = Folder::rendered();
+    std::fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[missing-snapshot]: cluster `west` has no snapshot: `snapshots/west.json` does not exist
+      --> mesh.yaml:13:13
+       |
+    13 |     - name: west
+       |             ^^^^ named here
+    help: run `clustermesh snapshot west`
+
+    1 error
+    nothing was written
+    ");
+}
+
+#[test]
+fn names_all_missing_snapshots() {
+    let folder = Folder::mesh();
+    std::fs::remove_dir_all(folder.path("snapshots")).unwrap();
+    let told = refusal(&folder, 1);
+    assert_eq!(told.matches("error[missing-snapshot]").count(), 3, "{told}");
+}
+
+#[test]
+fn needs_no_snapshot_of_a_cluster_that_left() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    folder.write("snapshots/north.json", "not read");
+    assert_eq!(folder.run(&["render"]).code, 0);
+}
+
+#[test]
+fn points_at_what_is_no_json_in_a_snapshot() {
+    let folder = Folder::rendered();
+    folder.write(
+        "snapshots/west.json",
+        "{\n  \"apiVersion\": \"kilo-clustermesh.io/v1\",\n  \"kind\": ,\n}\n",
+    );
+    let told = refusal(&folder, 2);
+    assert!(
+        told.contains("not a snapshot: expected value\n --> snapshots/west.json:3:11\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn refuses_fields_it_does_not_know_in_a_snapshot() {
+    let folder = Folder::rendered();
+    folder.edit("snapshots/west.json", "\"labels\"", "\"lables\"");
+    let told = refusal(&folder, 1);
+    assert!(told.contains(" --> snapshots/west.json:1:"), "{told}");
+    assert!(told.contains("unknown field `lables`"), "{told}");
+}
+
+#[test]
+fn refuses_snapshots_of_another_version() {
+    let folder = Folder::rendered();
+    folder.edit(
+        "snapshots/west.json",
+        "clustermesh.io/v1",
+        "clustermesh.io/v2",
+    );
+    folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    --> snapshots/west.json:1:15
+
+    1 error
+    nothing was written
+    ");
+}
+
+#[test]
+fn refuses_snapshots_of_another_cluster() {
+    let folder = Folder::rendered();
+    std::fs::copy(
+        folder.path("snapshots/east.json"),
+        folder.path("snapshots/west.json"),
+    )
+    .unwrap();
+    insta::assert_snapshot!(refusal(&folder, 1), @r#"
+    error[invalid-snapshot]: west: not a snapshot: it contains cluster `east`, but the file is named after `west`
+     --> snapshots/west.json:1:50
+      |
+    1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
+      |                                                  ^^^^^^
+    help: rewrite it with `clustermesh snapshot west`
+
+    1 error
+    nothing was written
+    "#);
+}
+
+#[test]
+fn refuses_a_dump_in_the_place_of_a_snapshot() {
+    let folder = Folder::rendered();
+    folder.write(
+        "snapshots/west.json",
+        r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#,
+    );
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    --> snapshots/west.json:1:27
+
+    1 error
+    nothing was written
+    ");
+}
+
+#[test]
+fn tells_what_is_wrong_with_all_snapshots() {
+    let folder = Folder::rendered();
+    folder.write("snapshots/east.json", "{");
+    folder.write("snapshots/west.json", "{}");
+    let told = refusal(&folder, 2);
+    assert!(told.contains("--> snapshots/east.json:1:1"), "{told}");
+    assert!(told.contains("--> snapshots/west.json:1:1"), "{told}");
+}

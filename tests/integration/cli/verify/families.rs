@@ -1,0 +1,271 @@
+//! Address families: which one a cluster's Kilo routes, and what is proved of the other.
+
+use crate::cli::*;
+
+const V4: &str = "10.1.1.0/24";
+const V6: &str = "fd00:1:1::/64";
+
+/// Clusters `east` and `west` of two dual-stack nodes each, whose internal addresses are IPv4.
+fn dual_stack(is_v6_first: bool) -> Folder {
+    let folder = Folder::empty();
+    folder.write("mesh.yaml", MESH.replace(NORTH, ""));
+    for (number, cluster) in [(1, "east"), (3, "west")] {
+        let (v4, v6) = (format!("10.{number}.0.0/16"), format!("fd00:{number}::/32"));
+        folder.edit("mesh.yaml", &format!("[{v4}]"), &format!("[{v4}, '{v6}']"));
+        let nodes = [1, 2].map(|it| {
+            let mut node = node(number, it);
+            let v4 = format!("10.{number}.{it}.0/24");
+            let v6 = format!("fd00:{number}:{it}::/64");
+            node["podCIDRs"] = if is_v6_first {
+                json!([v6, v4])
+            } else {
+                json!([v4, v6])
+            };
+            node
+        });
+        folder.keep(cluster, &nodes);
+    }
+    folder
+}
+
+fn verified(folder: &Folder) -> (i32, Value) {
+    let run = folder.run(&["verify", "--output", "json"]);
+    (run.code, serde_json::from_str(&run.stdout).unwrap())
+}
+
+#[test]
+fn every_exported_pod_cidr_is_proved_and_the_others_are_reported() {
+    for is_v6_first in [true, false] {
+        let folder = dual_stack(is_v6_first);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let rendered = folder.read("rendered/west/prod--east.yaml");
+        assert!(
+            rendered.contains(V4) && !rendered.contains(V6),
+            "{rendered}"
+        );
+        let (code, value) = verified(&folder);
+        assert_eq!(code, 0, "{value:#}");
+        assert_eq!(value["total"]["promised"], 8, "{value:#}");
+        assert_eq!(value["total"]["kept"], 8);
+        let findings = value["findings"].as_array().unwrap();
+        let told = findings.iter().find(|it| it["cluster"] == "east").unwrap();
+        assert_eq!(
+            (&told["rule"], &told["severity"]),
+            (&json!("unreached-pods"), &json!("notice"))
+        );
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains(V6) && !message.contains(V4), "{message}");
+    }
+}
+
+#[test]
+fn a_trace_finds_whose_pods_they_are_in_either_family() {
+    for is_v6_first in [true, false] {
+        let folder = dual_stack(is_v6_first);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let run = folder.run(&["trace", "west/n1", "10.1.1.7"]);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        let run = folder.run(&["trace", "west/fd00:3:1::7", "fd00:1:1::7"]);
+        assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("no-route"), "{}", run.stdout);
+    }
+}
+
+/// Kilo knows of the first pod CIDR only, so that a leader has no route to another node's second one.
+#[test]
+fn a_second_pod_cidr_behind_a_leader_is_not_reached() {
+    let folder = dual_stack(true);
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        node["podCIDRs"] = json!([format!("fd00:1:{it}::/64"), format!("10.1.{it}.0/24")]);
+        let annotations = node["annotations"].as_object_mut().unwrap();
+        annotations["kilo.squat.ai/granularity"] = json!("location");
+        if it == 2 {
+            annotations["kilo.squat.ai/wireguard-ip"] = json!("");
+        }
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["trace", "west/n1", "10.1.1.7"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let run = folder.run(&["trace", "west/n1", "10.1.2.7"]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 0, "{value:#}");
+    let findings = value["findings"].to_string();
+    assert!(
+        findings.contains("10.1.2.0/24") && !findings.contains("10.1.1.0/24"),
+        "{findings}"
+    );
+}
+
+/// Without internal addresses the nodes' pod CIDRs decide, not the order of a flat list.
+#[test]
+fn a_flat_list_that_begins_with_the_other_family_changes_nothing() {
+    let folder = Folder::mesh();
+    let typed = "podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        typed,
+        "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]",
+    );
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let annotations = node["annotations"].as_object_mut().unwrap();
+        annotations["kilo.squat.ai/internal-ip"] = json!("");
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let rendered = folder.read("rendered/east/prod--west.yaml");
+    assert_eq!(rendered.matches("kind: Peer").count(), 2, "{rendered}");
+    folder.edit(
+        "mesh.yaml",
+        "[10.1.0.0/16, 10",
+        "['fd00:1::/48', 10.1.0.0/16, 10",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.read("rendered/east/prod--west.yaml"), rendered);
+}
+
+/// Lets `east` be dialled at IPv6 addresses, which only the nodes of `west` after the first few show.
+fn dialled_at_v6(showing: std::ops::Range<u8>) -> Folder {
+    let folder = Folder::empty();
+    folder.write("mesh.yaml", MESH.replace(NORTH, ""));
+    let east = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let address = format!("2001:db8:1::{it}");
+        node["annotations"]["kilo.squat.ai/clustermesh-endpoint"] =
+            json!(format!("[{address}]:51820"));
+        node
+    });
+    let west = [1, 2].map(|it| {
+        let mut node = node(3, it);
+        if showing.contains(&it) {
+            let address = json!({ "address": format!("2001:db8:3::{it}"), "type": "ExternalIP" });
+            node["addresses"].as_array_mut().unwrap().push(address);
+        }
+        node
+    });
+    folder.keep("east", &east);
+    folder.keep("west", &west);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+#[test]
+fn a_family_that_no_snapshot_shows_is_assumed() {
+    let (code, value) = verified(&dialled_at_v6(1..3));
+    assert_eq!((code, &value["total"]["kept"]), (0, &json!(8)), "{value:#}");
+    let folder = dialled_at_v6(1..2);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 0, "{value:#}");
+    let total = &value["total"];
+    assert_eq!(
+        [&total["promised"], &total["kept"], &total["assumed"]],
+        [&json!(8), &json!(4), &json!(4)]
+    );
+    let assumption = &value["assumptions"][0];
+    assert_eq!(assumption["premise"], "ipv6");
+    assert_eq!(assumption["pairs"], 4);
+    assert_eq!(
+        assumption["nodes"],
+        json!([{ "cluster": "west", "node": "n2" }])
+    );
+    let run = folder.run(&["verify", "--strict"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    insta::assert_snapshot!(run.stdout, @"
+    FROM  TO    pod → pod
+    east  west  2/4 ?2
+    west  east  2/4 ?2
+
+    note[assumed-reach]: west: 4 declared paths are assumed to work (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
+      --> rendered/west/prod--east.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     ^^^^^^^^ this endpoint
+    help: ignore this rule for `west` if the node has IPv6 addresses; otherwise annotate the other nodes with `kilo.squat.ai/clustermesh-endpoint` and an IPv4 address
+
+    4 of 8 declared paths work in both directions. 4 more are assumed to work.
+    ");
+    let run = folder.run(&["trace", "west/n2", "east/n1"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("west/n2 has an IPv6 address, which"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_is_only_assumed_proves_nothing() {
+    let folder = dialled_at_v6(3..3);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 1, "{value:#}");
+    assert_eq!(value["total"]["assumed"], 8);
+    let findings = value["findings"].to_string();
+    assert!(findings.contains("nothing-proved"), "{findings}");
+}
+
+/// A node that connects by itself need not be dialled, if the others expect it to connect.
+#[test]
+fn who_calls_need_not_be_dialled() {
+    let folder = dialled_at_v6(3..3);
+    let entry = "wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}\n      persistentKeepalive: 25"),
+    );
+    let east = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let address = format!("[2001:db8:1::{it}]:51820");
+        node["annotations"]["kilo.squat.ai/clustermesh-endpoint"] = json!(address);
+        node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
+        node
+    });
+    folder.keep("east", &east);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!((code, &value["total"]["kept"]), (0, &json!(8)), "{value:#}");
+}
+
+#[test]
+fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
+    let folder = Folder::mesh();
+    let entry = "wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}\n      additionalCIDRs: [10.30.0.0/24]"),
+    );
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        if it == 2 {
+            node["annotations"]["kilo.squat.ai/internal-ip"] = json!("10.30.0.2/24");
+        }
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!(code, 0, "{value:#}");
+    assert_ne!(value["total"]["assumed"], 0, "{value:#}");
+    assert_eq!(value["assumptions"][0]["premise"], "route");
+    let help = value["findings"].to_string();
+    assert!(
+        help.contains("anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]"),
+        "{help}"
+    );
+    let anchored =
+        "additionalCIDRs: [10.30.0.0/24]\n      anchors: [{ ranges: [10.30.0.0/24], nodes: [n2] }]";
+    folder.edit("mesh.yaml", "additionalCIDRs: [10.30.0.0/24]", anchored);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    assert_eq!(
+        (code, &value["total"]["assumed"]),
+        (0, &json!(0)),
+        "{value:#}"
+    );
+}

@@ -1,0 +1,228 @@
+//! `verify --assume-hostile`: what a cluster could do to the others, and whether it is contained.
+
+use crate::cli::*;
+
+const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
+
+/// East is linked with west only, and so is north.
+fn line() -> Folder {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  topology: { mode: Links, links: [[east, west], [west, north]] }\n",
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    folder
+}
+
+/// The messages, without the table.
+fn told(folder: &Folder, clusters: &[&str]) -> (i32, String) {
+    let assumed = clusters.iter().flat_map(|it| ["--assume-hostile", it]);
+    let arguments: Vec<&str> = ["verify"].into_iter().chain(assumed).collect();
+    let run = folder.run(&arguments);
+    assert_harmless(&run);
+    let told = run.stdout.split_once("\n\n").map_or("", |(_, told)| told);
+    (run.code, told.to_owned())
+}
+
+fn json_of(folder: &Folder, cluster: &str) -> (i32, Value) {
+    let run = folder.run(&["verify", "--output", "json", "--assume-hostile", cluster]);
+    assert_harmless(&run);
+    (run.code, serde_json::from_str(&run.stdout).unwrap())
+}
+
+#[test]
+fn says_what_a_cluster_could_send_and_to_whom() {
+    let (code, text) = told(&line(), &["east"]);
+    insta::assert_snapshot!(text, @"
+    If east were hostile:
+      west accepts its packets through the Peers prod--east--n1, prod--east--n2
+        it could send as 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to north
+      none of its packets reach north directly
+
+    All 16 declared paths work in both directions.
+    east could do nothing beyond what the meshes allow
+    ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn more_than_one_may_be_asked_about() {
+    let (code, text) = told(&line(), &["west", "north", "west"]);
+    insta::assert_snapshot!(text, @"
+    If north were hostile:
+      west accepts its packets through the Peers prod--north--n1, prod--north--n2
+        it could send as 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to east
+      none of its packets reach east directly
+
+    If west were hostile:
+      east accepts its packets through the Peers prod--west--n1, prod--west--n2
+        it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24; and, masqueraded, to everything that the nodes of east can reach
+        and it receives the packets to the addresses that it could send as
+      north accepts its packets through the Peers prod--west--n1, prod--west--n2
+        it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24; and, masqueraded, to everything that the nodes of north can reach
+        and it receives the packets to the addresses that it could send as
+
+    All 16 declared paths work in both directions.
+    north could do nothing beyond what the meshes allow
+    west could do nothing beyond what the meshes allow
+    ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn fails_where_it_could_pass_for_somebody_else() {
+    let folder = line();
+    folder.edit(
+        WEST_OF_EAST,
+        "\"10.1.2.0/24\"",
+        "\"10.1.2.0/24\"\n  - \"10.2.1.128/25\"\n  - \"172.16.0.0/12\"",
+    );
+    let (code, text) = told(&folder, &["east"]);
+    let (report, rest) = text.split_once("error[").unwrap();
+    insta::assert_snapshot!(report, @"
+    If east were hostile:
+      west accepts its packets through the Peers prod--east--n1, prod--east--n2
+        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (of no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
+        and it receives the packets to the addresses that it could send as
+        none of its packets get through to north
+      none of its packets reach north directly
+    ");
+    let (_, findings) = rest.split_once("error[impersonation]").unwrap();
+    insta::assert_snapshot!(findings, @r#"
+    : west: east is able to send packets with addresses of others: through the Peer prod--east--n2, sources 10.2.1.128/25 (a pod on north/n1) are accepted
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.2.1.128/25"
+       |     ^^^^^^^^^^^^^^^ accepts these sources
+    error[impersonation]: west: east is able to send packets with addresses of others: through the Peer prod--east--n2, sources 172.16.0.0/12 (of no cluster) are accepted
+      --> rendered/west/prod--east.yaml:32:5
+       |
+    32 |   - "172.16.0.0/12"
+       |     ^^^^^^^^^^^^^^^ accepts these sources
+    error[capture]: west: east is able to receive packets meant for others: through the Peer prod--east--n2, destinations 10.2.1.128/25 (a pod on north/n1)
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.2.1.128/25"
+       |     ^^^^^^^^^^^^^^^ routes these destinations
+    error[capture]: west: east is able to receive packets meant for others: through the Peer prod--east--n2, destinations 172.16.0.0/12 (of no cluster)
+      --> rendered/west/prod--east.yaml:32:5
+       |
+    32 |   - "172.16.0.0/12"
+       |     ^^^^^^^^^^^^^^^ routes these destinations
+    help: remove the range from the Peer, or declare it for `east` in the mesh
+
+    12 of 16 declared paths work in both directions.
+    east could do 4 things that no mesh allows
+    "#);
+    assert_eq!(code, 1);
+    // The other clusters are not affected.
+    let (_, text) = told(&folder, &["north"]);
+    assert!(
+        text.ends_with("north could do nothing beyond what the meshes allow\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn fails_where_it_gets_through_to_a_cluster_that_it_is_not_linked_with() {
+    let folder = line();
+    folder.edit(
+        "rendered/north/prod--west.yaml",
+        "\"10.3.1.0/24\"",
+        "\"10.3.1.0/24\"\n  - \"10.1.0.0/16\"",
+    );
+    let (code, value) = json_of(&folder, "east");
+    assert_eq!(code, 1);
+    let hostile = &value["hostile"][0];
+    assert_eq!(hostile["contained"], false);
+    let west = &hostile["exposures"][1];
+    assert_eq!(west["cluster"], "west");
+    let through = &west["through"][0];
+    assert_eq!(through["cluster"], "north");
+    assert_eq!(through["linked"], false);
+    insta::assert_snapshot!(format!("{:#}", through["passages"]), @r#"
+    [
+      {
+        "addresses": "10.1.1.0/24",
+        "by": "west/n1",
+        "place": {
+          "column": 5,
+          "endColumn": 18,
+          "endLine": 13,
+          "file": "rendered/north/prod--west.yaml",
+          "line": 13,
+          "pointer": "/spec/allowedIPs/1"
+        }
+      },
+      {
+        "addresses": "10.1.2.0/24",
+        "by": "west/n1",
+        "place": {
+          "column": 5,
+          "endColumn": 18,
+          "endLine": 13,
+          "file": "rendered/north/prod--west.yaml",
+          "line": 13,
+          "pointer": "/spec/allowedIPs/1"
+        }
+      }
+    ]
+    "#);
+    let findings = value["findings"].as_array().unwrap().iter();
+    let rules: BTreeSet<&str> = findings.map(|it| it["rule"].as_str().unwrap()).collect();
+    assert!(rules.contains("broken-isolation"), "{rules:?}");
+}
+
+#[test]
+fn tells_programs_everything() {
+    let (code, value) = json_of(&line(), "east");
+    assert_eq!(code, 0);
+    let hostile = &value["hostile"][0];
+    assert_eq!(
+        (&hostile["cluster"], &hostile["contained"]),
+        (&json!("east"), &json!(true))
+    );
+    let [north, west] = hostile["exposures"].as_array().unwrap().as_slice() else {
+        panic!("{hostile}");
+    };
+    assert_eq!(north["heardBy"], json!([]));
+    assert_eq!(north["sendsAs"], json!([]));
+    assert_eq!(west["linked"], true);
+    let addresses = |list: &Value| -> Vec<String> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|it| it["addresses"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let own = ["10.1.1.0/24", "10.1.2.0/24", "10.101.0.1", "10.101.0.2"];
+    assert_eq!(addresses(&west["sendsAs"]), own);
+    assert_eq!(addresses(&west["captures"]), own);
+    assert_eq!(west["sendsAs"][0]["place"]["file"], WEST_OF_EAST);
+    let open = west["sendsTo"].as_array().unwrap().iter();
+    let pods = open.filter(|it| it["kind"] == "pod");
+    let pods: Vec<&str> = pods.map(|it| it["node"].as_str().unwrap()).collect();
+    assert_eq!(pods, ["west/n1", "west/n2"]);
+}
+
+#[test]
+fn a_cluster_that_is_not_there_cannot_be_asked_about() {
+    let folder = line();
+    let run = folder.run(&["verify", "--assume-hostile", "eats"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: no mesh contains a cluster `eats`; did you mean `east`?");
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    let run = folder.run(&["verify", "--assume-hostile", "east"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: --assume-hostile: `east` has no snapshot; run `clustermesh snapshot`");
+}
