@@ -83,7 +83,7 @@ fn candidates_are_those_of_the_repository() {
 #[test]
 fn candidates_follow_the_options() {
     let folder = Folder::mesh();
-    folder.write("other/lab.yaml", super::MESH.replace("north", "south"));
+    folder.write("other/lab.yaml", crate::cli::MESH.replace("north", "south"));
     let targets = |words: &[&str]| candidates(&folder, "bash", words);
     let others = ["east", "south", "west"];
     assert_eq!(
