@@ -180,7 +180,10 @@ fn everything_that_differs_is_named() {
     assert_eq!(object["clusters"][0]["snapshot"]["isCurrent"], false);
     let schema = site.folder.run(&["schema", "status"]).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    assert_eq!(crate::support::json_schema::violations(&schema, &object), [""; 0]);
+    assert_eq!(
+        crate::support::json_schema::violations(&schema, &object),
+        [""; 0]
+    );
 }
 
 #[test]
