@@ -1,4 +1,4 @@
-//! Comparisons: the Peers of a cluster now, with those that it shall have.
+//! Comparisons: the current Peers of a cluster with the wanted ones.
 
 use std::cmp::Ordering;
 
@@ -7,18 +7,18 @@ use super::peers::{Peer, Peers};
 /// What becomes of a Peer. Peers are compared by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Pair<'p, 'a> {
-    /// It is what it shall be.
+    /// It is up to date.
     Same(&'p Peer<'a>),
     /// It is something else.
     Changed {
         /// What it is.
         before: &'p Peer<'a>,
-        /// What it shall be.
+        /// The wanted Peer.
         after: &'p Peer<'a>,
     },
     /// It is not there yet.
     Added(&'p Peer<'a>),
-    /// It shall not be there.
+    /// It should not exist.
     Removed(&'p Peer<'a>),
 }
 

@@ -1,5 +1,5 @@
-//! Inventories: the Peers that a cluster has, compared with those that it shall have, and what the
-//! others among them take.
+//! Inventories: the Peers that a cluster has, compared with the wanted ones, and the ranges that
+//! foreign ones take over.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::net::Cidr;
 /// The Peers of a cluster, each by name and in that order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inventory {
-    /// How many are what they shall be.
+    /// The number of those that are up to date.
     pub in_sync: usize,
     /// Those that are not there.
     pub missing: Vec<String>,
-    /// Those that are something else than they shall be.
+    /// Those that are out of date.
     pub changed: Vec<String>,
     /// Those that a mesh gave and gives no more.
     pub left_over: Vec<String>,
@@ -68,8 +68,8 @@ pub struct Taken {
 }
 
 impl Inventory {
-    /// Compares what a cluster has with what it shall have. The fabric is that of what clusters have; a
-    /// cluster without a snapshot is not in it.
+    /// Compares the Peers of a cluster with the wanted ones. The fabric is that of the current
+    /// Peers; a cluster without a snapshot is not in it.
     pub fn new(
         cluster: &ClusterName,
         (has, shall): (&[File], &[File]),

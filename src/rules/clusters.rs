@@ -293,7 +293,7 @@ fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
     finding
 }
 
-/// Returns what to tell of a cluster that could not be read, of which nothing is kept.
+/// Returns the finding about a cluster that could not be read and has no snapshot to keep.
 pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
     found(cluster, fault, format!("could not be read: {fault}"))
 }

@@ -133,7 +133,8 @@ impl Time {
     }
 }
 
-/// Lists what is wanted of clusters, several at once, and hands each over as it arrives.
+/// Lists the wanted objects of clusters, several in parallel, and passes each list on as it
+/// arrives.
 ///
 /// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
 pub(crate) fn ask(

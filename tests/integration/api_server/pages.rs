@@ -21,7 +21,7 @@ pub(super) fn page(nodes: &[Value], request: &Request) -> Answer {
     part(nodes, request, list)
 }
 
-/// Returns the page of custom resources that a request asks for; their items say what they are.
+/// Returns the page of custom resources that a request asks for; their items have a kind.
 pub(super) fn custom(kind: &str, objects: &[Value], request: &Request) -> Answer {
     part(objects, request, |items, more| {
         Answer::json(&json!({

@@ -28,7 +28,8 @@ pub(super) trait Collection: Default {
     fn add(&mut self, page: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure>;
 }
 
-/// Lists what is at a path, and says in how many pages it came. Returns nothing if nothing is there.
+/// Lists the objects at a path, and returns the number of pages. Returns nothing if the path does
+/// not exist.
 pub(super) async fn list<C: Collection>(
     connection: &Connection,
     path: &str,
@@ -51,7 +52,7 @@ pub(super) async fn list<C: Collection>(
 /// What came of a list that was begun.
 enum Listed<C> {
     Whole(C, usize),
-    /// There is no such thing.
+    /// It does not exist.
     Missing,
     /// It expired in the middle.
     Expired,
@@ -88,7 +89,7 @@ async fn list_once<C: Collection>(
         match next {
             None => return Ok(Listed::Whole(collection, pages)),
             same if same == more => break,
-            // No server has so little to say and so much to come.
+            // No correct server sends that many pages with few objects.
             _ if collection.count() == before => break,
             next => more = next,
         }
@@ -107,7 +108,7 @@ pub(super) fn text(page: &[u8]) -> Result<&str, Failure> {
     })
 }
 
-/// Says what is wrong with the JSON of a page, and nothing of what stands in it.
+/// Describes an error in the JSON of a page without quoting its content.
 pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
     if text.trim_ascii_start().starts_with('<') {
         return "it is a web page".to_owned();

@@ -182,7 +182,7 @@ fn compared(
         }
         states.push((cluster, state));
     }
-    // What the others have is not known; what they shall have does no harm here.
+    // The Peers of the others are unknown; using the wanted ones does no harm here.
     let applied = rendered.with(&has);
     let fabric = applied.fabric(inputs);
     let is_ours = |peer: &str| {

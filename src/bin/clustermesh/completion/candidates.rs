@@ -96,7 +96,7 @@ fn found(find: impl FnOnce(&Settings) -> BTreeSet<String> + Send + 'static) -> V
     let (sender, receiver) = channel();
     let search = move || {
         let names = settings().map(|it| find(&it)).unwrap_or_default();
-        // Nobody waits any more if it took too long.
+        // If it took too long, the caller no longer waits.
         let _ = sender.send(names);
     };
     if thread::Builder::new().spawn(search).is_err() {

@@ -26,7 +26,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. Only its last cell may have several lines, which stand below each other.
+    /// Adds a row. Only its last cell may have several lines, which are aligned.
     pub(crate) fn add(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }

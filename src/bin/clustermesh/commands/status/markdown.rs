@@ -1,4 +1,4 @@
-//! States as Markdown, for a comment on a pull request. Everything foreign stands in code spans.
+//! States as Markdown, for a comment on a pull request. All foreign text is in code spans.
 
 use std::fmt::Write as _;
 

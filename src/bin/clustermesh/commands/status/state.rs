@@ -58,7 +58,7 @@ impl State {
         found.is_ok_and(|it| it.inventory.is_delivered())
     }
 
-    /// Returns what to make of it.
+    /// Returns the outcome.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.found {
             Err(_) => Outcome::Unreadable,
