@@ -61,3 +61,17 @@ fn paths_in_pages_for_contributors_exist() {
     }
     assert_eq!(missing, Vec::<String>::new());
 }
+
+/// The map of the source is complete.
+#[test]
+fn architecture_names_every_module() {
+    let read = |file: &str| fs::read_to_string(project().join(file)).unwrap();
+    let (lib, map) = (read("src/lib.rs"), read("ARCHITECTURE.md"));
+    let modules = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let missing: Vec<&str> = modules
+        .filter(|it| !map.contains(&format!("`{it}`")))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
