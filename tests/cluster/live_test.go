@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -230,22 +231,114 @@ func TestManyNodes(t *testing.T) {
 	if run := it.run(t, "snapshot", "east"); run.Code != 1 {
 		t.Error("without --accept:", run)
 	}
-	command := exec.Command(Program(t), "snapshot", "east", "--accept", "east", "--kubeconfig", "kubeconfig")
-	command.Dir, command.Env = it.repository, []string{}
-	started = time.Now()
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	read := func() (time.Duration, int64) {
+		t.Helper()
+		command := exec.Command(Program(t), "snapshot", "east", "--accept", "east", "--kubeconfig", "kubeconfig")
+		command.Dir, command.Env = it.repository, []string{}
+		started := time.Now()
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+		memory := command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
+		return time.Since(started), memory
 	}
-	memory := command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
-	t.Logf("read in %s with %d MiB", time.Since(started).Round(100*time.Millisecond), memory)
+	took, memory := read()
+	t.Logf("read in %s with %d MiB", took.Round(100*time.Millisecond), memory)
 	if memory > 100 {
 		t.Errorf("%d MiB", memory)
 	}
 	if count := strings.Count(it.east(t), `"name":`); count < nodes {
 		t.Errorf("%d nodes are kept", count)
 	}
+	it.expire(t, took/2)
 	if _, err := it.server.Request("DELETE", "/api/v1/nodes", "", nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// expire stops a snapshot in the middle of the list until the server has forgotten the list, and expects
+// that it is read anew.
+func (it site) expire(t *testing.T, after time.Duration) {
+	t.Helper()
+	before, gone := it.east(t), it.gone(t)
+	command := exec.Command(Program(t), "snapshot", "east", "--check", "--kubeconfig", "kubeconfig")
+	command.Dir, command.Env = it.repository, []string{}
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	if err := command.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	// Only what has changed since is compacted.
+	for number := range 15 {
+		patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"changed": "%d"}}}`, number)
+		if _, err := it.server.Request("PATCH", "/api/v1/nodes/m0", "application/merge-patch+json", patch); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+	}
+	if err := command.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("%v: %s", err, output.String())
+	}
+	if it.gone(t) == gone {
+		t.Error("no list has expired")
+	}
+	if it.east(t) != before {
+		t.Error("the snapshot has changed")
+	}
+}
+
+// gone counts the answers of the server that a list has expired.
+func (it site) gone(t *testing.T) int {
+	t.Helper()
+	response, err := it.server.client.Get(it.server.address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "apiserver_request_total{") && strings.Contains(line, `code="410"`) {
+			count++
+			if _, number, found := strings.Cut(line, "} "); found {
+				var value float64
+				if _, err := fmt.Sscan(number, &value); err == nil {
+					count += int(value)
+				}
+			}
+		}
+	}
+	return count
+}
+
+// A server that is killed and starts again: what was read before stays until it answers.
+func TestRestart(t *testing.T) {
+	it := newSite(t, "admin", "")
+	before := it.east(t)
+	it.server.Restart(t, func() {
+		run := it.run(t, "snapshot", "east")
+		if run.Code != 2 || !strings.Contains(run.Stderr, "[unreachable-cluster]") {
+			t.Error("while it is down:", run)
+		}
+	})
+	if run := it.run(t, "snapshot", "east"); run.Code != 0 {
+		t.Error(run)
+	}
+	if run := it.run(t, "status", "east"); run.Code != 0 {
+		t.Error(run)
+	}
+	if it.east(t) != before {
+		t.Error("the snapshot has changed")
 	}
 }
 

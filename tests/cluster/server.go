@@ -35,6 +35,8 @@ type Server struct {
 	address    string
 	client     *http.Client
 	paths      map[string]string
+	// What was started, and where its files are.
+	program, dir string
 	// The standard input of the server, which ends when it is closed: here with this process.
 	alive   io.Closer
 	process *os.Process
@@ -59,23 +61,38 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(program, "-dir", dir)
-	alive, err := command.StdinPipe()
+	kubeconfig, alive, process, err := launch(program, dir)
 	if err != nil {
 		return nil, err
+	}
+	server, err := connect(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	server.program, server.dir = program, dir
+	server.alive, server.process = alive, process
+	return server, server.install(PeerDefinition())
+})
+
+// launch starts the program and waits until it is ready. Its lists expire soon.
+func launch(program, dir string) (string, io.Closer, *os.Process, error) {
+	command := exec.Command(program, "-dir", dir, "--", "--etcd-compaction-interval=3s")
+	alive, err := command.StdinPipe()
+	if err != nil {
+		return "", nil, nil, err
 	}
 	output, err := command.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
 	defer log.Close()
 	command.Stderr = log
 	if err := command.Start(); err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
 	tooLate := time.AfterFunc(startLimit, func() { _ = command.Process.Kill() })
 	line, err := bufio.NewReader(output).ReadString('\n')
@@ -83,15 +100,26 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	kubeconfig, ready := strings.CutPrefix(strings.TrimSpace(line), "ready ")
 	if !ready {
 		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("the API server did not start: %w\n%s", err, tail(said, 4000))
+		return "", nil, nil, fmt.Errorf("the API server did not start: %w\n%s", err, tail(said, 4000))
 	}
-	server, err := connect(kubeconfig)
+	return kubeconfig, alive, command.Process, nil
+}
+
+// Restart kills the server, calls a function while nothing answers, and starts the server again.
+func (s *Server) Restart(t testing.TB, during func()) {
+	t.Helper()
+	if err := s.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = s.process.Wait()
+	during()
+	_, alive, process, err := launch(s.program, s.dir)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	server.alive, server.process = alive, command.Process
-	return server, server.install(PeerDefinition())
-})
+	s.alive, s.process = alive, process
+	s.client.CloseIdleConnections()
+}
 
 func tail(text []byte, size int) []byte {
 	return text[max(0, len(text)-size):]

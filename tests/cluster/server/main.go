@@ -4,7 +4,8 @@
 //	server -dir DIR [-- FLAG OF KUBE-APISERVER...]
 //
 // It writes DIR/kubeconfig (see identities.go), prints `ready DIR/kubeconfig` and ends when its
-// standard input ends, so it cannot outlive the test that started it. Kubernetes keeps global state:
+// standard input ends, so it cannot outlive the test that started it. Started again in the same folder, it
+// has the same address, identities and objects. Kubernetes keeps global state:
 // a test that needs two clusters starts two processes.
 package main
 
@@ -39,7 +40,7 @@ const grace = 5 * time.Second
 
 func main() {
 	log.SetFlags(0)
-	dir := flag.String("dir", "", "an empty folder for the files of the cluster")
+	dir := flag.String("dir", "", "the folder for the files of the cluster: an empty one, or that of an earlier run")
 	flag.Parse()
 	if *dir == "" {
 		log.Fatal("-dir is required")
@@ -56,15 +57,11 @@ func main() {
 }
 
 func run(ctx context.Context, dir string, flags []string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, pool, err := prepare(dir)
 	if err != nil {
 		return err
 	}
 	address := "https://" + listener.Addr().String()
-	pool, err := writeIdentities(dir, address)
-	if err != nil {
-		return err
-	}
 	etcd, err := startEtcd(dir)
 	if err != nil {
 		return err
@@ -72,6 +69,32 @@ func run(ctx context.Context, dir string, flags []string) error {
 	defer etcd.Close()
 	go announce(ctx, address, pool, filepath.Join(dir, "kubeconfig"))
 	return serve(ctx, dir, etcd.Clients[0].Addr().String(), listener, flags)
+}
+
+// prepare listens at the address of an earlier run with its identities, or at a free one with new ones.
+func prepare(dir string) (net.Listener, *x509.CertPool, error) {
+	file := filepath.Join(dir, "address")
+	earlier, err := os.ReadFile(file)
+	if err == nil {
+		listener, err := net.Listen("tcp", string(earlier))
+		if err != nil {
+			return nil, nil, err
+		}
+		authority, err := os.ReadFile(filepath.Join(dir, authorityCertificate))
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(authority)
+		return listener, pool, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	address := listener.Addr().String()
+	pool, err := writeIdentities(dir, "https://"+address)
+	if err == nil {
+		err = os.WriteFile(file, []byte(address), 0o600)
+	}
+	return listener, pool, err
 }
 
 // startEtcd starts etcd on free ports. Nothing is synced to the disk: no test needs its data after a
