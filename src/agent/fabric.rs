@@ -17,6 +17,9 @@ pub use site::{Owner, Site};
 
 mod site;
 
+/// With fewer Peers than one for this many keys, a search for each takes less than a walk past all keys.
+const RARE: usize = 16;
+
 /// All clusters.
 #[derive(Clone, Debug)]
 pub struct Fabric<'a> {
@@ -241,15 +244,22 @@ impl<'a> Fabric<'a> {
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
 fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Peers<Holding> {
     let mut holdings = site.model.peers.map(|_| Holding::Nobody);
+    let held = |holders: &[At]| match holders {
+        [] => Holding::Nobody,
+        [one] => Holding::One(*one),
+        _ => Holding::Many,
+    };
+    if site.model.peers.len() < keys.len() / RARE {
+        for (key, peer) in site.model.by_key() {
+            holdings[peer] = held(keys.get(key).map_or(&[], Vec::as_slice));
+        }
+        return holdings;
+    }
     let mut keys = keys.iter().peekable();
     for (key, peer) in site.model.by_key() {
         while keys.next_if(|it| it.0 < key).is_some() {}
         if let Some((_, holders)) = keys.peek().filter(|it| it.0 == key) {
-            holdings[peer] = match holders.as_slice() {
-                [] => Holding::Nobody,
-                [one] => Holding::One(*one),
-                _ => Holding::Many,
-            };
+            holdings[peer] = held(holders);
         }
     }
     holdings

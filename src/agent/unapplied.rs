@@ -24,11 +24,6 @@ impl Model<'_> {
     /// at the first entry that has no endpoint on either side. The number of entries is compared
     /// before that, so one entry more or less applies everything that waited.
     pub fn unapplied(&self) -> Option<Unapplied> {
-        let mut entries: Vec<(String, Tunnel)> = self
-            .compared()
-            .filter_map(|tunnel| Some((text_of_key(&self.key(tunnel)?), tunnel)))
-            .collect();
-        entries.sort();
         let is_endless = |tunnel: Tunnel| match tunnel {
             Tunnel::Peer(peer) => {
                 let share = self.share(peer);
@@ -37,6 +32,15 @@ impl Model<'_> {
             // Without an endpoint a node is in no segment.
             Tunnel::Segment(_) => false,
         };
+        // Without one, which is usual, all keys need not be written and sorted.
+        if !self.peers.ids().map(Tunnel::Peer).any(is_endless) {
+            return None;
+        }
+        let mut entries: Vec<(String, Tunnel)> = self
+            .compared()
+            .filter_map(|tunnel| Some((text_of_key(&self.key(tunnel)?), tunnel)))
+            .collect();
+        entries.sort();
         let start = entries.iter().position(|it| is_endless(it.1))?;
         let (_, behind) = entries.split_at(start);
         let mut unapplied = Unapplied {

@@ -10,7 +10,7 @@ use std::ops::{Deref, Index, IndexMut};
 pub struct Id<K>(usize, PhantomData<K>);
 
 /// Something about each of the things of one kind, in an order that does not change.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
 
 /// Nodes of a cluster.

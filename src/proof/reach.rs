@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
 
@@ -22,6 +22,7 @@ use equivalence_class::{EquivalenceClass, PieceView};
 use forwarding_view::ForwardingViews;
 use local_addresses::LocalAddresses;
 use shared_views::SharedViews;
+use uncovered::NodeEndings;
 
 pub use address_block::{AddressBlock, address_blocks};
 pub(super) use address_block::{of_nodes, pieces};
@@ -33,6 +34,7 @@ mod class_outcome;
 mod uncovered;
 mod local_addresses;
 mod known_peer;
+mod disputed;
 mod address_block;
 mod premised;
 mod shared_views;
@@ -77,7 +79,19 @@ pub struct Proven<'r>(BTreeSet<[ClassKey<'r>; 2]>);
 /// The conditions of a path on one side.
 type ClassKey<'r> = (Class, &'r [PieceView]);
 
-impl ClassVerdict<'_> {
+impl<'r> ClassVerdict<'r> {
+    /// No packet leaves the cluster of the senders.
+    fn kept(source: &'r EquivalenceClass, target: &'r EquivalenceClass) -> Self {
+        Self {
+            from: source.class,
+            to: target.class,
+            senders: Cow::Borrowed(&source.blocks),
+            receivers: Cow::Borrowed(&target.blocks),
+            traces: Vec::new(),
+            is_kept: true,
+        }
+    }
+
     /// Returns how many pairs of an owner each it holds for.
     pub fn pairs(&self) -> u64 {
         let count = |blocks: &[AddressBlock]| u64::try_from(blocks.len()).unwrap_or(u64::MAX);
@@ -138,7 +152,7 @@ impl<'f, 'a> Reach<'f, 'a> {
                     continue;
                 }
                 if target.is_kept() {
-                    verdicts.extend(self.kept((from, source), target));
+                    verdicts.push(ClassVerdict::kept(source, target));
                     continue;
                 }
                 let pair = ((from, source), (to, target));
@@ -156,37 +170,71 @@ impl<'f, 'a> Reach<'f, 'a> {
         verdicts
     }
 
-    /// Returns every way in which packets end that are kept, with a packet each: who sends it decides, and
-    /// those are alike.
-    pub fn follow(&self, (from, to): (SiteId, SiteId), kept: &ClassVerdict) -> Vec<Trace> {
-        let ends = kept.senders.first().zip(kept.receivers.first());
-        let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-        let Some((sender, receiver)) = ends else {
-            return Vec::new();
-        };
-        let destinations = pieces(home, away, receiver.span);
-        let traces = self.traces(
-            (from, *sender, &[sender.span]),
-            (to, *receiver, &destinations),
-        );
-        traces.unwrap_or_default()
+    /// Returns how kept packets end: senders and receivers between which they end alike are together, with
+    /// every way in which they end and a packet for each.
+    pub fn follow(
+        &self,
+        (from, to): (SiteId, SiteId),
+        kept: &ClassVerdict,
+    ) -> Vec<ClassVerdict<'static>> {
+        let mut verdicts = Vec::new();
+        for (endings, receivers) in self.ending_alike((from, to), &kept.receivers) {
+            let mut groups: BTreeMap<Vec<Option<&str>>, Vec<AddressBlock>> = BTreeMap::new();
+            for sender in &*kept.senders {
+                let on_node = |it: &NodeEndings| it[sender.owner.node()?];
+                let names = endings.iter().map(on_node).collect();
+                groups.entry(names).or_default().push(*sender);
+            }
+            for senders in groups.into_values() {
+                verdicts.push(ClassVerdict {
+                    traces: self.traces_of_kept((from, &senders), (to, &receivers)),
+                    senders: Cow::Owned(senders),
+                    receivers: Cow::Owned(receivers.clone()),
+                    ..*kept
+                });
+            }
+        }
+        verdicts
     }
 
-    /// Returns what holds for packets to addresses for which none leaves the cluster of the senders.
-    fn kept<'r>(
-        &'r self,
-        (from, source): (SiteId, &'r EquivalenceClass),
-        target: &'r EquivalenceClass,
-    ) -> impl Iterator<Item = ClassVerdict<'r>> {
-        let groups = self.views[from].split(target, &source.blocks).into_iter();
-        groups.map(|senders| ClassVerdict {
-            from: source.class,
-            to: target.class,
-            senders,
-            receivers: Cow::Borrowed(&target.blocks),
-            traces: Vec::new(),
-            is_kept: true,
-        })
+    /// Puts receivers together by how kept packets to their pieces end on each node.
+    fn ending_alike(
+        &self,
+        (from, to): (SiteId, SiteId),
+        receivers: &[AddressBlock],
+    ) -> BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> {
+        let (home, away) = (self.fabric.site(from), self.fabric.site(to));
+        let uncovered = self.views[from].uncovered.lock();
+        let mut uncovered = uncovered.unwrap_or_else(PoisonError::into_inner);
+        let mut alike: BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> = BTreeMap::new();
+        for receiver in receivers {
+            let pieces = pieces(home, away, receiver.span).into_iter();
+            let mut endings: Vec<NodeEndings> = pieces
+                .map(|piece| uncovered.endings((from, home), piece).clone())
+                .collect();
+            endings.sort_unstable();
+            endings.dedup();
+            alike.entry(endings).or_default().push(*receiver);
+        }
+        alike
+    }
+
+    /// Returns every way in which kept packets end, for the first sender and receiver.
+    fn traces_of_kept(
+        &self,
+        (from, senders): (SiteId, &[AddressBlock]),
+        (to, receivers): (SiteId, &[AddressBlock]),
+    ) -> Vec<Trace> {
+        let ends = senders.first().zip(receivers.first());
+        let traces = ends.and_then(|(sender, receiver)| {
+            let (home, away) = (self.fabric.site(from), self.fabric.site(to));
+            let destinations = pieces(home, away, receiver.span);
+            self.traces(
+                (from, *sender, &[sender.span]),
+                (to, *receiver, &destinations),
+            )
+        });
+        traces.unwrap_or_default()
     }
 
     /// Returns what is alike in `home` to those in `viewer`.

@@ -175,13 +175,18 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let holds =
         |block: &AddressBlock, end: &End| block.span.holds(Span::of(Cidr::host(end.address)));
     let ends = (from.site, to.site);
-    let mut classes = reach.between(from.site, to.site, &mut Proven::default());
+    let classes = reach.between(from.site, to.site, &mut Proven::default());
+    let classes = classes.into_iter().flat_map(|it| {
+        if it.is_kept {
+            reach.follow(ends, &it)
+        } else {
+            vec![it]
+        }
+    });
+    let mut classes: Vec<_> = classes.collect();
     classes.retain(|it| {
         it.senders.iter().any(|it| holds(it, &from)) && it.receivers.iter().any(|it| holds(it, &to))
     });
-    for kept in classes.iter_mut().filter(|it| it.is_kept) {
-        kept.traces = reach.follow(ends, kept);
-    }
     let mut found = classes.iter().flat_map(|it| &it.traces);
     // A range without a declared part is not a class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {

@@ -93,10 +93,8 @@ impl Reach<'_, '_> {
         (from, source): (SiteId, &EquivalenceClass),
         (to, target): (SiteId, &EquivalenceClass),
     ) -> ClassOutcome {
-        let mut endings = self.kept((from, source), target).map(|verdict| {
-            let traces = self.follow((from, to), &verdict);
-            Endings::of(&traces)
-        });
+        let kept = self.follow((from, to), &ClassVerdict::kept(source, target));
+        let mut endings = kept.iter().map(|verdict| Endings::of(&verdict.traces));
         let Some(first) = endings.next() else {
             return ClassOutcome::Apart;
         };
@@ -105,7 +103,7 @@ impl Reach<'_, '_> {
         }
         ClassOutcome::Alike {
             endings: first,
-            is_whole: target.is_whole() || !first.may_arrive,
+            is_whole: !first.may_arrive,
         }
     }
 }

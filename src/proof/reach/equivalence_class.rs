@@ -57,8 +57,8 @@ pub(super) enum SourceCheck {
 pub(super) enum NextHop {
     NoRoute,
     Shadow,
-    /// It leaves on no node, and how it ends is not the same on all of them: the number of the split.
-    Split(usize),
+    /// No Peer has a range around it: it leaves on no node, however it ends there.
+    Kept,
     /// It is not certain who has this range.
     Contested(usize),
     /// More than one node has the key of this Peer.
@@ -71,16 +71,12 @@ pub(super) enum NextHop {
 impl EquivalenceClass {
     /// Returns whether all nodes of the cluster that looks see it so.
     pub(super) fn is_uniform(&self) -> bool {
-        self.views
-            .iter()
-            .all(|view| view.unique.is_none() && !matches!(view.next_hop, NextHop::Split(_)))
+        self.views.iter().all(|view| view.unique.is_none())
     }
 
     /// Returns whether packets to it leave the viewing cluster on no node, for any sender.
     pub(super) fn is_kept(&self) -> bool {
-        let is_split = |it: &PieceView| matches!(it.next_hop, NextHop::Split(_));
         self.views.iter().all(|it| it.is_kept)
-            && (self.is_whole() || !self.views.iter().any(is_split))
     }
 
     /// Returns whether nothing changes within any of the blocks.
@@ -118,7 +114,7 @@ impl PieceView {
         };
         matches!(
             self.next_hop,
-            NextHop::NoRoute | NextHop::Shadow | NextHop::Right
+            NextHop::NoRoute | NextHop::Shadow | NextHop::Kept | NextHop::Right
         ) && !is_numbered(self.onward)
             && !is_numbered(self.back)
             && !matches!(self.source_check, SourceCheck::Doubt(_))

@@ -1,17 +1,16 @@
 //! Forwarding views: how one cluster sees the others, which is everything about their addresses that
 //! the way of a packet to them, or from them, depends on.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use super::address_block::{AddressBlock, pieces};
+use super::address_block::pieces;
+use super::disputed::Disputed;
 use super::equivalence_class::{EquivalenceClass, NextHop, PieceView, SourceCheck};
 use super::known_peer::{KnownPeer, PeerLink};
 use super::local_addresses::{Delivery, LocalBlock};
 use super::shared_views::SharedViews;
-use super::uncovered::{Connected, Lookup, Split, Uncovered};
+use super::uncovered::{Connected, Lookup, Uncovered};
 use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
 use crate::agent::model::{Holder, Tunnel};
 use crate::agent::peers::{PeerId, Peers};
@@ -24,8 +23,8 @@ use crate::packet::stays;
 pub(super) struct ForwardingViews {
     /// Each of the clusters.
     pub(super) others: Sites<Arc<ForwardingView>>,
-    /// How packets end that leave the cluster on no node, where that is not the same on all of them.
-    splits: Vec<Split>,
+    /// How packets end that leave the cluster on no node, computed when somebody asks.
+    pub(super) uncovered: Arc<Mutex<Uncovered>>,
 }
 
 /// How one cluster sees another one.
@@ -50,9 +49,9 @@ impl ForwardingViews {
             viewer,
             known: OnceCell::new(),
             unique: 0,
-            uncovered: Uncovered::default(),
+            disputed: Disputed::of(site),
         };
-        let standpoint = shared.standpoint(viewer, site);
+        let standpoint = shared.standpoint((viewer, site), &observer.disputed);
         let others = fabric.sites.map_ids(|number| {
             let (home, facts) = (fabric.site(number), &shared.homes[number]);
             if number == viewer {
@@ -69,30 +68,8 @@ impl ForwardingViews {
         });
         Self {
             others,
-            splits: observer.uncovered.splits(),
+            uncovered: Arc::default(),
         }
-    }
-
-    /// Returns some senders of the cluster that looks, put together where packets to addresses that are
-    /// kept end alike.
-    pub(super) fn split<'p>(
-        &self,
-        class: &EquivalenceClass,
-        senders: &'p [AddressBlock],
-    ) -> Vec<Cow<'p, [AddressBlock]>> {
-        let split = class.views.iter().find_map(|view| match view.next_hop {
-            NextHop::Split(number) => self.splits.get(number),
-            _ => None,
-        });
-        let Some(split) = split else {
-            return vec![Cow::Borrowed(senders)];
-        };
-        let mut groups: BTreeMap<Option<&str>, Vec<AddressBlock>> = BTreeMap::new();
-        for &sender in senders {
-            let ending = sender.owner.node().and_then(|it| split[it]);
-            groups.entry(ending).or_default().push(sender);
-        }
-        groups.into_values().map(Cow::Owned).collect()
     }
 }
 
@@ -124,7 +101,31 @@ struct Observer<'e, 'a> {
     viewer: SiteId,
     known: OnceCell<Peers<KnownPeer>>,
     unique: usize,
-    uncovered: Uncovered,
+    disputed: Disputed,
+}
+
+/// What the tables of the cluster that looks make of some addresses.
+struct Ruling {
+    /// Whether a Peer has a range around them.
+    is_claimed: bool,
+    /// The Peer that packets to them are given to.
+    selected: Selected,
+    /// The Peer from which packets with them are taken.
+    held: Selected,
+    /// Whether both are the same on all nodes.
+    is_uniform: bool,
+}
+
+impl Ruling {
+    /// No Peer has them.
+    fn kept(is_uniform: bool) -> Self {
+        Self {
+            is_claimed: false,
+            selected: Err(NextHop::Kept),
+            held: Err(NextHop::Kept),
+            is_uniform,
+        }
+    }
 }
 
 impl Observer<'_, '_> {
@@ -136,17 +137,15 @@ impl Observer<'_, '_> {
         view: &mut ForwardingView,
     ) {
         let span = local.block.span;
-        let lookup = Lookup::of(self.site, span);
-        let is_whole = span.first == span.last || local.is_whole && lookup.is_whole();
         let (one, several);
-        let views = if is_whole {
-            one = [self.view((number, home), local, (span, lookup))];
+        let views = if let Some(ruling) = self.ruling_for_all(local) {
+            one = [self.view((number, home), local, (span, ruling))];
             &one[..]
         } else {
             let mut views = Vec::new();
             for piece in pieces(self.site, home, span) {
-                let lookup = Lookup::of(self.site, piece);
-                views.push(self.view((number, home), local, (piece, lookup)));
+                let ruling = self.ruling(piece, Lookup::of(self.site, piece));
+                views.push(self.view((number, home), local, (piece, ruling)));
             }
             several = views;
             &several[..]
@@ -171,21 +170,37 @@ impl Observer<'_, '_> {
         self.known.get_or_init(all)
     }
 
+    /// Returns what the cluster makes of all addresses of a block, if it is the same for each.
+    fn ruling_for_all(&self, local: &LocalBlock) -> Option<Ruling> {
+        let span = local.block.span;
+        if !self.disputed.meets(span) {
+            return Some(Ruling::kept(true));
+        }
+        let lookup = Lookup::of(self.site, span);
+        let is_whole = span.first == span.last || local.is_whole && lookup.is_whole();
+        is_whole.then(|| self.ruling(span, lookup))
+    }
+
+    fn ruling(&self, span: Span, lookup: Lookup) -> Ruling {
+        if lookup.are_claimed(self.site) {
+            self.selected(span, lookup)
+        } else {
+            Ruling::kept(lookup.are_rejected(self.site))
+        }
+    }
+
     fn view(
         &mut self,
         (number, home): (SiteId, &Site),
         local: &LocalBlock,
-        (span, lookup): (Span, Lookup),
+        (span, ruling): (Span, Ruling),
     ) -> PieceView {
-        let is_claimed = lookup.are_claimed(self.site);
-        let (selected, held, mut is_uniform) = if is_claimed {
-            self.selected(span, lookup)
-        } else {
-            let kept = Err(self
-                .uncovered
-                .next_hop((self.viewer, self.site), (span, lookup)));
-            (kept, kept, lookup.are_rejected(self.site))
-        };
+        let Ruling {
+            is_claimed,
+            selected,
+            held,
+            mut is_uniform,
+        } = ruling;
         let mut onward = PeerLink::None;
         // The leader of the addresses, in the view of the viewing cluster.
         let mut speaker = local.leader.map(|it| At {
@@ -288,16 +303,19 @@ impl Observer<'_, '_> {
         })
     }
 
-    /// Returns the Peer that packets to addresses are given to which some Peer has, the one from which
-    /// packets with them are taken, and whether both are the same on all nodes.
-    fn selected(&self, span: Span, lookup: Lookup) -> (Selected, Selected, bool) {
+    /// Returns what the cluster makes of addresses that a Peer has.
+    fn selected(&self, span: Span, lookup: Lookup) -> Ruling {
         let (held, mut is_uniform) = self.held(lookup);
         if matches!(held, Err(NextHop::Contested(_))) {
             is_uniform &= self.are_uniform(span);
         }
         let (stays, is_same) = self.stays(span, lookup);
-        let selected = if stays { Err(NextHop::Shadow) } else { held };
-        (selected, held, is_uniform && is_same)
+        Ruling {
+            is_claimed: true,
+            selected: if stays { Err(NextHop::Shadow) } else { held },
+            held,
+            is_uniform: is_uniform && is_same,
+        }
     }
 
     /// Returns whether a packet to these addresses never leaves the cluster that looks, since it has them

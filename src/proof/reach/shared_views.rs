@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use super::disputed::Disputed;
 use super::forwarding_view::ForwardingView;
 use super::local_addresses::LocalAddresses;
-use super::uncovered::grounds;
+use super::uncovered::is_of_peer;
 use crate::agent::applied::Content;
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
-use crate::kilo::topology::WireguardIp;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
@@ -19,21 +19,10 @@ pub(super) struct SharedViews<'f, 'a> {
     pub(super) homes: Sites<LocalAddresses>,
     /// What all clusters have of their own, each with its number.
     owned: Prefixes<SiteId>,
-    /// The grounds of all clusters, and which clusters have something of their own in them.
-    grounds: BTreeMap<Cidr, Arc<Sites<bool>>>,
     /// Every different text of manifests.
     texts: BTreeMap<ManifestId, ManifestSubject>,
-    /// How each cluster is seen.
-    alike: Sites<Mutex<BTreeMap<ViewKey, Arc<ForwardingView>>>>,
-}
-
-/// What decides how a cluster is seen.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct ViewKey {
-    /// The texts about it that the one who looks gets.
-    texts: Vec<ManifestId>,
-    /// The grounds of the one who looks in which the cluster has something of its own.
-    grounds: Vec<Cidr>,
+    /// How each cluster is seen by those who get the same texts about it.
+    alike: Sites<Mutex<BTreeMap<Vec<ManifestId>, Arc<ForwardingView>>>>,
 }
 
 /// A text of manifests, by where it is in memory: what many clusters get is there once.
@@ -53,10 +42,8 @@ struct ManifestSubject {
 pub(super) struct Standpoint {
     /// The texts about each cluster, if these decide how it is seen.
     about: Sites<Vec<ManifestId>>,
-    /// Clusters in whose addresses it has something of its own, grounds aside.
+    /// Clusters in whose addresses it has something of its own, ground aside.
     entangled: BTreeSet<SiteId>,
-    /// Its grounds, and whether there is something of each cluster in them.
-    grounds: Vec<(Cidr, Arc<Sites<bool>>)>,
     /// Whether texts decide at all.
     is_plain: bool,
 }
@@ -67,37 +54,16 @@ impl ManifestId {
     }
 }
 
-impl Standpoint {
-    /// Returns the grounds that have something of a cluster in them.
-    fn grounds_with(&self, home: SiteId) -> Vec<Cidr> {
-        self.grounds
-            .iter()
-            .filter(|(_, has)| has[home])
-            .map(|(ground, _)| *ground)
-            .collect()
-    }
-}
-
 impl<'f, 'a> SharedViews<'f, 'a> {
     /// Looks at each cluster by itself.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
         let mut shared = Self {
             homes: fabric.sites.map(|site| LocalAddresses::of(site)),
             owned: owned(fabric),
-            grounds: BTreeMap::new(),
             texts: BTreeMap::new(),
             alike: fabric.sites.map(|_| Mutex::default()),
             fabric,
         };
-        for ground in fabric.sites.iter().flat_map(|it| grounds(it)) {
-            if !shared.grounds.contains_key(&ground) {
-                let mut has = fabric.sites.map(|_| false);
-                for site in shared.within(ground) {
-                    has[site] = true;
-                }
-                shared.grounds.insert(ground, Arc::new(has));
-            }
-        }
         for content in fabric.contents() {
             let about = shared.about(content);
             shared.texts.insert(ManifestId::of(content), about);
@@ -138,35 +104,40 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         self.claims(self.owned.around(Span::of(range)))
     }
 
+    /// Returns the clusters that have a range of their own around a range that is wider than it.
+    fn beyond(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
+        let around = self.owned.around(Span::of(range));
+        let around = around.filter_map(|slot| self.owned.get(slot));
+        let wider = around.filter(move |it| it.0 != range);
+        wider.flat_map(|it| it.1).copied()
+    }
+
     fn claims(&self, slots: impl Iterator<Item = usize>) -> impl Iterator<Item = SiteId> {
         let claims = slots.filter_map(|slot| Some(self.owned.get(slot)?.1));
         claims.flatten().copied()
     }
 
     /// Returns where a cluster stands.
-    pub(super) fn standpoint(&self, viewer: SiteId, site: &Site) -> Standpoint {
-        let own = own(site);
-        let grounds = Prefixes::new(&grounds(site).iter().map(|it| (*it, ())).collect::<Vec<_>>());
-        let is_ground = |range: &Cidr| grounds.around(Span::of(*range)).next().is_some();
-        // On a ground only the cluster's own addresses count, not those between them.
-        let routed = own.iter().filter(|it| grounds.exactly(**it).is_none());
-        let routed = widest(routed.copied().collect());
+    pub(super) fn standpoint(
+        &self,
+        (viewer, site): (SiteId, &Site),
+        disputed: &Disputed,
+    ) -> Standpoint {
+        let routed = widest(routed(site));
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
-        let others: Vec<Cidr> = own.iter().filter(|it| !is_ground(it)).copied().collect();
+        let is_disputed = |it: &Cidr| disputed.meets(Span::of(*it));
+        let (others, grounds): (Vec<Cidr>, Vec<Cidr>) = own(site).into_iter().partition(is_disputed);
         let mut standpoint = Standpoint {
             about: self.fabric.sites.map(|_| Vec::new()),
             entangled: self.holding(&widest(others)),
-            grounds: Vec::new(),
             is_plain: site.model.contests.is_empty()
                 && site.model.upsets.is_empty()
                 && !site.has_own_keys()
                 && dialled.all(|it| it == Some(viewer)),
         };
-        for (ground, _) in grounds.iter() {
-            standpoint.entangled.extend(self.around(ground));
-            if let Some(has) = self.grounds.get(&ground) {
-                standpoint.grounds.push((ground, Arc::clone(has)));
-            }
+        // A ground cuts ranges that are wider than itself into pieces.
+        for ground in widest(grounds) {
+            standpoint.entangled.extend(self.beyond(ground));
         }
         for file in site.files {
             let text = ManifestId::of(&file.content);
@@ -186,8 +157,8 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     /// get the same Peers of it.
     ///
     /// The view of another cluster depends only on the Peers of it, unless the viewing cluster has
-    /// something of its own there: ranges, keys, or a reason why its Kilo does not work. A ground
-    /// is not one of these: clusters with the same ground have the same view.
+    /// something of its own there: ranges, keys, or a reason why its Kilo does not work. Ground is not one
+    /// of these: no packet leaves for it, and none from it is believed, whatever of its own is there.
     pub(super) fn alike(
         &self,
         home: SiteId,
@@ -198,19 +169,16 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         if !standpoint.is_plain || standpoint.entangled.contains(&home) {
             return Arc::new(look());
         }
-        let key = ViewKey {
-            texts: standpoint.about[home].clone(),
-            grounds: standpoint.grounds_with(home),
-        };
+        let texts = &standpoint.about[home];
         let known = alike.lock().ok();
-        if let Some(known) = known.and_then(|known| known.get(&key).cloned()) {
+        if let Some(known) = known.and_then(|known| known.get(texts).cloned()) {
             return known;
         }
         let view = Arc::new(look());
         if view.is_portable()
             && let Ok(mut known) = alike.lock()
         {
-            known.insert(key, Arc::clone(&view));
+            known.insert(texts.clone(), Arc::clone(&view));
         }
         view
     }
@@ -230,22 +198,18 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     Prefixes::new(&owned)
 }
 
-/// Returns everything that a cluster routes by itself.
+/// Returns what a cluster routes into its tunnels by itself.
+fn routed(site: &Site) -> Vec<Cidr> {
+    let claimed = site.model.tunnels.iter();
+    let own = claimed.filter(|(_, claims)| !claims.iter().all(is_of_peer));
+    own.map(|it| it.0).collect()
+}
+
+/// Returns everything that a cluster has, is connected to or routes by itself.
 fn own(site: &Site) -> Vec<Cidr> {
-    let mut own: Vec<Cidr> = site.owned.iter().map(|it| it.0).collect();
+    let mut own = routed(site);
+    own.extend(site.owned.iter().map(|it| it.0));
     own.extend(site.connections().iter().map(|it| it.0));
-    for segment in site.model.topology.segments.iter() {
-        let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
-        own.extend(ranges.map(|it| it.interface.network));
-        match segment.wireguard_ip {
-            WireguardIp::Certain(address) => own.push(Cidr::host(address)),
-            WireguardIp::Ambiguous {
-                computed,
-                announced,
-            } => own.extend([computed, announced].map(Cidr::host)),
-            WireguardIp::None => {}
-        }
-    }
     own
 }
 

@@ -6,26 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use super::equivalence_class::NextHop;
 use crate::agent::fabric::{At, Owner, Site, SiteId};
 use crate::agent::model::{Claim, Holder, Tunnel};
 use crate::kilo::id::{NodeId, Nodes};
-use crate::net::Cidr;
 use crate::net::prefixes::{Look, Span};
 use crate::packet::{Ending, keeps, stays};
 
-/// How packets to addresses without a Peer end, for one cluster.
+/// How packets to addresses without a Peer end, for one cluster, as far as somebody asked.
 #[derive(Debug, Default)]
-pub(super) struct Uncovered {
-    /// What was found for addresses before.
-    known: BTreeMap<Slots, NextHop>,
-    /// Endings that are not the same on all nodes.
-    splits: Vec<Split>,
-}
+pub(super) struct Uncovered(BTreeMap<Slots, NodeEndings>);
 
 /// How packets to some addresses end on each node of the cluster, as [`Ending::name`] calls it; none on
 /// a node that sends nothing.
-pub(super) type Split = Nodes<Option<&'static str>>;
+pub(super) type NodeEndings = Nodes<Option<&'static str>>;
 
 /// The longest ranges around some addresses: who has them, who is connected to them, which tunnels they
 /// belong to. Nothing else decides how packets to them end.
@@ -102,47 +95,12 @@ impl Lookup {
 
 impl Uncovered {
     /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
-    pub(super) fn next_hop(
-        &mut self,
-        (viewer, site): (SiteId, &Site),
-        (span, lookup): (Span, Lookup),
-    ) -> NextHop {
-        match (lookup.owner(site), lookup.connected(site)) {
-            (Some(Owner::Services), _) | (_, Connected::All(_)) => return NextHop::Shadow,
-            (None | Some(Owner::Pool), Connected::Nobody) if lookup.tunnels.longest.is_none() => {
-                return NextHop::NoRoute;
-            }
-            _ => {}
-        }
+    pub(super) fn endings(&mut self, (viewer, site): (SiteId, &Site), span: Span) -> &NodeEndings {
+        let lookup = Lookup::of(site, span);
         let slots = [lookup.owned, lookup.connected, lookup.tunnels].map(|it| it.longest);
-        if let Some(known) = self.known.get(&slots) {
-            return *known;
-        }
-        let split: Split = site.model.topology.nodes.map_ids(|node| {
-            let at = At { site: viewer, node };
-            ending(site, at, span)
-        });
-        let mut names: Vec<&str> = split.iter().flatten().copied().collect();
-        names.dedup();
-        let next_hop = match names.as_slice() {
-            [] | ["no-route"] => NextHop::NoRoute,
-            ["local-shadow"] => NextHop::Shadow,
-            _ => NextHop::Split(self.number(split)),
-        };
-        self.known.insert(slots, next_hop);
-        next_hop
-    }
-
-    /// Returns the endings that [`NextHop::Split`] numbers.
-    pub(super) fn splits(self) -> Vec<Split> {
-        self.splits
-    }
-
-    fn number(&mut self, split: Split) -> usize {
-        let known = self.splits.iter().position(|it| *it == split);
-        known.unwrap_or_else(|| {
-            self.splits.push(split);
-            self.splits.len() - 1
+        self.0.entry(slots).or_insert_with(|| {
+            let nodes = &site.model.topology.nodes;
+            nodes.map_ids(|node| ending(site, At { site: viewer, node }, span))
         })
     }
 }
@@ -172,35 +130,13 @@ fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
     Some(name)
 }
 
-/// Returns the networks of a cluster of which the same is true throughout: all nodes are connected to
-/// them, and no Peer has any of their addresses. A packet to them leaves on no node, and none from them
-/// is believed on any.
-pub(super) fn grounds(site: &Site) -> Vec<Cidr> {
-    let tunnels = &site.model.tunnels;
-    let nodes = site.model.topology.nodes.len();
-    if site.model.has_shared_keys() {
-        return Vec::new();
-    }
-    site.connections()
-        .iter()
-        .filter(|(_, connected)| connected.len() == nodes)
-        .map(|(range, _)| range)
-        .filter(|range| {
-            let span = Span::of(*range);
-            tunnels
-                .within(span)
-                .chain(tunnels.around(span))
-                .filter_map(|slot| tunnels.get(slot))
-                .all(|(_, claims)| are_of_one_segment(claims))
-        })
-        .collect()
-}
-
-fn is_of_peer(claim: &Claim) -> bool {
+/// Returns whether a claim is that of a Peer.
+pub(super) fn is_of_peer(claim: &Claim) -> bool {
     matches!(claim.tunnel, Tunnel::Peer(_))
 }
 
-fn are_of_one_segment(claims: &[Claim]) -> bool {
+/// Returns whether all claims to a range are those of one segment, for certain.
+pub(super) fn are_of_one_segment(claims: &[Claim]) -> bool {
     claims.first().is_none_or(|first| {
         !is_of_peer(first)
             && claims.iter().all(|it| it.tunnel == first.tunnel)

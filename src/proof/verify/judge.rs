@@ -75,16 +75,13 @@ impl Judge<'_, '_, '_> {
                 undeclared::add(&mut part.undeclared, ends, verdict, is_sent, is_taken);
             }
         } else if 0 < promised {
-            let followed;
-            let traces = if verdict.is_kept {
-                followed = self.reach.follow((self.from, self.to), verdict);
-                &followed
-            } else {
-                &verdict.traces
+            let promised = ClassVerdict {
+                senders: senders().copied().collect(),
+                receivers: receivers().copied().collect(),
+                traces: verdict.traces.clone(),
+                ..*verdict
             };
-            let promised: [Vec<AddressBlock>; 2] =
-                [senders().copied().collect(), receivers().copied().collect()];
-            self.blame(traces, verdict, promised, &mut part.failures);
+            self.blame_each(&promised, &mut part.failures);
         }
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
@@ -163,15 +160,21 @@ impl Judge<'_, '_, '_> {
         })
     }
 
+    /// Adds what fails of promised packets.
+    fn blame_each(&self, promised: &ClassVerdict, failures: &mut BTreeMap<Cause, Failure>) {
+        if !promised.is_kept {
+            return self.blame(promised, failures);
+        }
+        for verdict in self.reach.follow((self.from, self.to), promised) {
+            self.blame(&verdict, failures);
+        }
+    }
+
     /// Adds what fails, what nodes' claims cause apart from the rest.
-    fn blame(
-        &self,
-        traces: &[Trace],
-        verdict: &ClassVerdict,
-        [senders, receivers]: [Vec<AddressBlock>; 2],
-        failures: &mut BTreeMap<Cause, Failure>,
-    ) {
-        let failing = || traces.iter().filter(|it| !it.ending().is_delivered());
+    fn blame(&self, verdict: &ClassVerdict, failures: &mut BTreeMap<Cause, Failure>) {
+        let [senders, receivers] = [&verdict.senders, &verdict.receivers].map(|it| it.to_vec());
+        let traces = || verdict.traces.iter();
+        let failing = || traces().filter(|it| !it.ending().is_delivered());
         let Some(failing) = failing().find(|it| !self.is_claimed(it)) else {
             if let Some(claimed) = failing().next() {
                 self.fail((claimed, true), verdict, &[senders, receivers], failures);

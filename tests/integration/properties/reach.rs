@@ -583,7 +583,15 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     for from in fabric.sites.ids() {
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let mut said = Endings::new();
-            for verdict in reach.between(from, to, &mut proven) {
+            let verdicts = reach.between(from, to, &mut proven).into_iter();
+            let verdicts = verdicts.flat_map(|it| {
+                if it.is_kept {
+                    reach.follow((from, to), &it)
+                } else {
+                    vec![it]
+                }
+            });
+            for verdict in verdicts {
                 let mut premised = BTreeSet::new();
                 if verdict.holds() {
                     for it in reach.premised((from, to), &verdict.senders, &verdict.receivers) {
@@ -596,12 +604,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 for sender in &*verdict.senders {
                     for receiver in &*verdict.receivers {
                         let key = owners(sender, receiver);
-                        let traces = if verdict.is_kept {
-                            reach.follow((from, to), &verdict)
-                        } else {
-                            verdict.traces.clone()
-                        };
-                        let endings = traces.iter().map(Trace::verdict);
+                        let endings = verdict.traces.iter().map(Trace::verdict);
                         let mut endings: BTreeSet<&str> = endings.collect();
                         if endings.is_empty() {
                             // Like others between which every packet arrived.

@@ -1,0 +1,33 @@
+//! Disputed ranges: those of a cluster's tunnels that are not, for certain, of one segment of its own.
+
+use super::uncovered::are_of_one_segment;
+use crate::agent::fabric::Site;
+use crate::net::prefixes::{Prefixes, Span};
+
+/// The ranges that a Peer has, or that no segment has for certain.
+///
+/// Beside them is ground: whatever of the cluster's own is there, a packet to it leaves on no node, and
+/// none from it is believed on any.
+#[derive(Debug)]
+pub(super) struct Disputed {
+    ranges: Prefixes<()>,
+    /// Whether keys are shared, so that no range is any segment's for certain.
+    is_everything: bool,
+}
+
+impl Disputed {
+    pub(super) fn of(site: &Site) -> Self {
+        let claimed = site.model.tunnels.iter();
+        let disputed = claimed.filter(|(_, claims)| !are_of_one_segment(claims));
+        let disputed: Vec<_> = disputed.map(|(range, _)| (range, ())).collect();
+        Self {
+            ranges: Prefixes::new(&disputed),
+            is_everything: site.model.has_shared_keys(),
+        }
+    }
+
+    /// Returns whether any address of `span` is in one of them.
+    pub(super) fn meets(&self, span: Span) -> bool {
+        self.is_everything || self.ranges.meets(span)
+    }
+}
