@@ -130,7 +130,9 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let mut standpoint = Standpoint {
             about: self.fabric.sites.map(|_| Vec::new()),
             entangled: self.holding(&widest(others)),
-            is_plain: site.model.contests.is_empty()
+            // Without a segment no node sends or takes anything, whatever the cluster gets.
+            is_plain: !site.model.topology.segments.is_empty()
+                && site.model.contests.is_empty()
                 && site.model.upsets.is_empty()
                 && !site.has_own_keys()
                 && dialled.all(|it| it == Some(viewer)),

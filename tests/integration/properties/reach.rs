@@ -675,6 +675,40 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
     agree(&world).unwrap();
 }
 
+/// A cluster whose nodes do not count sends nothing. Another one that gets the same Peers does.
+#[test]
+fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
+    let cluster = |key, stale, shown| Cluster {
+        granularity: "Full",
+        is_flat: false,
+        services: None,
+        nodes: vec![Spec {
+            location: "x",
+            host: 0,
+            lan: Lan::None,
+            pods: Pods::V4,
+            shown,
+            has_endpoint: key == 1,
+            calls: false,
+            stale,
+            key,
+        }],
+    };
+    let world = World {
+        topology: "{ mode: FullMesh }",
+        addresses: Addresses::Shared,
+        clusters: vec![
+            cluster(0, true, Shown::V4),
+            cluster(1, false, Shown::V4),
+            cluster(2, false, Shown::V6),
+        ],
+        faults: Vec::new(),
+    };
+    // Clusters are looked at in their order on one thread.
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    one.unwrap().install(|| agree(&world)).unwrap();
+}
+
 /// The number of random worlds to try: `PROPTEST_CASES` if it is set.
 fn cases(default: u32) -> u32 {
     let set = std::env::var("PROPTEST_CASES").ok();
