@@ -15,7 +15,7 @@ use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;
 use crate::packet::trace::{Class, Trace};
-use cause::Cause;
+use cause::{Cause, Explained};
 use judge::Judge;
 use links::Links;
 use promise::Promises;
@@ -347,14 +347,26 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
 fn in_order(failures: BTreeMap<Cause, Failure>) -> Vec<Failure> {
     let mut failures: Vec<(Cause, Failure)> = failures.into_iter().collect();
     failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
+    let mut explaining: BTreeMap<(Explained, (SiteId, SiteId)), Vec<usize>> = BTreeMap::new();
+    for (index, (cause, failure)) in failures.iter().enumerate() {
+        if let Some(explained) = cause.explains() {
+            for pair in &failure.between {
+                explaining
+                    .entry((explained, *pair))
+                    .or_default()
+                    .push(index);
+            }
+        }
+    }
     let follows: Vec<Option<usize>> = failures
         .iter()
         .map(|(cause, failure)| {
-            let mut others = failures.iter();
-            others.position(|(other_cause, other)| {
-                let mut between = failure.between.iter();
-                cause.may_follow_from(other_cause)
-                    && between.all(|&(from, to)| other.between.contains(&(to, from)))
+            let mut back = failure.between.iter().map(|&(from, to)| (to, from));
+            let explaining = explaining.get(&(cause.explained()?, back.next()?))?;
+            let mut explaining = explaining.iter().copied();
+            explaining.find(|index| {
+                let other = failures.get(*index).map(|it| &it.1.between);
+                other.is_some_and(|other| back.clone().all(|pair| other.contains(&pair)))
             })
         })
         .collect();

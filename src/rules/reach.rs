@@ -3,7 +3,7 @@
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::{Page, bare};
 use crate::agent::applied::{Applied, File, What};
-use crate::diagnostic::{Finding, Quoted};
+use crate::diagnostic::{Finding, Quoted, Severity};
 use crate::kilo::peer::translation::Fault;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -43,6 +43,16 @@ pub fn manifests(target: &ClusterName, files: &[File]) -> Vec<Finding> {
 pub fn unread(target: &ClusterName, place: Place, problem: &str) -> Finding {
     let message = format!("{} cannot be read: {problem}", Quoted(&place.source));
     Finding::on_cluster(&UNREADABLE_MANIFEST, target, message).at(place, "")
+}
+
+/// Returns a finding about a rendered tree that is not there.
+pub fn treeless(tree: &str) -> Finding {
+    let message = format!("the rendered tree {} does not exist", Quoted(tree));
+    let finding = Finding {
+        severity: Severity::Error,
+        ..Finding::new(&UNREADABLE_MANIFEST, message)
+    };
+    finding.help("run `clustermesh render`, or give each cluster's Peers with `--peers`")
 }
 
 fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {

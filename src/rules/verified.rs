@@ -6,7 +6,7 @@ use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::agent::model::{Claim, Tunnel};
+use crate::agent::model::Tunnel;
 use crate::agent::peers::{Peer, PeerId, Prize};
 use crate::diagnostic::{Cause, Severity};
 use crate::name::ClusterName;
@@ -26,11 +26,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let assumptions = verification.assumptions.iter();
     let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
-    let outsiders = verification.outsiders.iter();
-    let outsiders = outsiders.map(|it| {
-        let finding = outsider(fabric, *it);
-        finding.with_cause(unknown_key(fabric, verification, *it))
-    });
+    let outsiders = outsiders(fabric, verification);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification.uncarried.iter();
     let uncarried = uncarried.map(|(site, pods)| unreached(fabric, *site, pods));
@@ -138,27 +134,49 @@ fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the failure that the unknown key of a Peer causes, if there is one.
-fn unknown_key(
-    fabric: &Fabric,
+/// Returns the failures that unknown keys cause, by the name of the Peer.
+fn unknown_keys<'f>(
+    fabric: &'f Fabric,
     verification: &Verification,
-    Outsider { site, peer }: Outsider,
-) -> Option<Cause> {
-    let name = |site: SiteId, peer: PeerId| &fabric.site(site).model.peers[peer].applied.name;
-    let mut failures = verification.failures.iter();
-    let failure = failures.find(|failure| match failure.trace.ending() {
-        Ending::UnknownKey {
-            at,
-            claim:
-                Claim {
-                    tunnel: Tunnel::Peer(other),
-                    ..
-                },
-            ..
-        } => name(at.site, *other) == name(site, peer),
-        _ => false,
-    })?;
-    Some(failed(fabric, failure)?.as_cause())
+) -> BTreeMap<&'f str, Option<Cause>> {
+    let mut causes = BTreeMap::new();
+    for failure in &verification.failures {
+        if let Ending::UnknownKey { at, claim, .. } = failure.trace.ending()
+            && let Some(peer) = claim.peer()
+        {
+            let name = fabric.site(at.site).model.peers[peer].applied.name.as_str();
+            let cause = || failed(fabric, failure).map(|it| it.as_cause());
+            causes.entry(name).or_insert_with(cause);
+        }
+    }
+    causes
+}
+
+/// Reports Peers whose key no node has. Those of one source that a cluster gets have one cause, as when
+/// the source left the mesh, so they are one finding.
+fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+    let causes = unknown_keys(fabric, verification);
+    let mut groups: BTreeMap<(SiteId, &str, Option<&Cause>), Vec<&Peer>> = BTreeMap::new();
+    for &Outsider { site, peer } in &verification.outsiders {
+        let peer = &fabric.site(site).model.peers[peer];
+        let name = peer.applied.name.as_str();
+        let cause = causes.get(name).and_then(Option::as_ref);
+        let source = source(peer).unwrap_or(name);
+        groups.entry((site, source, cause)).or_default().push(peer);
+    }
+    let findings = groups.into_iter().map(|((site, source, cause), peers)| {
+        let finding = outsider(fabric.site(site), source, &peers);
+        finding.with_cause(cause.cloned())
+    });
+    findings.collect()
+}
+
+/// Returns `MESH--CLUSTER` of a Peer that is in the file of all Peers of that cluster.
+fn source<'p>(peer: &Peer<'p>) -> Option<&'p str> {
+    let file = peer.file.source.rsplit('/').next()?;
+    let (source, _) = file.rsplit_once('.')?;
+    let node = peer.applied.name.strip_prefix(source)?;
+    node.starts_with("--").then_some(source)
 }
 
 /// Reports a failed path by the smallest packet that shows it, and how many more fail for the same
@@ -302,17 +320,32 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     finding.at(place, "through this range").help(help)
 }
 
-fn outsider(fabric: &Fabric, Outsider { site, peer }: Outsider) -> Finding {
-    let it = fabric.site(site);
-    let peer = &it.model.peers[peer];
-    let message = format!(
-        "the key of the Peer {} belongs to no node of any cluster",
-        bare(&peer.applied.name)
-    );
-    let help = "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
-        this is your own VPN client or network, ignore this rule";
-    let finding = Finding::on_cluster(&OUTSIDE_PEER, it.cluster, message);
-    finding.at(peer.place(), "").help(help)
+fn outsider(site: &Site, source: &str, peers: &[&Peer]) -> Finding {
+    let names = peers.iter().map(|it| bare(&it.applied.name));
+    let message = match peers {
+        [peer] => format!(
+            "the key of the Peer {} belongs to no node of any cluster",
+            bare(&peer.applied.name)
+        ),
+        _ => format!(
+            "the keys of {} Peers of {} belong to no node of any cluster: {}",
+            peers.len(),
+            bare(source),
+            listed(names)
+        ),
+    };
+    let help = if peers.len() == 1 {
+        "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
+        this is your own VPN client or network, ignore this rule"
+    } else {
+        "if their cluster left the mesh, run `clustermesh render`; if the nodes have new keys, run \
+        `clustermesh snapshot` first"
+    };
+    let finding = Finding::on_cluster(&OUTSIDE_PEER, site.cluster, message);
+    let finding = peers
+        .iter()
+        .fold(finding, |finding, it| finding.at(it.place(), ""));
+    finding.help(help)
 }
 
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.

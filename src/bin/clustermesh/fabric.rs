@@ -23,9 +23,7 @@ use rayon::prelude::*;
 #[cfg(feature = "snapshot")]
 use crate::cluster::{Answer, Wanted};
 use crate::disk::Roots;
-#[cfg(feature = "snapshot")]
-use crate::files::Files;
-use crate::files::{Later, manifests};
+use crate::files::{Files, Later, manifests};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
@@ -327,15 +325,19 @@ impl Applied {
 
     /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are
     /// the same in all of them, and then only one has to be understood.
-    fn read_tree(&mut self, inputs: &mut Inputs, clusters: &[ClusterName]) -> anyhow::Result<()> {
+    fn read_tree(
+        &mut self,
+        inputs: &mut Inputs,
+        clusters: &[ClusterName],
+    ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(root) {
-            bail!(
-                "the rendered tree {} does not exist; run `clustermesh render`, or give a \
-                 cluster's Peers with `--peers`",
-                disk::shown(root)
-            );
+            return Err(Unreadable::Nothing(Mistakes {
+                files: Files::new(Vec::new()),
+                findings: vec![reach::treeless(&input_file::name(root))],
+                outcome: Outcome::Unreadable,
+            }));
         }
         let listed: Vec<_> = clusters
             .par_iter()

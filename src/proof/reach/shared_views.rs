@@ -126,7 +126,8 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let routed = widest(routed(site));
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
         let is_disputed = |it: &Cidr| disputed.meets(Span::of(*it));
-        let (others, grounds): (Vec<Cidr>, Vec<Cidr>) = own(site).into_iter().partition(is_disputed);
+        let (others, grounds): (Vec<Cidr>, Vec<Cidr>) =
+            own(site).into_iter().partition(is_disputed);
         let mut standpoint = Standpoint {
             about: self.fabric.sites.map(|_| Vec::new()),
             entangled: self.holding(&widest(others)),

@@ -17,7 +17,7 @@ pub(super) struct Cause {
 
 /// What decides that a packet fails; clusters by their numbers.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum By {
+pub(super) enum By {
     /// A cluster has no Peer at all.
     Peerless(SiteId),
     /// Other clusters lack Peers of this one.
@@ -30,6 +30,15 @@ enum By {
     Pair(SiteId, SiteId),
 }
 
+/// Failures that others explain, those of packets in the other direction.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Explained<'c> {
+    /// A source is rejected, which is decided by the same.
+    SourceRejected(&'c By),
+    /// Packets are not accepted.
+    NotAccepted,
+}
+
 impl Cause {
     /// Returns the cause of a failure.
     pub(super) fn of(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
@@ -40,17 +49,29 @@ impl Cause {
         }
     }
 
-    /// Returns whether one verdict may follow from another: packets that a cluster does not accept are
-    /// from one to which it has no way, and what rejects a source also takes the way to it.
-    pub(super) fn may_follow_from(&self, other: &Self) -> bool {
-        let is = |verdict: &str, other_verdicts: &[&str]| {
-            self.verdict == verdict && other_verdicts.contains(&other.verdict)
-        };
-        is(rule::SOURCE_REJECTED.name, &[rule::STOLEN_BY.name]) && self.by == other.by
-            || is(
-                rule::NOT_ACCEPTED.name,
-                &[rule::NO_ROUTE.name, rule::UNKNOWN_KEY.name],
-            )
+    /// Returns the failures that it explains: what rejects a source also takes the way to it, and packets
+    /// that a cluster does not accept are from one to which it has no way.
+    pub(super) fn explains(&self) -> Option<Explained<'_>> {
+        let verdict = self.verdict;
+        if verdict == rule::STOLEN_BY.name {
+            Some(Explained::SourceRejected(&self.by))
+        } else if [rule::NO_ROUTE.name, rule::UNKNOWN_KEY.name].contains(&verdict) {
+            Some(Explained::NotAccepted)
+        } else {
+            None
+        }
+    }
+
+    /// Returns which failures may explain it.
+    pub(super) fn explained(&self) -> Option<Explained<'_>> {
+        let verdict = self.verdict;
+        if verdict == rule::SOURCE_REJECTED.name {
+            Some(Explained::SourceRejected(&self.by))
+        } else if verdict == rule::NOT_ACCEPTED.name {
+            Some(Explained::NotAccepted)
+        } else {
+            None
+        }
     }
 }
 

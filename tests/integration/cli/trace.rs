@@ -179,7 +179,12 @@ fn takes_what_a_cluster_really_has() {
 #[test]
 fn needs_no_tree_where_all_peers_are_given() {
     let folder = Folder::mesh();
-    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"error: the rendered tree `rendered` does not exist; run `clustermesh render`, or give a cluster's Peers with `--peers`");
+    insta::assert_snapshot!(refused(&folder, &["west/n1", "east/n1"]), @"
+    error[unreadable-manifest]: the rendered tree `rendered` does not exist
+    help: run `clustermesh render`, or give each cluster's Peers with `--peers`
+
+    1 error
+    ");
     let (east, west) = (
         ("east", 11, &["10.1.1.0/24"] as &[&str]),
         ("west", 31, &["10.3.1.0/24"] as &[&str]),

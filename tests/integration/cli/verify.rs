@@ -496,3 +496,39 @@ fn lists_undeclared_paths_by_range() {
     });
     assert_eq!(written["undeclared"][0], path);
 }
+
+/// A render of it is refused until a person allows the loss.
+#[test]
+fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines = run
+        .stdout
+        .lines()
+        .filter(|it| it.contains("[outside-peer]"));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    let message = "the keys of 2 Peers of prod--north belong to no node of any cluster: \
+                   prod--north--n1, prod--north--n2";
+    assert!(lines.iter().all(|it| it.contains(message)), "{lines:#?}");
+}
+
+#[test]
+fn a_missing_tree_is_reported_to_programs_too() {
+    let folder = Folder::mesh();
+    for format in ["json", "sarif", "gitlab", "concise"] {
+        let run = folder.run(&["verify", "--output", format]);
+        assert_eq!(run.code, 2, "{format}: {}", run.stderr);
+        assert!(
+            run.stdout.contains("does not exist"),
+            "{format}: {}",
+            run.stdout
+        );
+        if format != "concise" {
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert!(!report.is_null(), "{format}");
+        }
+    }
+}
