@@ -14,6 +14,7 @@ mod paths;
 mod prose;
 mod reference;
 mod release;
+mod rule_pages;
 mod rules;
 pub(crate) mod schemas;
 

@@ -21,7 +21,7 @@ use clustermesh::rules::{self, Block, Rule, SECTIONS};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Run, clustermesh, project};
+use crate::support::{Run, clustermesh};
 
 /// The mesh over which examples are laid.
 const MESH: &str = "\
@@ -387,14 +387,4 @@ fn of_servers() -> Vec<(&'static str, String)> {
     findings
         .map(|it| (it.rule.name, format!("east: {}", it.message)))
         .collect()
-}
-
-#[test]
-fn the_manual_is_what_the_pages_say() {
-    let file = project().join("docs/rules.md");
-    let written = fs::read_to_string(&file).unwrap();
-    assert!(
-        written == rules::manual(),
-        "write it anew: clustermesh explain --all > docs/rules.md"
-    );
 }

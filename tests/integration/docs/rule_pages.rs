@@ -1,0 +1,104 @@
+//! The pages of rules: one for each question, and an index.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use clustermesh::rules::reach::TERMS;
+use clustermesh::rules::{self, QUESTIONS, Rule};
+
+use super::generated::{GENERATED, compare};
+use crate::support::project;
+
+/// The file names of the questions' pages, in the order of the questions.
+const NAMES: [&str; 14] = [
+    "input",
+    "ranges",
+    "identity",
+    "endpoints",
+    "kilo",
+    "nodes",
+    "changes",
+    "gitops",
+    "reachability",
+    "capacity",
+    "access",
+    "levels",
+    "snapshots",
+    "clusters",
+];
+
+/// The page of outcomes that are not findings, after the questions.
+const OUTCOMES: &str = "outcomes";
+
+/// The titles of all pages: those of the questions, and the last one of the manual.
+fn titles() -> Vec<String> {
+    let manual = rules::manual();
+    let titles = manual.lines().filter_map(|it| it.strip_prefix("## "));
+    titles.map(str::to_owned).collect()
+}
+
+/// A row of the index.
+fn row(text: &mut String, page: &str, name: &str, severity: &str, summary: &str) {
+    let summary = summary.replace('\n', " ").replace('|', "\\|");
+    let _ = writeln!(
+        text,
+        "| [`{name}`](rules/{page}.md#{name}) | {severity} | {summary} |"
+    );
+}
+
+#[test]
+fn the_pages_of_rules_are_the_manual() {
+    let titles = titles();
+    assert_eq!(titles.len(), NAMES.len() + 1);
+    let mut index = format!(
+        "# Rules\n\n{GENERATED}\n\nEvery finding has the name of its rule in brackets. `clustermesh explain RULE` \
+         prints the same pages.\n"
+    );
+    let mut summary = String::new();
+    for ((question, page), title) in QUESTIONS.iter().zip(NAMES).zip(&titles) {
+        let mut rules: Vec<&Rule> = question.rules.to_vec();
+        rules.sort_by_key(|rule| rule.name);
+        let mut text = format!("# {title}\n\n{GENERATED}\n");
+        let _ = write!(
+            index,
+            "\n## {title}\n\n| rule | default | finds |\n|---|---|---|\n"
+        );
+        for rule in rules {
+            let _ = write!(text, "\n{}", rules::page_of(rule, 2));
+            row(
+                &mut index,
+                page,
+                rule.name,
+                &rule.severity.to_string(),
+                rule.page().summary(),
+            );
+        }
+        compare(&format!("docs/reference/rules/{page}.md"), &text);
+        let _ = writeln!(summary, "  - [{title}](reference/rules/{page}.md)");
+    }
+    let title = titles.last().unwrap();
+    let mut text = format!("# {title}\n\n{GENERATED}\n");
+    let _ = write!(
+        index,
+        "\n## {title}\n\n| name | | meaning |\n|---|---|---|\n"
+    );
+    for term in TERMS {
+        let _ = write!(text, "\n{}", rules::page_of_term(term, 2));
+        row(&mut index, OUTCOMES, term.name, "", term.page().summary());
+    }
+    compare(&format!("docs/reference/rules/{OUTCOMES}.md"), &text);
+    let _ = writeln!(summary, "  - [{title}](reference/rules/{OUTCOMES}.md)");
+    compare("docs/reference/rules.md", &index);
+    let contents = fs::read_to_string(project().join("docs/SUMMARY.md")).unwrap();
+    let others = contents
+        .lines()
+        .filter(|it| !it.contains("](reference/rules/"));
+    let mut wanted = String::new();
+    for line in others {
+        let _ = writeln!(wanted, "{line}");
+        if line.contains("](reference/rules.md)") {
+            wanted.push_str(&summary);
+        }
+    }
+    compare("docs/SUMMARY.md", &wanted);
+}
