@@ -19,7 +19,7 @@ kind: Config
 meshes: [mesh.yaml, meshes]
 rendered: ../flux/peers
 ---
-"), @r#"Config { meshes: ["mesh.yaml", "meshes"], snapshots: None, rendered: Some("../flux/peers"), expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
+"), @r#"Config { meshes: ["mesh.yaml", "meshes"], snapshots: None, dropped_labels: None, rendered: Some("../flux/peers"), expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
 }
 
 #[test]
@@ -46,7 +46,7 @@ error[unknown-field]: unknown field `mesh`
   help: did you mean `meshes`?
 error[invalid-value]: `snapshots` must not be empty
   5:12 | ''
-error[invalid-type]: `rendered` must be text, not a list
+error[invalid-type]: `rendered` must be a string, not a list
   6:11 | [a]
 error[invalid-value]: an item of `meshes` must not be empty
   8:10 | ''
@@ -80,7 +80,7 @@ clusters:
   b: { inCluster: true }
   c: {}
 limits: { nodes: 1, lostNodes: 1000000, lostPercent: 0, gonePercent: 100, staleAfterSeconds: 60 }
-"), @r#"Config { meshes: [], snapshots: None, rendered: None, expectations: None, outputs: [], clusters: {ClusterName("a"): Kubeconfig { path: Some("a.yaml"), context: Some("a@b") }, ClusterName("b"): InCluster, ClusterName("c"): Kubeconfig { path: None, context: None }}, accepted: {}, limits: Limits { nodes: 1, lost_nodes: 1000000, lost_percent: 0, gone_percent: 100, stale_after_seconds: 60, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
+"), @r#"Config { meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {ClusterName("a"): Kubeconfig { path: Some("a.yaml"), context: Some("a@b") }, ClusterName("b"): InCluster, ClusterName("c"): Kubeconfig { path: None, context: None }}, accepted: {}, limits: Limits { nodes: 1, lost_nodes: 1000000, lost_percent: 0, gone_percent: 100, stale_after_seconds: 60, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
 }
 
 #[test]
@@ -212,7 +212,7 @@ rules:
 ignore:
   - { rule: missing-endpoint, cluster: east, node: n1, reason: lab }
   - { rule: NodeNoEndpoint, reason: lab, until: 2027-01-31 }
-"), @r#"Config { meshes: [], snapshots: None, rendered: None, expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [RuleLevel { rule: "host-bits", level: Error, reason: None, until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/host-bits"), part: Value } }, RuleLevel { rule: "node-not-ready", level: Off, reason: Some("sleeps"), until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/node-not-ready"), part: Value } }], ignore: [Ignore { rule: "missing-endpoint", cluster: Some(ClusterName("east")), node: Some("n1"), reason: "lab", until: None, place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/0"), part: Value } }, Ignore { rule: "NodeNoEndpoint", cluster: None, node: None, reason: "lab", until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/1"), part: Value } }], warnings: [] }"#);
+"), @r#"Config { meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 500, nodes: 100000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [RuleLevel { rule: "host-bits", level: Error, reason: None, until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/host-bits"), part: Value } }, RuleLevel { rule: "node-not-ready", level: Off, reason: Some("sleeps"), until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/node-not-ready"), part: Value } }], ignore: [Ignore { rule: "missing-endpoint", cluster: Some(ClusterName("east")), node: Some("n1"), reason: "lab", until: None, place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/0"), part: Value } }, Ignore { rule: "NodeNoEndpoint", cluster: None, node: None, reason: "lab", until: Some(Date { year: 2027, month: 1, day: 31 }), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/1"), part: Value } }], warnings: [] }"#);
 }
 
 #[test]

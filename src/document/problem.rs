@@ -156,7 +156,7 @@ fn found(node: &Node) -> String {
 
 fn word(meaning: Meaning) -> &'static str {
     match meaning {
-        Meaning::Text => "text",
+        Meaning::Text => "a string",
         Meaning::Null => "nothing",
         Meaning::Boolean => "a boolean",
         Meaning::Number => "a number",

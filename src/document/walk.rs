@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
 
 fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Finding> {
     let Value::Scalar(scalar) = &node.value else {
-        return Err(problem::wrong_type("text", node, place));
+        return Err(problem::wrong_type("a string", node, place));
     };
     if texts.contains(&&*scalar.text) {
         return Ok(Json::from(&*scalar.text));
@@ -188,7 +188,7 @@ fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Finding> {
 
 fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Finding> {
     let Value::Scalar(scalar) = &node.value else {
-        return Err(problem::wrong_type("text", node, place));
+        return Err(problem::wrong_type("a string", node, place));
     };
     if scalar.meaning() != Meaning::Text {
         return Err(problem::misread_text(scalar, place));
@@ -354,7 +354,7 @@ error[invalid-value]: an item of `animals` cannot be `Loin`
 error[invalid-value]: an item of `animals` cannot be `cow`
   4:17 | cow
   help: allowed here: `Lion`, `Zebra`
-error[invalid-type]: an item of `animals` must be text, not a list
+error[invalid-type]: an item of `animals` must be a string, not a list
   4:22 | [Lion]
 error[invalid-value]: `name` must not be empty
   5:17 | ''
@@ -408,7 +408,7 @@ error[unknown-field]: unknown field `opening`
     #[test]
     fn the_wrong_kind_of_value_is_told_as_such() {
         insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @"
-        error[invalid-type]: `name` must be text, not a list
+        error[invalid-type]: `name` must be a string, not a list
           1:7 | [x]
         error[invalid-type]: `animals` must be a list, not the string `Lion`
           2:10 | Lion

@@ -106,7 +106,7 @@ error[missing-field]: `from` selects nothing
 error[missing-field]: `to` selects nothing
   5:28 | { cluster: ~ }
   help: add a `cluster`, a `nodeSelector` or `addresses`
-error[contradicting-fields]: class `service` and `network` cannot be combined with `nodeSelector`
+error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
   8:24 | nodeSelector
   9:10 | Service
   help: remove one of the two fields

@@ -294,7 +294,7 @@ fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
 }
 
 fn behind_no_node(place: &Place) -> Finding {
-    let message = "class `service` and `network` cannot be combined with `nodeSelector`";
+    let message = "the classes `Service` and `Network` cannot be combined with `nodeSelector`";
     Finding::new(&mistake::CONTRADICTING_FIELDS, message)
         .at(place.key("to").key("nodeSelector").named(), "")
         .at(place.key("class"), "")

@@ -104,7 +104,7 @@ fn undeclared(range: &Range, declared: &Declared) -> Finding {
     let cidr = range.cidr;
     let mut around = declared.ranges.iter();
     let fields = match &declared.networks {
-        Some(Networks::Typed { .. }) => "`serviceCIDR` and `additionalCIDRs`",
+        Some(Networks::Typed { .. }) => "`serviceCIDR` or `additionalCIDRs`",
         _ => "`allowedNetworks`",
     };
     let message = format!("{cidr} is not declared in {fields}");
@@ -217,15 +217,15 @@ spec:
       allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]
       anchors: [{ ranges: [10.102.0.9/24] }, { ranges: [10.2.4.0/24] }]
 "), @r#"
-error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
+error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
   13:37 | 10.1.0.0/16
   8:18 | 10.1.0.0/16 | declared here
   help: remove it: every node carries its own pod CIDR and address
-error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` and `additionalCIDRs`
+error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` or `additionalCIDRs`
   13:50 | 10.201.4.0/24
   10:20 | 10.201.0.0/16 | inside this range
   help: write the declared range, and use `count` to spread it over several nodes
-error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` and `additionalCIDRs`
+error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
   13:65 | 10.9.0.0/16
   help: write the range exactly as declared
 error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32

@@ -131,6 +131,11 @@ fn annotate(node: &Node, change: &str) -> String {
     format!("kubectl annotate node {name} --overwrite {change}")
 }
 
+/// Returns a command as a help text.
+fn run(command: &str) -> String {
+    format!("run `{command}`")
+}
+
 /// Returns a node's name for use in a command: an unchecked name is never part of one.
 pub(super) fn command_name(name: &str) -> &str {
     if is_dns_subdomain(name) { name } else { "NODE" }

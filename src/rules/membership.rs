@@ -365,7 +365,12 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         of,
     } = found;
     let (what, help) = contradicted_by(member, what);
-    let message = format!("{against} of {of} nodes {what}");
+    let message = match (against, of) {
+        (1, 1) => format!("the only node has {what}"),
+        (2, 2) => format!("both nodes have {what}"),
+        (against, of) if against == of => format!("all {of} nodes have {what}"),
+        (against, of) => format!("{against} of {of} nodes have {what}"),
+    };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
     if member.membership.candidates.is_empty() {
         // A person's line, and nothing of the cluster is left.
@@ -398,7 +403,7 @@ fn contradicted_by(member: &Member, what: &Contradicted) -> (String, String) {
         let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
         let actual = listed(actual.into_iter());
         (
-            format!("have {noun} outside the declared {declared}: {actual}"),
+            format!("{noun} outside the declared {declared}: {actual}"),
             format!(
                 "correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"
             ),
@@ -424,12 +429,12 @@ fn contradicted_by(member: &Member, what: &Contradicted) -> (String, String) {
             let actual = member.membership.dissenters.first().map(|it| it.says);
             let actual = actual.map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
             (
-                format!("have granularity {actual}, not the declared `{declared}`"),
+                format!("granularity {actual}, not the declared `{declared}`"),
                 format!("correct `granularity` of `{cluster}` in the mesh"),
             )
         }
         Contradicted::NodeSelector => (
-            "are not selected by `nodeSelector`".to_owned(),
+            "labels that `nodeSelector` does not select".to_owned(),
             format!(
                 "correct `nodeSelector` of `{cluster}` in the mesh, or label the nodes and take a new \
                  snapshot"

@@ -169,7 +169,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
         } => {
             let peers = match peers {
                 1 => "its only Peer".to_owned(),
-                peers => format!("all its {peers} Peers"),
+                peers => format!("all {peers} Peers"),
             };
             let message = format!("{peers} would be removed from {}", bare(target));
             Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")

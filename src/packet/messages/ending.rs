@@ -147,7 +147,7 @@ fn stolen_by(
 ) -> Finding {
     let to = packet.destination;
     let whom = match thief {
-        Some(thief) => format!(", the key of {}", called(fabric, thief)),
+        Some(thief) => format!(" (the key of {})", called(fabric, thief)),
         None => String::new(),
     };
     let meant = match packet.to {

@@ -204,7 +204,7 @@ fn an_answer_may_not_get_back() {
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
-    return-fails: the packet arrives, but the reply does not (stolen-by): west/m1 routes 10.2.2.2 (by 10.2.2.0/25) to the Peer m--east--n2, the key of east/n2 instead of west/m2
+    return-fails: the packet arrives, but the reply does not (stolen-by): west/m1 routes 10.2.2.2 (by 10.2.2.0/25) to the Peer m--east--n2 (the key of east/n2) instead of west/m2
       west/m--east.yaml#/spec/allowedIPs/1 contains the destination
     ");
 }

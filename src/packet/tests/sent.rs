@@ -112,7 +112,7 @@ fn somebody_else_takes_it() {
     );
     insta::assert_snapshot!(stolen.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
-    stolen-by: west/m1 routes 10.1.1.2 (by 10.1.1.0/25) to the Peer m--east--n2, the key of east/n2 instead of east/n1
+    stolen-by: west/m1 routes 10.1.1.2 (by 10.1.1.0/25) to the Peer m--east--n2 (the key of east/n2) instead of east/n1
       west/m--east.yaml#/spec/allowedIPs/1 contains the destination
     ");
 }

@@ -37,7 +37,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     let to = whose(fabric, packet.to.site(), packet.destination);
     let pairs = match (check.broken, check.pairs) {
         (1, 1) => String::new(),
-        (broken, pairs) => format!(", like {broken} of {pairs} pairs"),
+        (broken, pairs) => format!(" (in {broken} of {pairs} pairs)"),
     };
     let ending = verdict(fabric, trace);
     let why = ending

@@ -102,20 +102,19 @@ fn taken_for_others(
     holds: &[&Hold],
     is_sender: bool,
 ) -> Finding {
-    let verb = if hold.is_certain { "is" } else { "may be" };
+    let verb = if hold.is_certain { "can" } else { "may" };
     let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
     let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
     let shown = shown(fabric, holds);
     let (rule, message, label) = if is_sender {
         let message = format!(
-            "{culprit} able to send packets with addresses of others: through {tunnel}, sources \
-             {shown} are accepted"
+            "{culprit} send packets from addresses of others: {tunnel} allows the sources {shown}"
         );
         (&rule::IMPERSONATION, message, "accepts these sources")
     } else {
         let message = format!(
-            "{culprit} able to receive packets meant for others: through {tunnel}, \
-                destinations {shown}"
+            "{culprit} receive packets for addresses of others: {tunnel} takes the destinations \
+             {shown}"
         );
         (&rule::CAPTURE, message, "routes these destinations")
     };

@@ -72,7 +72,7 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
     let two = format!("{NODE_A} granularity=full\nz pod=10.1.2.0/24 key=A granularity=full");
     let stranger = "c pod=192.168.0.0/24 wg=10.203.0.1/24 key=B external=198.18.113.3";
     insta::assert_snapshot!(told(&two, NODE_B, stranger), @"
-    error[contradicted-declaration] c: 1 of 1 nodes have pod CIDRs outside the declared 10.3.0.0/16: 192.168.0.0/24
+    error[contradicted-declaration] c: the only node has pod CIDRs outside the declared 10.3.0.0/16: 192.168.0.0/24
       mesh.yaml#/spec/clusters/2/podCIDRs declared here
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 

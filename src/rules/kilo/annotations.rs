@@ -1,6 +1,6 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
-use super::{IGNORED_ANNOTATION, MISREAD_LEADER, Site, annotate, annotated};
+use super::{IGNORED_ANNOTATION, MISREAD_LEADER, Site, annotate, annotated, run};
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
@@ -79,7 +79,7 @@ fn misread_leader(site: &Site, node: &Node) -> Option<Finding> {
     );
     let place = site.annotation(node, key);
     let mut finding = on_node(&MISREAD_LEADER, site.member, &node.name, message, &place);
-    finding.help = Some(annotate(node, &format!("{key}-")));
+    finding.help = Some(run(&annotate(node, &format!("{key}-"))));
     Some(finding)
 }
 
@@ -147,7 +147,7 @@ mod tests {
         insta::assert_snapshot!(of("location", "leader=False"), @"
         warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, but any value makes the node a candidate for leader
           east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
-          help: kubectl annotate node n --overwrite kilo.squat.ai/leader-
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/leader-`
         ");
         assert_eq!(of("location", "leader=true"), "");
         assert_eq!(of("location", "leader="), "");

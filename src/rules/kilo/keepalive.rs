@@ -1,6 +1,6 @@
 //! Keepalive: do nodes behind NAT keep their way open?
 
-use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated};
+use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated, run};
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
@@ -106,7 +106,7 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
         place: member.entry.place.key("persistentKeepalive"),
         text: String::new(),
     });
-    finding.help = Some(annotate(node, &format!("{key}=25")));
+    finding.help = Some(run(&annotate(node, &format!("{key}=25"))));
     Some(finding)
 }
 
@@ -147,13 +147,13 @@ mod tests {
         warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
-          help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`
         ");
         insta::assert_snapshot!(of("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
         warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
-          help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`
         ");
     }
 
@@ -163,7 +163,7 @@ mod tests {
         warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
-          help: kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`
         ");
         assert_eq!(of("persistentKeepalive: 25", "persistent-keepalive=25"), "");
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, Site, UNCERTAIN_LEADER,
-    annotate, annotated,
+    annotate, annotated, run,
 };
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::granularity::Granularity;
@@ -91,7 +91,7 @@ fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
         );
         let place = site.annotation(node, annotation::LOCATION);
         let mut finding = on_node(&EMPTY_LOCATION, site.member, &node.name, message, &place);
-        finding.help = Some(annotate(node, &format!("{}-", annotation::LOCATION)));
+        finding.help = Some(run(&annotate(node, &format!("{}-", annotation::LOCATION))));
         Some(finding)
     })
 }
@@ -286,7 +286,7 @@ mod tests {
         insta::assert_snapshot!(of("", "location", &hiding, "location="), @"
         notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and overrides label topology.kubernetes.io/region (`eu`)
           east.json#/nodes/0/annotations/kilo.squat.ai~1location 
-          help: kubectl annotate node a --overwrite kilo.squat.ai/location-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location-`
         ");
         assert_eq!(of("", "full", &hiding, ""), "");
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::{
     CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotate,
-    annotated,
+    annotated, run,
 };
 use crate::agent::location_ranges::Outranked;
 use crate::diagnostic::{Label, Quoted};
@@ -295,10 +295,13 @@ fn disjoint(offered: &Offered, changed: &Offer) -> String {
     }
     let key = annotation::ALLOWED_LOCATION_IPS;
     if left.is_empty() {
-        return annotate(changed.node, &format!("{key}-"));
+        return run(&annotate(changed.node, &format!("{key}-")));
     }
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-    annotate(changed.node, &format!("{key}={}", left.join(",")))
+    run(&annotate(
+        changed.node,
+        &format!("{key}={}", left.join(",")),
+    ))
 }
 
 fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Finding> {
@@ -420,21 +423,23 @@ mod tests {
         warning[contested-location-range] east/a: Kilo drops location range 172.31.0.0/22: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-          help: kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`
         ");
         insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.0.0/22,172.31.9.0/24"), @"
         warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.0.0/22 of `b`, and segment `location:b` sorts after `location:a`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-          help: kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24
+          help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`
         ");
         insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.1.0/24"), @"
         warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-          help: kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-`
         ");
-        assert!(of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: kubectl annotate"));
+        assert!(
+            of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: run `kubectl annotate")
+        );
         let many = of_both("172.0.0.0/8", "172.31.255.255/32");
         assert!(
             many.contains("help: remove the ranges of other segments"),

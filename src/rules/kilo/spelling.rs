@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, Site, UNKNOWN_ANNOTATION, annotate, annotated,
+    ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, Site, UNKNOWN_ANNOTATION, annotate, annotated, run,
 };
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::document::nearest;
@@ -48,7 +48,7 @@ fn labels(site: &Site) -> Vec<Finding> {
             format!("label {key} has no effect: Kilo reads only the annotation of this name");
         let mut finding = counted(&ANNOTATION_AS_LABEL, site, &cases, &message)?;
         let (node, _) = cases.first()?;
-        finding.help = Some(moved(node, key));
+        finding.help = Some(run(&moved(node, key)));
         Some(finding)
     })
     .collect()
@@ -202,22 +202,22 @@ mod tests {
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @"
         warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name (on 2 nodes: `a`, `b`)
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
-          help: kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`
         ");
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "location=y"), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
-          help: kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`
         ");
         insta::assert_snapshot!(of("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1persistent-keepalive 
-          help: kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-`
         ");
         insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/leader=", ""), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1leader 
-          help: kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-`
         ");
     }
 

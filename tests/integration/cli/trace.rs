@@ -84,7 +84,7 @@ fn tells_who_takes_it() {
 
     there: 10.3.1.7 to 10.1.1.9
 
-    error[stolen-by]: west/n1 routes 10.1.1.9 (by 10.1.1.0/25) to the Peer prod--east--n2, the key of east/n2 instead of east/n1
+    error[stolen-by]: west/n1 routes 10.1.1.9 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
@@ -137,7 +137,7 @@ fn tells_that_the_answer_does_not_get_back() {
       7. west/n1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
          at rendered/west/prod--east.yaml:12:5
 
-    error[return-fails]: the packet arrives, but the reply does not (stolen-by): west/n1 routes 10.3.1.2 (by 10.3.1.0/25) to the Peer prod--east--n2, the key of east/n2 instead of west/n1
+    error[return-fails]: the packet arrives, but the reply does not (stolen-by): west/n1 routes 10.3.1.2 (by 10.3.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of west/n1
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.3.1.0/25"
@@ -162,7 +162,7 @@ fn takes_what_a_cluster_really_has() {
 
     there: 10.3.1.2 to 10.1.1.200
 
-    error[stolen-by]: west/n1 routes 10.1.1.200 (by 10.1.1.128/25) to the Peer other, the key of east/n2 instead of east/n1
+    error[stolen-by]: west/n1 routes 10.1.1.200 (by 10.1.1.128/25) to the Peer other (the key of east/n2) instead of east/n1
       --> west.json:35:11
        |
     35 |           "10.1.1.128/25"

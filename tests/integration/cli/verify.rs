@@ -53,7 +53,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   east   2/4
     west   north  4/4
 
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2, the key of east/n2 instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"

@@ -1,7 +1,7 @@
 //! Wrapping: texts that fit the terminal. Pipes and files get every text in one line, for `grep` and
 //! for the logs of CI jobs.
 
-/// The fewest columns that texts are wrapped at.
+/// The fewest columns for a text, however narrow the terminal is.
 const NARROW: usize = 40;
 
 /// How wide the stream is that a text is for.
@@ -33,7 +33,7 @@ impl Width {
         let Some(columns) = self.0 else {
             return text.to_owned();
         };
-        let room = columns.max(NARROW).saturating_sub(before);
+        let room = columns.saturating_sub(before).max(NARROW);
         let mut wrapped = String::with_capacity(text.len());
         let mut used = 0;
         for word in text.split(' ') {

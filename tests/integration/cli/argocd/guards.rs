@@ -22,7 +22,7 @@ fn lost_nodes_deliver_nothing() {
     let application = Application::of("west");
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
-    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all its 2 Peers would be removed from west
+    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all 2 Peers would be removed from west
       help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
     warning[silent-cluster] east: no other cluster can reach it: its only node is left out
     snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address

@@ -71,3 +71,13 @@ fn needs_nothing_but_itself() {
     folder.write("clustermesh.yaml", "broken: [");
     assert_eq!(folder.run(&["explain", "--all"]).code, 0);
 }
+
+#[test]
+fn knows_earlier_names() {
+    let page = explained(&["complex-key"]);
+    assert!(
+        page.starts_with("# syntax-error\n\n*error; earlier names: `complex-key`, "),
+        "{page}"
+    );
+    assert_eq!(page, explained(&["syntax-error"]));
+}

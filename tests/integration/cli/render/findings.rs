@@ -203,7 +203,7 @@ fn warns_of_who_roams() {
       |
     8 |       persistentKeepalive: 25
       |                            ^^
-    help: kubectl annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25
+    help: run `kubectl annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`
 
     east: +3 ~0 -0 files, 4 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters
@@ -222,7 +222,7 @@ fn points_at_a_declaration_that_all_nodes_contradict() {
     let before = folder.touches("rendered");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
-    let told = "error[contradicted-declaration]: west: 2 of 2 nodes";
+    let told = "error[contradicted-declaration]: west: both nodes have pod CIDRs";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.stderr.contains("--> mesh.yaml:14:"), "{}", run.stderr);
     assert_eq!(folder.touches("rendered"), before);

@@ -38,8 +38,8 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: all its 2 Peers would be removed from north
-    error[lost-source]: east: all its 2 Peers would be removed from west
+    error[lost-source]: east: all 2 Peers would be removed from north
+    error[lost-source]: east: all 2 Peers would be removed from west
     help: if intended, run `clustermesh render --allow-empty '*/east'`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
@@ -92,8 +92,8 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     help: add the cluster to a mesh, or delete the file
 
     error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
-    error[lost-source]: north: all its 2 Peers would be removed from east
-    error[lost-source]: north: all its 2 Peers would be removed from west
+    error[lost-source]: north: all 2 Peers would be removed from east
+    error[lost-source]: north: all 2 Peers would be removed from west
     help: if intended, run `clustermesh render --allow-empty north --allow-empty '*/north'`
 
     3 errors, 1 notice

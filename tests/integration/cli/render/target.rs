@@ -146,7 +146,7 @@ fn compares_with_the_tree_as_writing_does() {
     let folder = Folder::rendered();
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: all its 2 Peers would be removed from west
+    error[lost-source]: east: all 2 Peers would be removed from west
     help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out

@@ -366,7 +366,7 @@ fn errors_stay_errors() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(told, @"
     mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`
-    mesh.yaml:15:22: error[contradicted-declaration] west: 3 of 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1
+    mesh.yaml:15:22: error[contradicted-declaration] west: all 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1
     ");
     assert_eq!(render(&folder, &lowest, &[]).0, 1);
     assert!(!folder.path("rendered").exists());
@@ -379,7 +379,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
     let (code, told) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: 2 of 2 nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
+    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
 }
 
 /// A level for every rule that can have it.

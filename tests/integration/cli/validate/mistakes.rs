@@ -135,7 +135,7 @@ fn tells_all_semantic_mistakes_at_once() {
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
-    error[contradicted-declaration]: west: 2 of 2 nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes that depend on it; and 1 other finding that follows from it
+    error[contradicted-declaration]: west: both nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes that depend on it; and 1 other finding that follows from it
       --> mesh.yaml:15:17
        |
     15 |       podCIDRs: [10.1.128.0/17]

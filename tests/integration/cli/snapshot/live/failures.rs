@@ -293,7 +293,7 @@ fn it_speaks_no_tls() {
     let url = format!("https://{}", server.address());
     let site = Site::with(server, |context| context.cluster("server", url.as_str()));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: 127.0.0.1:PORT does not speak TLS; snapshots/east.json was kept
+    error[untrusted-certificate]: east: could not be read: 127.0.0.1:PORT does not support TLS; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
 }
