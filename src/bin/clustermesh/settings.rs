@@ -177,9 +177,8 @@ impl Settings {
             Some(config::Access::InCluster) if !is_flag => {
                 return Access::InCluster;
             }
-            Some(config::Access::InCluster) => (None, None),
+            Some(config::Access::InCluster) | None => (None, None),
             Some(config::Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_ref()),
-            None => (None, None),
         };
         let files = path.map(|path| Setting {
             value: vec![self.config.join(path)],

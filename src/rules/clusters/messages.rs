@@ -41,12 +41,8 @@ impl fmt::Display for Fault {
                 attempts,
             } => write!(
                 formatter,
-                "cannot connect to {}{}: {}",
+                "cannot connect to {} (attempts: {attempts}): {}",
                 told(server),
-                match attempts {
-                    0 | 1 => String::new(),
-                    attempts => format!(" ({attempts} attempts)"),
-                },
                 told(problem)
             ),
             Self::Proxy {

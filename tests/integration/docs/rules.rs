@@ -285,6 +285,7 @@ fn words_that_are_no_fault_are_explained() {
 }
 
 /// What only a server, or a plugin, can cause: the rule and the message.
+#[allow(clippy::too_many_lines, reason = "a list")]
 fn of_servers() -> Vec<(&'static str, String)> {
     let east: ClusterName = "east".parse().unwrap();
     let text = str::to_owned;

@@ -61,8 +61,8 @@ impl State {
     /// Returns the outcome.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.found {
-            Err(_) => Outcome::Unreadable,
-            Ok(Found {
+            Err(_)
+            | Ok(Found {
                 nodes: Nodes::Unreadable(_),
                 ..
             }) => Outcome::Unreadable,

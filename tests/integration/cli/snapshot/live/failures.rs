@@ -245,7 +245,7 @@ fn nobody_listens() {
     });
     let said = site.failure(&[]).replace(&port.to_string(), "SERVER");
     insta::assert_snapshot!(said, @"
-    error[unreachable-cluster]: east: could not be read: cannot connect to SERVER (5 attempts): Connection refused (os error 111); snapshots/east.json was kept
+    error[unreachable-cluster]: east: could not be read: cannot connect to SERVER (attempts: 5): Connection refused (os error 111); snapshots/east.json was kept
     help: check that the cluster runs, that the network path is open, and `server` in the kubeconfig
     ");
 }
