@@ -18,6 +18,8 @@ mod capacity;
 mod config;
 mod help;
 mod init;
+#[cfg(target_os = "linux")]
+mod progress;
 mod render;
 mod robustness;
 mod schema;

@@ -26,6 +26,7 @@ mod human;
 mod json;
 mod markdown;
 mod plugin;
+mod progress;
 mod report;
 mod repository;
 mod sarif;

@@ -97,6 +97,8 @@ pub(crate) fn run(
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
     let fabric = applied.fabric(&inputs);
+    let clusters = fabric.sites.len();
+    let progress = printer.progress(format!("Verifying {clusters} clusters"));
     let reach = Reach::new(&fabric);
     let asked = Asked {
         meshes: &inputs.meshes,
@@ -135,6 +137,7 @@ pub(crate) fn run(
         hostiles: &hostiles,
         findings: &findings,
     };
+    drop(progress);
     tell(args.output, &verified, printer, result)?;
     Ok(args.strict.threshold().outcome(&findings))
 }

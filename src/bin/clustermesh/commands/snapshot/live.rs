@@ -32,26 +32,43 @@ pub(super) fn run(
     check_secrets(args, &clusters, meshes)?;
     let (routes, lost) = args.reach.routes(&clusters, settings, meshes)?;
     let keeper = Keeper::new(&args.handling, settings, meshes);
-    let asked = routes.keys().cloned().collect();
+    let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), printer, result)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
     // runs print the same.
+    let progress = printer.progress(waiting(&asked, asked.len()));
+    let (all, mut left) = (asked.len(), asked.clone());
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
     cluster::ask(routes, Wanted::Nodes, args.reach.patience(), |arrival| {
         let cluster = arrival.cluster.clone();
+        left.remove(&cluster);
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
-        while let Some(kept) = queue.next() {
-            match keeper.tell(kept, printer, result) {
-                Ok(told) => outcome = outcome.max(told),
-                Err(error) => failure = Some(error),
+        let print = || {
+            while let Some(kept) = queue.next() {
+                match keeper.tell(kept, printer, result) {
+                    Ok(told) => outcome = outcome.max(told),
+                    Err(error) => failure = Some(error),
+                }
             }
-        }
+        };
+        progress.aside(print, || waiting(&left, all));
     })?;
+    drop(progress);
     match failure {
         Some(error) => Err(error),
         None => Ok(outcome.max(keeper.tell_twins(&clusters, printer))),
     }
+}
+
+/// Returns the line that is shown while clusters are read.
+fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
+    let names: Vec<&str> = left.iter().map(ClusterName::as_str).collect();
+    format!(
+        "Waiting for {} of {all} clusters: {}",
+        left.len(),
+        names.join(", ")
+    )
 }
 
 /// A flag for Secrets that no mesh names is a mistake, and would not do what it was meant for.
