@@ -37,12 +37,15 @@ fn titles() -> Vec<String> {
     titles.map(str::to_owned).collect()
 }
 
-/// A row of the index.
-fn row(text: &mut String, page: &str, name: &str, severity: &str, summary: &str) {
+/// A row of the index, with other names in parentheses.
+fn row(text: &mut String, page: &str, names: &[&str], severity: &str, summary: &str) {
+    let name = names[0];
+    let aliases = names[1..].iter().map(|it| format!(" (`{it}`)"));
+    let aliases: String = aliases.collect();
     let summary = summary.replace('\n', " ").replace('|', "\\|");
     let _ = writeln!(
         text,
-        "| [`{name}`](rules/{page}.md#{name}) | {severity} | {summary} |"
+        "| [`{name}`](rules/{page}.md#{name}){aliases} | {severity} | {summary} |"
     );
 }
 
@@ -52,7 +55,7 @@ fn the_pages_of_rules_are_the_manual() {
     assert_eq!(titles.len(), NAMES.len() + 1);
     let mut index = format!(
         "# Rules\n\n{GENERATED}\n\nEvery finding has the name of its rule in brackets. `clustermesh explain RULE` \
-         prints the same pages.\n"
+         prints the same pages. The names in parentheses are reason codes of the ClusterMesh operator.\n"
     );
     let mut summary = String::new();
     for ((question, page), title) in QUESTIONS.iter().zip(NAMES).zip(&titles) {
@@ -68,7 +71,7 @@ fn the_pages_of_rules_are_the_manual() {
             row(
                 &mut index,
                 page,
-                rule.name,
+                &[&[rule.name], rule.aliases].concat(),
                 &rule.severity.to_string(),
                 rule.page().summary(),
             );
@@ -84,7 +87,13 @@ fn the_pages_of_rules_are_the_manual() {
     );
     for term in TERMS {
         let _ = write!(text, "\n{}", rules::page_of_term(term, 2));
-        row(&mut index, OUTCOMES, term.name, "", term.page().summary());
+        row(
+            &mut index,
+            OUTCOMES,
+            &[term.name],
+            "",
+            term.page().summary(),
+        );
     }
     compare(&format!("docs/reference/rules/{OUTCOMES}.md"), &text);
     let _ = writeln!(summary, "  - [{title}](reference/rules/{OUTCOMES}.md)");
