@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh::{self, Mesh};
-use clustermesh::packet::trace::Class;
+use clustermesh::packet::trace::AddressClass;
 use clustermesh::packet::{Goal, Packet, Session};
 use clustermesh::proof::reach::{Reach, address_blocks};
 use clustermesh::proof::verify::{Asked, verify};
@@ -132,8 +132,8 @@ impl Input {
     fn round(&self, figures: &mut Figures) -> anyhow::Result<()> {
         let start = Instant::now();
         let all: Vec<_> = self.manifests.values().flatten().cloned().collect();
-        let mut read = File::read_all(&all).into_iter();
-        let files: BTreeMap<&str, Vec<File>> = self
+        let mut read = AppliedFile::read_all(&all).into_iter();
+        let files: BTreeMap<&str, Vec<AppliedFile>> = self
             .manifests
             .iter()
             .map(|(name, texts)| (name.as_str(), read.by_ref().take(texts.len()).collect()))
@@ -162,7 +162,7 @@ impl Input {
         figures.proof.push(start.elapsed().as_secs_f64());
         ensure!(verification.holds(), "a rendered mesh must hold");
         let pods = verification.pairings.iter();
-        let pods = pods.filter_map(|it| it.tallies.get(&(Class::Pod, Class::Pod)));
+        let pods = pods.filter_map(|it| it.tallies.get(&(AddressClass::Pod, AddressClass::Pod)));
         let proved: u64 = pods.map(|tally| tally.kept).sum();
 
         let start = Instant::now();
@@ -180,7 +180,7 @@ impl Input {
 fn followed(fabric: &Fabric) -> u64 {
     let pods = fabric.sites.map(|site| {
         let all = address_blocks(site).into_iter();
-        let pods = all.filter(|it| it.owner.class() == Some(Class::Pod));
+        let pods = all.filter(|it| it.owner.class() == Some(AddressClass::Pod));
         let pods = pods.filter_map(|it| Some((it.owner.node()?, it.span.first_address())));
         pods.collect::<Vec<_>>()
     });

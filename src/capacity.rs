@@ -15,7 +15,7 @@ pub mod wave;
 
 pub use estimate::{Estimate, estimates};
 pub use lever::{Effect, Lever, Measure, levers};
-pub use load::{Bundle, Files, Load, Nodes};
+pub use load::{Bundle, FileLoad, Load, NodeLoad};
 pub use time::Applies;
 pub use wave::Wave;
 

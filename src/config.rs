@@ -86,11 +86,11 @@ pub enum Access {
 #[schemars(rename = "Config", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "the walk has looked at version and kind")]
-struct Written {
+struct WrittenConfig {
     /// The version of this format.
-    api_version: ApiVersion,
+    api_version: ConfigApiVersion,
     /// The kind of this document.
-    kind: Kind,
+    kind: ConfigKind,
     /// Mesh files, and folders in which every `*.yaml` and `*.yml` is a mesh file.
     #[schemars(length(min = 1), inner(length(min = 1)), example = ["mesh.yaml"])]
     meshes: Option<Vec<String>>,
@@ -158,7 +158,8 @@ struct WrittenCluster {
 
 /// The only version of a config.
 #[derive(Debug, Deserialize, JsonSchema)]
-enum ApiVersion {
+#[schemars(rename = "ApiVersion")]
+enum ConfigApiVersion {
     /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
@@ -166,7 +167,8 @@ enum ApiVersion {
 
 /// The only kind of a config.
 #[derive(Debug, Deserialize, JsonSchema)]
-enum Kind {
+#[schemars(rename = "Kind")]
+enum ConfigKind {
     /// A config.
     Config,
 }
@@ -185,7 +187,7 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
         ]);
     };
     let place = Place::document(&source.name, index);
-    let written = Form::<Written>::new().read(document, &place);
+    let written = Form::<WrittenConfig>::new().read(document, &place);
     let others: Vec<Finding> = documents
         .map(|(index, _)| second_document(Place::document(&source.name, index)))
         .collect();
@@ -199,10 +201,10 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
 
 /// Returns the JSON Schema of a config.
 pub fn schema() -> Schema {
-    schema::of_input::<Written>()
+    schema::of_input::<WrittenConfig>()
 }
 
-impl Written {
+impl WrittenConfig {
     fn config(self, place: &Place) -> Result<Config, Vec<Finding>> {
         let (mut clusters, mut accepted) = (BTreeMap::new(), BTreeMap::new());
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());

@@ -24,7 +24,7 @@ mod walk;
 pub use form::Form;
 pub use nearest::nearest;
 pub use position::{Position, position};
-pub use tree::{Entry, Key, Node, Scalar, Value};
+pub use tree::{MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ pub struct Source {
     /// Its whole content.
     pub text: Arc<str>,
     /// Its documents in order, empty ones included.
-    pub documents: Vec<Node>,
+    pub documents: Vec<TreeNode>,
     /// The positions in it, if it has no documents but is JSON.
-    index: OnceLock<Box<json::Index>>,
+    index: OnceLock<Box<json::JsonIndex>>,
     /// Where its lines are, for those who ask for positions.
     marks: OnceLock<position::Marks>,
 }
@@ -98,11 +98,11 @@ impl Source {
         if self.documents.is_empty() {
             let index = self
                 .index
-                .get_or_init(|| Box::new(json::Index::of(&self.text)));
+                .get_or_init(|| Box::new(json::JsonIndex::of(&self.text)));
             return index.locate(&self.text, &place.pointer);
         }
         let mut node = self.documents.get(place.document)?;
-        let mut key: Option<&Key> = None;
+        let mut key: Option<&TreeKey> = None;
         for step in place.pointer.steps() {
             if node.alias {
                 return Some(node.span.clone());
@@ -121,7 +121,7 @@ impl Source {
         marks.position(&self.text, offset)
     }
 
-    fn extent(&self, node: &Node, key: Option<&Key>, part: Part) -> Range<usize> {
+    fn extent(&self, node: &TreeNode, key: Option<&TreeKey>, part: Part) -> Range<usize> {
         let own = self.first_line(node);
         match key {
             Some(key) if part == Part::Key || own.is_empty() => key.span.clone(),
@@ -129,11 +129,13 @@ impl Source {
         }
     }
 
-    fn first_line(&self, node: &Node) -> Range<usize> {
+    fn first_line(&self, node: &TreeNode) -> Range<usize> {
         let text = self.text.get(node.span.clone()).unwrap_or_default();
         let kept = match &node.value {
-            Value::Scalar(_) => text,
-            Value::Sequence(_) | Value::Mapping(_) => text.lines().next().unwrap_or_default(),
+            TreeValue::Scalar(_) => text,
+            TreeValue::Sequence(_) | TreeValue::Mapping(_) => {
+                text.lines().next().unwrap_or_default()
+            }
         };
         node.span.start..node.span.start + kept.trim_end().len()
     }
@@ -403,12 +405,12 @@ pub(crate) mod tests {
     }
 
     /// Checks that every span of a tree is a piece of the text.
-    fn check(text: &str, node: &Node) {
+    fn check(text: &str, node: &TreeNode) {
         assert!(text.get(node.span.clone()).is_some(), "{:?}", node.span);
         match &node.value {
-            Value::Scalar(_) => {}
-            Value::Sequence(items) => items.iter().for_each(|item| check(text, item)),
-            Value::Mapping(entries) => {
+            TreeValue::Scalar(_) => {}
+            TreeValue::Sequence(items) => items.iter().for_each(|item| check(text, item)),
+            TreeValue::Mapping(entries) => {
                 for entry in entries.iter() {
                     assert!(text.get(entry.key.span.clone()).is_some());
                     check(text, &entry.value);

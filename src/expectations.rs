@@ -14,7 +14,7 @@ use crate::selector::Selector;
 
 mod written;
 
-use written::Written;
+use written::WrittenExpectations;
 
 /// Packets with an expected result.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -82,7 +82,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
         ]);
     };
     let place = Place::document(&source.name, index);
-    let (written, mut problems) = Form::<Written>::new().salvage(document, &place);
+    let (written, mut problems) = Form::<WrittenExpectations>::new().salvage(document, &place);
     let mut expectations = Vec::new();
     if problems.is_empty() {
         let place = place.key("spec");
@@ -106,7 +106,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
 
 /// Returns the JSON Schema of a file of expectations.
 pub fn schema() -> Schema {
-    schema::of_input::<Written>()
+    schema::of_input::<WrittenExpectations>()
 }
 
 /// Reports names that occur more than once: a failure could not be assigned to one of them.

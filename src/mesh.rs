@@ -33,7 +33,7 @@ pub use accepted::accepted;
 pub use anchor::{Anchor, Named};
 pub use secret_key_ref::SecretKeyRef;
 
-pub(crate) use raw::Selector as WrittenSelector;
+pub(crate) use raw::RawSelector as WrittenSelector;
 pub(crate) use selector::selector;
 
 /// The default port of endpoints that are given without a port.
@@ -51,7 +51,7 @@ pub const DEFAULT_ENDPOINT_FROM: [EndpointSource; 2] =
 
 /// What was read from some files.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct MeshReading {
     /// The meshes in the order of files and documents. Without errors these are all of them.
     pub meshes: Vec<Mesh>,
     /// What is left of those that are wrong in themselves: enough to judge nodes by, never to render
@@ -168,7 +168,7 @@ pub enum EndpointSource {
 }
 
 /// Returns the meshes of some files, and all that is wrong with them.
-pub fn read(sources: &[Source]) -> Reading {
+pub fn read(sources: &[Source]) -> MeshReading {
     let mut reading = reading::read(sources);
     reading.diagnostics.extend(across::check(&reading.meshes));
     reading
@@ -176,10 +176,10 @@ pub fn read(sources: &[Source]) -> Reading {
 
 /// Returns the JSON Schema of a `ClusterMesh`.
 pub fn schema() -> schemars::Schema {
-    schema::of_input::<raw::Resource>()
+    schema::of_input::<raw::RawMesh>()
 }
 
-impl Reading {
+impl MeshReading {
     /// Returns whether the meshes can be used.
     pub fn is_usable(&self) -> bool {
         self.diagnostics

@@ -20,7 +20,7 @@ pub use context::{Context, Values};
 pub use record::{Digest, Record};
 
 /// Texts by path, each relative to the config's folder and with `/` between names.
-pub type Texts = BTreeMap<String, Arc<str>>;
+pub type TemplateTexts = BTreeMap<String, Arc<str>>;
 
 /// Returns the files of all outputs, given the text of a template by the path that the config has for
 /// it.
@@ -31,8 +31,8 @@ pub fn fill(
     outputs: &[Output],
     values: &Values,
     load: impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static,
-) -> Result<Texts, Vec<Finding>> {
-    let mut texts = Texts::new();
+) -> Result<TemplateTexts, Vec<Finding>> {
+    let mut texts = TemplateTexts::new();
     let mut places = Places::default();
     let mut findings = Vec::new();
     for output in outputs {

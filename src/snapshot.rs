@@ -130,7 +130,7 @@ pub enum SnapshotError {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "NodeSnapshot", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct File {
+struct SnapshotFields {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: String,
@@ -153,7 +153,7 @@ struct File {
 /// The same to write, in the order of its keys.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct WrittenSnapshot<'a> {
     api_version: &'a str,
     cluster: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -163,12 +163,12 @@ struct Written<'a> {
 }
 
 /// An object, which serde by itself would read from a list of its fields too.
-struct Object<T>(T);
+struct UniqueObject<T>(T);
 
 /// The part of a file that shows whether it was meant as a snapshot.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Header {
+struct SnapshotHeader {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
@@ -229,8 +229,8 @@ impl Snapshot {
     /// # Errors
     /// Anything but a snapshot of that cluster in this version, complete and without surplus.
     pub fn read(cluster: &ClusterName, text: &str) -> Result<Self, SnapshotError> {
-        let file: File = match serde_json::from_str(text) {
-            Ok(Object(file)) => file,
+        let file: SnapshotFields = match serde_json::from_str(text) {
+            Ok(UniqueObject(file)) => file,
             Err(error) => return Err(other_version(text).unwrap_or(SnapshotError::Json(error))),
         };
         check_header(&file.api_version, &file.kind)?;
@@ -255,7 +255,7 @@ impl Snapshot {
     /// # Errors
     /// None that these types can cause.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(&Written {
+        let mut text = serde_json::to_string_pretty(&WrittenSnapshot {
             api_version: API_VERSION,
             cluster: self.cluster.as_str(),
             dropped_labels: &self.dropped_labels,
@@ -280,7 +280,7 @@ impl Snapshot {
 
 /// Returns the JSON Schema of a snapshot file.
 pub fn schema() -> Schema {
-    schema::of_input::<File>()
+    schema::of_input::<SnapshotFields>()
 }
 
 /// A snapshot of one node.
@@ -309,7 +309,7 @@ fn example() -> Value {
 
 /// An unknown field may belong to another version, so the version is reported first.
 fn other_version(text: &str) -> Option<SnapshotError> {
-    let header: Header = serde_json::from_str(text).ok()?;
+    let header: SnapshotHeader = serde_json::from_str(text).ok()?;
     check_header(&header.api_version, &header.kind).err()
 }
 
@@ -335,11 +335,14 @@ fn is_false(value: &bool) -> bool {
 fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    let objects = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(objects.into_iter().map(|Object(value)| value).collect())
+    let objects = Vec::<UniqueObject<T>>::deserialize(deserializer)?;
+    Ok(objects
+        .into_iter()
+        .map(|UniqueObject(value)| value)
+        .collect())
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields<T>(PhantomData<T>);
 

@@ -19,7 +19,7 @@ pub use direct::losses_of;
 pub use on_disk::{ForeignFile, KustomizationMismatch, OnDiskTree, SameKeyPeers, SameNamePeers};
 pub use overriding::Overriding;
 
-use index::{Given, Index};
+use index::{Given, PlanIndex};
 
 /// A generated file on disk that is out of date.
 #[derive(Clone, Debug)]
@@ -181,9 +181,9 @@ pub fn changes(
         by_target.entry(file.parts().0).or_default().push(file);
     }
     let index = if by_target.is_empty() {
-        Index::default()
+        PlanIndex::default()
     } else {
-        Index::of(plan)
+        PlanIndex::of(plan)
     };
     for (name, files) in by_target {
         match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
@@ -235,7 +235,7 @@ fn is_known(cluster: &str, files: &[ChangedFile], same: &BTreeSet<String>) -> bo
 pub fn moves(plan: &Plan, target: &str, files: &[ChangedFile]) -> Vec<Case<Moved>> {
     let mut found = FoundCases::default();
     if let Some(it) = plan.targets.iter().find(|it| it.cluster.as_str() == target) {
-        let index = Index::of(plan);
+        let index = PlanIndex::of(plan);
         let given = index.given(plan, it);
         for (file, peer) in files
             .iter()

@@ -11,21 +11,21 @@ use serde_json::Value;
 use crate::diagnostic::Finding;
 use crate::document::{Broken, Source};
 use crate::kilo::peer::Translation;
-use crate::kilo::peer::translation::Fault;
+use crate::kilo::peer::translation::TranslationFault;
 use crate::name;
 use crate::place::{Place, Pointer};
 
 mod dump;
 mod own_text;
 
-pub use dump::DumpError;
+pub use dump::PeerDumpError;
 
 /// The API version of a Peer.
 const API_VERSION: &str = "kilo.squat.ai/v1alpha1";
 
 /// A file of manifests.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct AppliedFile {
     /// The file, as the shell calls it.
     pub source: Arc<str>,
     /// Its content; files with the same text share it.
@@ -49,7 +49,7 @@ pub struct Applied {
     /// Its name, a DNS-1123 subdomain.
     pub name: String,
     /// How an agent reads it.
-    pub spec: Result<Translation, Fault>,
+    pub spec: Result<Translation, TranslationFault>,
 }
 
 /// Something else than a Peer.
@@ -86,7 +86,7 @@ pub enum What {
     Name(Option<String>),
 }
 
-impl File {
+impl AppliedFile {
     /// Reads a file.
     pub fn read(source: &Arc<str>, text: &Arc<str>) -> Self {
         Self {

@@ -2,30 +2,30 @@
 
 use std::cmp::Ordering;
 
-use super::peers::{Peer, Peers};
+use super::peers::{ClusterPeer, Peers};
 
 /// What becomes of a Peer. Peers are compared by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Pair<'p, 'a> {
     /// It is up to date.
-    Same(&'p Peer<'a>),
+    Same(&'p ClusterPeer<'a>),
     /// It is something else.
     Changed {
         /// What it is.
-        before: &'p Peer<'a>,
+        before: &'p ClusterPeer<'a>,
         /// The wanted Peer.
-        after: &'p Peer<'a>,
+        after: &'p ClusterPeer<'a>,
     },
     /// It is not there yet.
-    Added(&'p Peer<'a>),
+    Added(&'p ClusterPeer<'a>),
     /// It should not exist.
-    Removed(&'p Peer<'a>),
+    Removed(&'p ClusterPeer<'a>),
 }
 
 /// Compares Peers, in order of name.
 pub fn compare<'p, 'a>(
-    before: &'p Peers<Peer<'a>>,
-    after: &'p Peers<Peer<'a>>,
+    before: &'p Peers<ClusterPeer<'a>>,
+    after: &'p Peers<ClusterPeer<'a>>,
 ) -> Vec<Pair<'p, 'a>> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     let mut pairs = Vec::with_capacity(before.len().max(after.len()));

@@ -25,7 +25,7 @@ const RARE: usize = 16;
 pub struct Fabric<'a> {
     /// By name of the cluster.
     pub sites: Sites<Arc<Site<'a>>>,
-    index: Arc<Index>,
+    index: Arc<FabricIndex>,
     /// Clusters whose contests come out one way or another, by number.
     tried: Tried<'a>,
     /// How many packets were followed, answers aside.
@@ -37,7 +37,7 @@ type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 
 /// Who has what, in all clusters.
 #[derive(Debug, Default)]
-struct Index {
+struct FabricIndex {
     /// Who has a key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// Who has the keys of Peers.
@@ -97,7 +97,7 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
-        let index = Index {
+        let index = FabricIndex {
             holdings: sites.map(|it| holdings(it, &keys)),
             keys,
             doors,

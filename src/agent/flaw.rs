@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{Claim, Model, Tunnel};
-use super::peers::{PeerId, Share};
+use super::model::{Model, Tunnel, TunnelClaim};
+use super::peers::{PeerId, PeerShare};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
@@ -15,7 +15,7 @@ use crate::net::{Cidr, Family, family};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Flaw {
     /// The range, with its Peer.
-    pub claim: Claim,
+    pub claim: TunnelClaim,
     /// What.
     pub kind: FlawKind,
 }
@@ -39,7 +39,7 @@ pub enum FlawKind {
 
 /// A route that a kernel refuses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Refusal {
+pub enum KernelRefusal {
     /// To a range of a Peer.
     Range {
         /// The Peer.
@@ -74,8 +74,8 @@ impl Model<'_> {
         let (local, missing) = (self.local(), self.without_route());
         let mut flaws = Vec::new();
         for (id, peer) in self.peers.numbered() {
-            for kept in peer.share().into_iter().flat_map(Share::kept) {
-                let claim = Claim {
+            for kept in peer.share().into_iter().flat_map(PeerShare::kept) {
+                let claim = TunnelClaim {
                     tunnel: Tunnel::Peer(id),
                     index: kept.index,
                     is_certain: kept.is_certain,
@@ -96,13 +96,13 @@ impl Model<'_> {
 
     /// Finds the first route that a kernel refuses, where a pass of Kilo's ends: to a range of a Peer, or
     /// else to another segment of the cluster itself.
-    pub fn refused(&self) -> Option<Refusal> {
+    pub fn refused(&self) -> Option<KernelRefusal> {
         self.refused_range().or_else(|| self.refused_segment())
     }
 
     /// Finds the first range of a Peer with host bits, or of the other family than a node's internal
     /// address.
-    fn refused_range(&self) -> Option<Refusal> {
+    fn refused_range(&self) -> Option<KernelRefusal> {
         let missing = self.without_route();
         self.peers.numbered().find_map(|(id, peer)| {
             let mut kept = peer.share()?.kept();
@@ -110,7 +110,7 @@ impl Model<'_> {
                 let interface = kept.allowed.interface;
                 !interface.is_network() || missing(interface.network.family()).is_some()
             });
-            Some(Refusal::Range {
+            Some(KernelRefusal::Range {
                 peer: id,
                 index: refused?.index,
             })
@@ -121,7 +121,7 @@ impl Model<'_> {
     ///
     /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
     /// packets to Peers were delivered all the same (16 agents, `[v6, v4]` pod CIDRs).
-    fn refused_segment(&self) -> Option<Refusal> {
+    fn refused_segment(&self) -> Option<KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
         let is_known = self
             .topology
@@ -142,7 +142,7 @@ impl Model<'_> {
             let route = routes
                 .into_iter()
                 .find(|it| it.refused().is_some() && !is_pods(it))?;
-            Some(Refusal::Segment { node, route })
+            Some(KernelRefusal::Segment { node, route })
         })
     }
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::applied::File;
+use super::applied::AppliedFile;
 use super::comparison::{Pair, compare};
 use super::fabric::{Fabric, Holding, Site, SiteId};
-use super::peers::{AppliedPeers, Peer, PeerId, Prize};
+use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 
@@ -72,7 +72,7 @@ impl Inventory {
     /// Peers; a cluster without a snapshot is not in it.
     pub fn new(
         cluster: &ClusterName,
-        (has, shall): (&[File], &[File]),
+        (has, shall): (&[AppliedFile], &[AppliedFile]),
         is_ours: impl Fn(&str) -> bool,
         fabric: &Fabric,
     ) -> Self {
@@ -82,7 +82,7 @@ impl Inventory {
         );
         let site = fabric.sites.position(|it| it.cluster == cluster);
         let mut inventory = Self::default();
-        let name = |peer: &Peer| peer.applied.name.clone();
+        let name = |peer: &ClusterPeer| peer.applied.name.clone();
         for pair in compare(&has.all, &shall.all) {
             match pair {
                 Pair::Same(_) => inventory.in_sync += 1,
@@ -120,7 +120,7 @@ impl Inventory {
     }
 }
 
-fn foreign(peer: &Peer, site: Option<SiteId>, fabric: &Fabric) -> Foreign {
+fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign {
     let ranges: Vec<Cidr> = match &peer.applied.spec {
         Ok(spec) => {
             let ranges = spec.allowed_ips.iter();

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::applied::File;
-use super::peers::{AppliedPeers, Contest, Peer, PeerId, Peers, Share, Standing, Won};
+use super::applied::AppliedFile;
+use super::peers::{
+    AppliedPeers, ClusterPeer, Contest, PeerId, PeerShare, PeerStanding, Peers, Won,
+};
 use crate::kilo::id::SegmentId;
-use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
 use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, WireguardIp};
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
@@ -23,14 +25,14 @@ pub struct Model<'a> {
     /// The cluster's own nodes and segments.
     pub topology: Arc<KiloTopology>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
-    pub peers: Peers<Peer<'a>>,
+    pub peers: Peers<ClusterPeer<'a>>,
     /// What more than one Peer wants to be.
     pub contests: Vec<Contest>,
     /// What leaves nothing certain on any node.
     pub upsets: Vec<Upset>,
     /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
     /// writes, for all nodes together. See [`Model::holder`].
-    pub tunnels: Prefixes<Claim>,
+    pub tunnels: Prefixes<TunnelClaim>,
     /// The Peers that Kilo configures, by key.
     by_key: Vec<PeerId>,
     /// Keys that a segment shares with another segment or a Peer.
@@ -67,7 +69,7 @@ pub enum Tunnel {
 
 /// A range that a far end lays claim to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Claim {
+pub struct TunnelClaim {
     /// Who.
     pub tunnel: Tunnel,
     /// The index of the range in the spec of a Peer.
@@ -78,11 +80,11 @@ pub struct Claim {
 
 /// Who has a range in the WireGuard table of a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Holder {
+pub enum RangeHolder {
     /// This far end.
-    Certain(Claim),
+    Certain(TunnelClaim),
     /// It depends on order or time: one of these, or none of them.
-    Ambiguous(Vec<Claim>),
+    Ambiguous(Vec<TunnelClaim>),
 }
 
 /// Whether a far end can be dialled.
@@ -99,7 +101,7 @@ pub enum Dial<'a> {
     Loops(usize),
 }
 
-impl Claim {
+impl TunnelClaim {
     /// Returns the Peer, if it is one that lays the claim.
     pub fn peer(&self) -> Option<PeerId> {
         match self.tunnel {
@@ -111,12 +113,12 @@ impl Claim {
 
 impl<'a> Model<'a> {
     /// Builds what the Kilo of a cluster builds from the Peers of these files.
-    pub fn new(topology: &Arc<KiloTopology>, files: &'a [File]) -> Self {
+    pub fn new(topology: &Arc<KiloTopology>, files: &'a [AppliedFile]) -> Self {
         Self::decided(topology, files, &[])
     }
 
     /// Builds the same where some contests are won.
-    pub fn decided(topology: &Arc<KiloTopology>, files: &'a [File], won: &[Won]) -> Self {
+    pub fn decided(topology: &Arc<KiloTopology>, files: &'a [AppliedFile], won: &[Won]) -> Self {
         let mut topology = Arc::clone(topology);
         let AppliedPeers {
             all: peers,
@@ -124,7 +126,10 @@ impl<'a> Model<'a> {
             contests,
         } = AppliedPeers::decided(files, won);
         if topology.has_location_ranges() {
-            let kept = peers.iter().filter_map(Peer::share).flat_map(Share::kept);
+            let kept = peers
+                .iter()
+                .filter_map(ClusterPeer::share)
+                .flat_map(PeerShare::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
             Arc::make_mut(&mut topology)
                 .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
@@ -180,7 +185,7 @@ impl<'a> Model<'a> {
 
     /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; none if only the
     /// segment itself claims it.
-    pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<Holder> {
+    pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<RangeHolder> {
         let (_, claims) = self.tunnels.get(slot)?;
         let there = || {
             let claims = claims.iter().copied();
@@ -192,13 +197,13 @@ impl<'a> Model<'a> {
         let certain = there()
             .find(|it| it.is_certain)
             .filter(|_| is_one && !self.shares_key(segment, first.tunnel));
-        let ambiguous = || Holder::Ambiguous(there().collect());
-        Some(certain.map_or_else(ambiguous, Holder::Certain))
+        let ambiguous = || RangeHolder::Ambiguous(there().collect());
+        Some(certain.map_or_else(ambiguous, RangeHolder::Certain))
     }
 
     /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
     /// it takes one from there: the longest prefix and who has it.
-    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(usize, Holder)> {
+    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(usize, RangeHolder)> {
         let mut holding = self.tunnels.holding(address);
         holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
     }
@@ -240,7 +245,7 @@ impl<'a> Model<'a> {
     }
 
     /// Returns what a Peer keeps, if it is one to Kilo.
-    pub fn share(&self, peer: PeerId) -> Option<&Share<'a>> {
+    pub fn share(&self, peer: PeerId) -> Option<&PeerShare<'a>> {
         self.peers[peer].share()
     }
 
@@ -296,7 +301,7 @@ impl<'a> Model<'a> {
     ///
     /// Peers are routed always, their own key or not; a segment's internal address not where it is
     /// the segment's endpoint.
-    fn routes(&self, segment: SegmentId, claim: Claim, address: IpAddr) -> bool {
+    fn routes(&self, segment: SegmentId, claim: TunnelClaim, address: IpAddr) -> bool {
         match claim.tunnel {
             Tunnel::Peer(_) => true,
             Tunnel::Segment(other) => {
@@ -307,7 +312,7 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the place of a claim, if it is written in a manifest.
-    pub fn place(&self, claim: Claim) -> Option<Place> {
+    pub fn place(&self, claim: TunnelClaim) -> Option<Place> {
         match claim.tunnel {
             Tunnel::Segment(_) => None,
             Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.index)),
@@ -324,7 +329,7 @@ impl<'a> Model<'a> {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             segment.allowed_ips.iter().copied().chain(address)
         });
-        let peers = self.peers.iter().filter_map(Peer::share);
+        let peers = self.peers.iter().filter_map(ClusterPeer::share);
         segments.chain(peers.flat_map(|it| it.kept().map(|it| it.allowed)))
     }
 
@@ -334,13 +339,16 @@ impl<'a> Model<'a> {
     }
 }
 
-fn upsets(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<Upset> {
+fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
     let mut upsets = Vec::new();
     for (id, peer) in peers.numbered() {
-        if matches!(peer.standing, Standing::Faulty(Fault::Undecodable(_))) {
+        if matches!(
+            peer.standing,
+            PeerStanding::Faulty(TranslationFault::Undecodable(_))
+        ) {
             upsets.push(Upset::Undecodable(id));
         }
-        let kept = peer.share().into_iter().flat_map(Share::kept);
+        let kept = peer.share().into_iter().flat_map(PeerShare::kept);
         upsets.extend(
             kept.filter(|it| it.allowed.is_mapped)
                 .map(|it| Upset::Mapped {
@@ -354,11 +362,11 @@ fn upsets(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<Upset> {
 }
 
 /// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
-fn claims(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
+fn claims(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<(Cidr, TunnelClaim)> {
     let mut claims = Vec::with_capacity(3 * (topology.nodes.len() + peers.len()));
     for (id, segment) in topology.segments.numbered() {
         let is_led = matches!(segment.leader, Leader::Certain(_));
-        let claim = |is_certain| Claim {
+        let claim = |is_certain| TunnelClaim {
             tunnel: Tunnel::Segment(id),
             index: 0,
             is_certain: is_certain && is_led,
@@ -378,8 +386,8 @@ fn claims(topology: &KiloTopology, peers: &Peers<Peer>) -> Vec<(Cidr, Claim)> {
         }
     }
     for (id, peer) in peers.numbered() {
-        for kept in peer.share().into_iter().flat_map(Share::kept) {
-            let claim = Claim {
+        for kept in peer.share().into_iter().flat_map(PeerShare::kept) {
+            let claim = TunnelClaim {
                 tunnel: Tunnel::Peer(id),
                 index: kept.index,
                 is_certain: kept.is_certain,

@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
-use super::applied::{Applied, File};
+use super::applied::{Applied, AppliedFile};
 use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::Translation;
-use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
 use crate::net::Interface;
 use crate::net::prefixes::Order;
 use crate::place::Place;
@@ -25,7 +25,7 @@ pub type Peers<T> = Numbered<OfPeer, T>;
 #[derive(Clone, Debug)]
 pub struct AppliedPeers<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
-    pub all: Peers<Peer<'a>>,
+    pub all: Peers<ClusterPeer<'a>>,
     /// Those that are one to Kilo, by key; of one key by name.
     pub by_key: Vec<PeerId>,
     /// What more than one of them wants to be.
@@ -34,31 +34,31 @@ pub struct AppliedPeers<'a> {
 
 /// A Peer of the manifests.
 #[derive(Clone, Debug)]
-pub struct Peer<'a> {
+pub struct ClusterPeer<'a> {
     /// Its place in the file.
-    pub file: &'a File,
+    pub file: &'a AppliedFile,
     /// What is written.
     pub applied: &'a Applied,
     /// What becomes of it.
-    pub standing: Standing<'a>,
+    pub standing: PeerStanding<'a>,
 }
 
 /// What becomes of a Peer.
 #[derive(Clone, Debug)]
-pub enum Standing<'a> {
+pub enum PeerStanding<'a> {
     /// It never gets to WireGuard, and why.
-    Faulty(&'a Fault),
+    Faulty(&'a TranslationFault),
     /// `Peer.Ready` is false: no allowed IP, or the zero key.
     NotReady,
     /// Configured.
-    Certain(Share<'a>),
+    Certain(PeerShare<'a>),
     /// Configured unless another Peer wins the contest with this number.
-    Contested(Share<'a>, usize),
+    Contested(PeerShare<'a>, usize),
 }
 
 /// What a Peer keeps after `deduplicatePeerIPs`.
 #[derive(Clone, Debug)]
-pub struct Share<'a> {
+pub struct PeerShare<'a> {
     /// The kind.
     pub translation: &'a Translation,
     /// What went to a Peer whose name is earlier, in the order of the spec.
@@ -72,7 +72,7 @@ pub struct Share<'a> {
 
 /// An allowed IP that a Peer keeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Kept {
+pub struct KeptRange {
     /// Its index in the spec.
     pub index: usize,
     /// The range.
@@ -119,7 +119,7 @@ pub enum Prize {
 
 impl<'a> AppliedPeers<'a> {
     /// Reads the Peers of a cluster's manifests, and takes some contests as won.
-    pub fn decided(files: &'a [File], won: &[Won]) -> Self {
+    pub fn decided(files: &'a [AppliedFile], won: &[Won]) -> Self {
         let mut all = translated(files);
         let mut by_key = by_key(&all);
         let contests = contests(&mut all, &by_key);
@@ -141,26 +141,26 @@ impl<'a> AppliedPeers<'a> {
 impl Contest {
     /// Returns whether any of the Peers may win it and be there alone: they want one key, and none of them
     /// wants the name of another one.
-    pub fn is_open(&self, number: usize, all: &Peers<Peer>) -> bool {
+    pub fn is_open(&self, number: usize, all: &Peers<ClusterPeer>) -> bool {
         let is_in_no_other = |peer: &PeerId| match all[*peer].standing {
-            Standing::Contested(_, contest) => contest == number,
-            Standing::NotReady => true,
-            Standing::Certain(_) | Standing::Faulty(_) => false,
+            PeerStanding::Contested(_, contest) => contest == number,
+            PeerStanding::NotReady => true,
+            PeerStanding::Certain(_) | PeerStanding::Faulty(_) => false,
         };
         self.over == Prize::Key && self.peers.iter().all(is_in_no_other)
     }
 }
 
-impl Share<'_> {
+impl PeerShare<'_> {
     /// Returns what it keeps of its allowed IPs, in their order.
-    pub fn kept(&self) -> impl Iterator<Item = Kept> {
+    pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
         let allowed = self.translation.allowed_ips.iter().enumerate();
         let mut lost = self.lost.iter().map(|it| it.index).peekable();
         let mut doubtful = self.doubtful.iter().copied().peekable();
         allowed.filter_map(move |(index, &allowed)| {
             let is_doubtful = doubtful.next_if_eq(&index).is_some();
             let is_lost = lost.next_if_eq(&index).is_some();
-            (!is_lost).then_some(Kept {
+            (!is_lost).then_some(KeptRange {
                 index,
                 allowed,
                 is_certain: self.is_certain && !is_doubtful,
@@ -174,19 +174,19 @@ impl Share<'_> {
     }
 }
 
-impl<'a> Peer<'a> {
+impl<'a> ClusterPeer<'a> {
     /// Returns what it keeps, if it is one to Kilo.
-    pub fn share(&self) -> Option<&Share<'a>> {
+    pub fn share(&self) -> Option<&PeerShare<'a>> {
         match &self.standing {
-            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
-            Standing::Faulty(_) | Standing::NotReady => None,
+            PeerStanding::Certain(share) | PeerStanding::Contested(share, _) => Some(share),
+            PeerStanding::Faulty(_) | PeerStanding::NotReady => None,
         }
     }
 
-    fn share_mut(&mut self) -> Option<&mut Share<'a>> {
+    fn share_mut(&mut self) -> Option<&mut PeerShare<'a>> {
         match &mut self.standing {
-            Standing::Certain(share) | Standing::Contested(share, _) => Some(share),
-            Standing::Faulty(_) | Standing::NotReady => None,
+            PeerStanding::Certain(share) | PeerStanding::Contested(share, _) => Some(share),
+            PeerStanding::Faulty(_) | PeerStanding::NotReady => None,
         }
     }
 
@@ -207,18 +207,18 @@ impl<'a> Peer<'a> {
 }
 
 /// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
-fn translated(files: &[File]) -> Peers<Peer<'_>> {
+fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
     let all = files
         .iter()
         .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
-    let mut peers: Vec<Peer> = all
-        .map(|(file, applied)| Peer {
+    let mut peers: Vec<ClusterPeer> = all
+        .map(|(file, applied)| ClusterPeer {
             file,
             applied,
             standing: match &applied.spec {
-                Err(fault) => Standing::Faulty(fault),
-                Ok(translation) if !translation.is_ready() => Standing::NotReady,
-                Ok(translation) => Standing::Certain(Share {
+                Err(fault) => PeerStanding::Faulty(fault),
+                Ok(translation) if !translation.is_ready() => PeerStanding::NotReady,
+                Ok(translation) => PeerStanding::Certain(PeerShare {
                     translation,
                     lost: Vec::new(),
                     doubtful: Vec::new(),
@@ -232,7 +232,7 @@ fn translated(files: &[File]) -> Peers<Peer<'_>> {
 }
 
 /// Sorts the Peers that have a key by that. Most keys differ in how they begin.
-fn by_key(peers: &Peers<Peer>) -> Vec<PeerId> {
+fn by_key(peers: &Peers<ClusterPeer>) -> Vec<PeerId> {
     let keys = peers.numbered();
     let keys = keys.filter_map(|(id, peer)| Some((peer.key()?, id)));
     let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
@@ -251,7 +251,7 @@ fn by_key(peers: &Peers<Peer>) -> Vec<PeerId> {
 /// some.
 ///
 /// A Peer in two contests takes part in that for the name, which comes first.
-fn contests(peers: &mut Peers<Peer>, by_key: &[PeerId]) -> Vec<Contest> {
+fn contests(peers: &mut Peers<ClusterPeer>, by_key: &[PeerId]) -> Vec<Contest> {
     let names: Vec<PeerId> = peers.ids().collect();
     let runs = runs(&names, |peer| &*peers[peer].applied.name);
     let mut contests = Vec::new();
@@ -271,7 +271,7 @@ fn runs<T: PartialEq>(order: &[PeerId], of: impl Fn(PeerId) -> T) -> Vec<Vec<Pee
 /// Adds a contest for each run in which there is a Peer that Kilo would configure.
 fn enter(
     contests: &mut Vec<Contest>,
-    peers: &mut Peers<Peer>,
+    peers: &mut Peers<ClusterPeer>,
     over: Prize,
     runs: Vec<Vec<PeerId>>,
 ) {
@@ -286,24 +286,24 @@ fn enter(
 }
 
 /// Takes a Peer as the winner of a contest, or as not there.
-fn decide(peer: &mut Peer, id: PeerId, won: Won) {
-    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
-        Standing::Contested(mut share, contest) if contest == won.contest => {
+fn decide(peer: &mut ClusterPeer, id: PeerId, won: Won) {
+    peer.standing = match std::mem::replace(&mut peer.standing, PeerStanding::NotReady) {
+        PeerStanding::Contested(mut share, contest) if contest == won.contest => {
             if id != won.by {
                 return;
             }
             share.is_certain = true;
-            Standing::Certain(share)
+            PeerStanding::Certain(share)
         }
         other => other,
     };
 }
 
-fn contest(peer: &mut Peer, number: usize) {
-    peer.standing = match std::mem::replace(&mut peer.standing, Standing::NotReady) {
-        Standing::Certain(mut share) => {
+fn contest(peer: &mut ClusterPeer, number: usize) {
+    peer.standing = match std::mem::replace(&mut peer.standing, PeerStanding::NotReady) {
+        PeerStanding::Certain(mut share) => {
             share.is_certain = false;
-            Standing::Contested(share, number)
+            PeerStanding::Contested(share, number)
         }
         other => other,
     };
@@ -313,7 +313,7 @@ fn contest(peer: &mut Peer, number: usize) {
 ///
 /// The printed text is compared: host bits count, and of one Peer's equal ranges the first is kept.
 /// A contested Peer may be absent, so the next one may have the range too.
-fn deduplicate(peers: &mut Peers<Peer>) {
+fn deduplicate(peers: &mut Peers<ClusterPeer>) {
     let mut wanted: Vec<(PeerId, usize)> = Vec::with_capacity(3 * peers.len());
     let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());
     for (id, peer) in peers.numbered() {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::model::Model;
-use super::peers::Peer;
+use super::peers::ClusterPeer;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::kilo::topology::{TopologyNode, TopologySegment};
@@ -21,7 +21,7 @@ pub struct Route {
     /// The source address that it suggests for what the node itself sends.
     pub source: Option<IpAddr>,
     /// Which table it is in.
-    pub table: Table,
+    pub table: RouteTable,
 }
 
 /// What a route leads through, by Kilo's defaults: `--encapsulate always`, by IPIP.
@@ -35,7 +35,7 @@ pub enum Device {
 
 /// A routing table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Table {
+pub enum RouteTable {
     /// The one for all packets.
     Main,
     /// Kilo's own, for packets from pods, and from tunnels, to nodes of the location.
@@ -107,7 +107,7 @@ impl Model<'_> {
                     Device::Location
                 },
                 source: node.kilo.internal_address(),
-                table: Table::Main,
+                table: RouteTable::Main,
             }));
         }
         Ok(routes)
@@ -141,7 +141,7 @@ impl Model<'_> {
             gateway,
             device: Device::Kilo,
             source,
-            table: Table::Main,
+            table: RouteTable::Main,
         };
         let mut routes = Vec::new();
         for (id, segment) in self.topology.segments.numbered() {
@@ -175,7 +175,7 @@ impl Model<'_> {
             gateway: leader,
             device: Device::Location,
             source: node.kilo.internal_address(),
-            table: Table::Main,
+            table: RouteTable::Main,
         };
         let mut routes = Vec::new();
         for (id, segment) in self.topology.segments.numbered() {
@@ -218,8 +218,8 @@ impl Model<'_> {
                 table,
             };
             let pods = member.kilo.pod_cidr.map(AllowedIp::of);
-            routes.extend(pods.map(|pods| route(pods, Table::Main)));
-            routes.push(route(AllowedIp::host(address), Table::Kilo));
+            routes.extend(pods.map(|pods| route(pods, RouteTable::Main)));
+            routes.push(route(AllowedIp::host(address), RouteTable::Kilo));
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ impl Model<'_> {
 
     /// Returns what the Peers keep, in their order.
     fn kept(&self) -> impl Iterator<Item = AllowedIp> {
-        let shares = self.peers.iter().filter_map(Peer::share);
+        let shares = self.peers.iter().filter_map(ClusterPeer::share);
         shares.flat_map(|it| it.kept().map(|it| it.allowed))
     }
 }

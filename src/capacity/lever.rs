@@ -8,7 +8,7 @@ use super::text::{float, whole};
 use super::time::apply;
 use super::wave::Wave;
 use crate::agent::model::Model;
-use crate::agent::peers::{Peer, Share};
+use crate::agent::peers::{ClusterPeer, PeerShare};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::net::Cidr;
@@ -88,7 +88,7 @@ pub fn levers(
     capacity: &Capacity,
 ) -> Vec<Lever> {
     let scale = Scale::new(load, capacity);
-    let shares = || model.peers.iter().filter_map(Peer::share);
+    let shares = || model.peers.iter().filter_map(ClusterPeer::share);
     let addresses = shares().map(|it| addresses(it, internal)).sum();
     let fewer = shares().map(fewer).sum();
     let mut levers: Vec<Lever> = [
@@ -271,7 +271,7 @@ fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
 
 /// Returns how many of a Peer's ranges are nodes' own addresses. A Peer of nothing else would be
 /// none, and keeps one.
-fn addresses(share: &Share, internal: &BTreeSet<IpAddr>) -> usize {
+fn addresses(share: &PeerShare, internal: &BTreeSet<IpAddr>) -> usize {
     let networks = share.kept().map(|it| it.allowed.interface.network);
     let number = networks
         .filter(|it| it.is_host() && internal.contains(&it.first()))
@@ -280,7 +280,7 @@ fn addresses(share: &Share, internal: &BTreeSet<IpAddr>) -> usize {
 }
 
 /// Returns how many ranges of a Peer are too many, as pairs of them make one.
-fn fewer(share: &Share) -> usize {
+fn fewer(share: &PeerShare) -> usize {
     let networks = share.kept().map(|it| it.allowed.interface.network);
     let mut networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
     networks.sort_by_key(|it| (it.first(), it.prefix_length()));

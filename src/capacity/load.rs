@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use super::text::count;
 use crate::agent::model::Model;
-use crate::agent::peers::{Peer, Standing};
+use crate::agent::peers::{ClusterPeer, PeerStanding};
 use crate::granularity::Granularity;
 use crate::kilo::id::{SegmentId, Segments};
-use crate::kilo::peer::translation::{AllowedIp, Fault};
+use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
 use crate::kilo::topology::{KiloTopology, TopologyNode};
 use crate::wireguard::{Endpoint, Host};
 
@@ -16,11 +16,11 @@ use crate::wireguard::{Endpoint, Host};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Load {
     /// What comes from its own nodes.
-    pub nodes: Nodes,
+    pub nodes: NodeLoad,
     /// What comes from Peers, by what they came in.
     pub bundles: Vec<Bundle>,
     /// The files in its folder, where they are known.
-    pub files: Option<Files>,
+    pub files: Option<FileLoad>,
 }
 
 /// The Peers of one file: those that one source gives.
@@ -44,7 +44,7 @@ pub struct Bundle {
 
 /// The files that are rendered for a cluster.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Files {
+pub struct FileLoad {
     /// How many entries its folder has.
     pub entries: usize,
     /// How many bytes the largest has.
@@ -53,7 +53,7 @@ pub struct Files {
 
 /// What a cluster's own nodes are to its Kilo. What differs by node is that of the node with most.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Nodes {
+pub struct NodeLoad {
     /// Segments, each with one node that runs WireGuard.
     pub segments: usize,
     /// Rules for all segments: one for each, and one for each of its allowed IPs.
@@ -94,7 +94,7 @@ const KEY_BYTES: usize = 44;
 
 impl Load {
     /// Counts what the Kilo of a cluster holds.
-    pub fn of(model: &Model, files: Option<Files>) -> Self {
+    pub fn of(model: &Model, files: Option<FileLoad>) -> Self {
         let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
         for peer in model.peers.iter() {
             let bundle = bundles.entry(&peer.file.source).or_default();
@@ -105,7 +105,7 @@ impl Load {
             ..bundle
         });
         Self {
-            nodes: Nodes::of(&model.topology),
+            nodes: NodeLoad::of(&model.topology),
             bundles: bundles.collect(),
             files,
         }
@@ -154,9 +154,12 @@ impl Bundle {
         self.names += usize::from(endpoint.is_some_and(|it| matches!(it.host, Host::Dns(_))));
     }
 
-    fn count(&mut self, peer: &Peer) {
+    fn count(&mut self, peer: &ClusterPeer) {
         let Some(share) = peer.share() else {
-            let is_stored = !matches!(peer.standing, Standing::Faulty(Fault::NotStored(_)));
+            let is_stored = !matches!(
+                peer.standing,
+                PeerStanding::Faulty(TranslationFault::NotStored(_))
+            );
             self.objects += usize::from(is_stored);
             return;
         };
@@ -168,7 +171,7 @@ impl Bundle {
     }
 }
 
-impl Nodes {
+impl NodeLoad {
     /// Counts the segments of a cluster.
     pub fn of(topology: &KiloTopology) -> Self {
         let away = Away::of(topology);

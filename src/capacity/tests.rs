@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::applied::File;
+use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::Capacity;
 use crate::config::capacity::{Costs, Quantity, Steps};
@@ -63,7 +63,7 @@ fn nodes(number: usize) -> Snapshot {
 
 /// A file of this many Peers, numbered from a start, each with a pod CIDR and its WireGuard
 /// address.
-fn peers(source: &str, numbers: std::ops::Range<usize>) -> File {
+fn peers(source: &str, numbers: std::ops::Range<usize>) -> AppliedFile {
     let items = numbers.map(|it| {
         let (high, low) = (it / 200, it % 200);
         let endpoint = json!({"dnsOrIP": {"ip": format!("203.0.113.{low}")}, "port": 51_820});
@@ -83,15 +83,15 @@ fn peer(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer", "metadata": metadata, "spec": spec})
 }
 
-fn file(source: &str, value: &Value) -> File {
-    File::read(&Arc::from(source), &Arc::from(value.to_string()))
+fn file(source: &str, value: &Value) -> AppliedFile {
+    AppliedFile::read(&Arc::from(source), &Arc::from(value.to_string()))
 }
 
-fn with<T>(snapshot: &Snapshot, files: &[File], look: impl FnOnce(&Model) -> T) -> T {
+fn with<T>(snapshot: &Snapshot, files: &[AppliedFile], look: impl FnOnce(&Model) -> T) -> T {
     look(&Model::new(&own(&snapshot.nodes, Granularity::Full), files))
 }
 
-fn load(snapshot: &Snapshot, files: &[File]) -> Load {
+fn load(snapshot: &Snapshot, files: &[AppliedFile]) -> Load {
     with(snapshot, files, |model| Load::of(model, None))
 }
 
@@ -184,7 +184,7 @@ fn the_cases_of_the_review_are_graded() {
 #[test]
 fn formulas_are_told_with_their_numbers() {
     let load = Load {
-        files: Some(Files {
+        files: Some(FileLoad {
             entries: 2,
             largest: 300_000,
         }),

@@ -1,6 +1,6 @@
 //! Time: how long Kilo is at it.
 
-use super::load::Nodes;
+use super::load::NodeLoad;
 use super::text::{float, whole};
 use crate::config::capacity::Costs;
 
@@ -37,7 +37,7 @@ impl Applies {
     ///
     /// The apply of the *i*th of *n* Peers has R₀ + *i* × D rules, so that all of them take
     /// c × (n R₀² + n (n + 1) R₀ D + n (n + 1) (2n + 1) D² ⁄ 6).
-    pub fn seconds(self, nodes: &Nodes, costs: &Costs) -> f64 {
+    pub fn seconds(self, nodes: &NodeLoad, costs: &Costs) -> f64 {
         if self.times == 0 {
             return 0.0;
         }

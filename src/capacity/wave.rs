@@ -1,10 +1,10 @@
 //! Waves: the Peers of a cluster that change together. Each is an apply of its own.
 
-use super::load::Nodes;
+use super::load::NodeLoad;
 use super::time::Applies;
 use crate::agent::comparison::{Pair, compare};
 use crate::agent::model::Model;
-use crate::agent::peers::{Peer, Share};
+use crate::agent::peers::{ClusterPeer, PeerShare};
 use crate::config::capacity::Costs;
 
 /// What changes together. New and changed Peers are applied first; removed Peers are deleted at the
@@ -78,7 +78,7 @@ impl Wave {
     }
 
     /// Returns how many seconds the busiest node of a cluster is busy with it.
-    pub fn seconds(&self, nodes: &Nodes, costs: &Costs) -> f64 {
+    pub fn seconds(&self, nodes: &NodeLoad, costs: &Costs) -> f64 {
         let steps = [
             (self.changed, self.ranges_before, self.moved()),
             (self.added, self.moved(), self.peak()),
@@ -104,7 +104,7 @@ impl Wave {
 
     /// Returns how many of the new Peers can be added together, so that even the last such wave
     /// takes at most this many seconds; at least one.
-    pub fn most_within(&self, seconds: f64, nodes: &Nodes, costs: &Costs) -> usize {
+    pub fn most_within(&self, seconds: f64, nodes: &NodeLoad, costs: &Costs) -> usize {
         let takes = |peers| self.last(peers).seconds(nodes, costs);
         let (mut fits, mut too_many) = (1, self.added + 1);
         while fits + 1 < too_many {
@@ -119,6 +119,6 @@ impl Wave {
     }
 }
 
-fn ranges(peer: &Peer) -> usize {
-    peer.share().map_or(0, Share::count)
+fn ranges(peer: &ClusterPeer) -> usize {
+    peer.share().map_or(0, PeerShare::count)
 }

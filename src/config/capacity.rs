@@ -12,7 +12,7 @@ use crate::place::Place;
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 pub struct Capacity {
     /// By quantity.
-    steps: Table,
+    steps: CapacityTable,
     /// The cost of a Peer.
     pub costs: Costs,
 }
@@ -66,7 +66,7 @@ macro_rules! quantities {
 
         /// The steps of every quantity.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        struct Table {
+        struct CapacityTable {
             $($field: Steps,)*
         }
 
@@ -77,7 +77,7 @@ macro_rules! quantities {
         pub(super) struct WrittenCapacity {
             /// The cost of a Peer, if it differs from the measured defaults.
             costs: Option<WrittenCosts>,
-            $($(#[$doc])* #[serde(rename = $key)] $field: Option<WrittenSteps>,)*
+            $($(#[$doc])* #[serde(rename = $key)] $field: Option<WrittenThresholds>,)*
         }
 
         impl Quantity {
@@ -92,7 +92,7 @@ macro_rules! quantities {
             }
         }
 
-        impl Default for Table {
+        impl Default for CapacityTable {
             fn default() -> Self {
                 Self {
                     $($field: Steps { notice: $notice, warning: $warning, error: $error },)*
@@ -191,7 +191,7 @@ quantities! {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Steps")]
 #[serde(deny_unknown_fields)]
-struct WrittenSteps {
+struct WrittenThresholds {
     /// Above this value, it is worth knowing.
     #[schemars(range(max = MOST))]
     notice: Option<u64>,
@@ -284,7 +284,7 @@ fn as_float(number: u64) -> f64 {
     number as f64
 }
 
-impl WrittenSteps {
+impl WrittenThresholds {
     /// Returns these steps, and of the usual ones what stays in order with them.
     fn over(self, usual: Steps, place: &Place) -> Result<Steps, Finding> {
         let said = [
@@ -367,7 +367,7 @@ mod tests {
     }
 
     fn over(said: Steps) -> Result<Steps, Finding> {
-        let written = WrittenSteps {
+        let written = WrittenThresholds {
             notice: said.notice,
             warning: said.warning,
             error: said.error,

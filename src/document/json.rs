@@ -10,18 +10,18 @@ use crate::place::Pointer;
 /// Where the fields of a JSON file stand, and the items of those that are lists: a file is gone
 /// through once, however many places in it are asked for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Index {
+pub(super) struct JsonIndex {
     whole: Range<usize>,
-    fields: BTreeMap<String, Field>,
+    fields: BTreeMap<String, JsonField>,
 }
 
 #[derive(Clone, Debug)]
-struct Field {
+struct JsonField {
     span: Range<usize>,
     items: Vec<Range<usize>>,
 }
 
-impl Index {
+impl JsonIndex {
     /// Reads a file. If it is not JSON, only its beginning is found.
     pub(super) fn of(text: &str) -> Self {
         let Ok(whole) = serde_json::from_str::<&RawValue>(text) else {
@@ -32,7 +32,7 @@ impl Index {
         let field = |value: &RawValue| {
             let items: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_default();
             let items = items.into_iter();
-            Field {
+            JsonField {
                 span: span(text, value),
                 items: items.map(|item| span(text, item)).collect(),
             }
@@ -109,7 +109,7 @@ mod tests {
         let pointer = steps
             .iter()
             .fold(Pointer::default(), |pointer, step| pointer.key(step));
-        text[Index::of(text).locate(text, &pointer).unwrap()].to_owned()
+        text[JsonIndex::of(text).locate(text, &pointer).unwrap()].to_owned()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::place::Place;
 
 use super::nearest::nearest;
 use super::plain::Meaning;
-use super::tree::{Node, Scalar, Value};
+use super::tree::{Scalar, TreeNode, TreeValue};
 
 pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
     let help = match nearest(name, known.iter().copied()) {
@@ -34,16 +34,16 @@ pub(super) fn empty_field(name: &str, place: Place) -> Finding {
     Finding::new(&mistake::MISSING_FIELD, message).at(place, "")
 }
 
-pub(super) fn wrong_type(expected: &str, node: &Node, place: &Place) -> Finding {
+pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Finding {
     let message = format!("{} must be {expected}, not {}", subject(place), found(node));
     let diagnostic = Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), "");
     match &node.value {
-        Value::Scalar(scalar)
+        TreeValue::Scalar(scalar)
             if !scalar.plain && expected != "a list" && expected != "a mapping" =>
         {
             diagnostic.help("remove the quotes")
         }
-        Value::Scalar(scalar) if expected == "a list" && !node.is_null() => diagnostic.help(
+        TreeValue::Scalar(scalar) if expected == "a list" && !node.is_null() => diagnostic.help(
             format!("write a list with one item as `[{}]`", bare(&scalar.text)),
         ),
         _ => diagnostic,
@@ -142,11 +142,11 @@ fn subject(place: &Place) -> String {
     }
 }
 
-fn found(node: &Node) -> String {
+fn found(node: &TreeNode) -> String {
     match &node.value {
-        Value::Sequence(_) => "a list".to_owned(),
-        Value::Mapping(_) => "a mapping".to_owned(),
-        Value::Scalar(scalar) => match scalar.meaning() {
+        TreeValue::Sequence(_) => "a list".to_owned(),
+        TreeValue::Mapping(_) => "a mapping".to_owned(),
+        TreeValue::Scalar(scalar) => match scalar.meaning() {
             Meaning::Null => "nothing".to_owned(),
             Meaning::Text => format!("the string {}", Quoted(&scalar.text)),
             Meaning::Boolean | Meaning::Number | Meaning::Date => Quoted(&scalar.text).to_string(),

@@ -10,7 +10,7 @@ use crate::diagnostic::{Finding, Quoted, Rule, mistake};
 use crate::place::Place;
 
 use super::syntax::SyntaxProblem;
-use super::tree::{Entry, Key, Node, Scalar, Value};
+use super::tree::{MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// The longest text that is looked at, in bytes.
 const TEXT_LIMIT: usize = 8 << 20;
@@ -29,7 +29,7 @@ const WEIGHT_LIMIT: usize = 250_000;
 const HEAVY: usize = 64;
 
 /// Returns the trees of all documents.
-pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Finding>> {
+pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Vec<Finding>> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
         let message = format!(
@@ -59,8 +59,8 @@ pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<Node>, Vec<Fi
 
 struct Reader<'a> {
     name: &'a Arc<str>,
-    documents: Vec<Node>,
-    open: Vec<Open>,
+    documents: Vec<TreeNode>,
+    open: Vec<OpenCollection>,
     anchors: BTreeMap<usize, Anchored>,
     weight: usize,
     errors: Vec<Finding>,
@@ -69,7 +69,7 @@ struct Reader<'a> {
 /// The value of an alias, and the cost of a copy.
 #[derive(Clone)]
 struct Anchored {
-    value: Value,
+    value: TreeValue,
     size: Size,
 }
 
@@ -81,7 +81,7 @@ struct Size {
 }
 
 /// A list or mapping whose end has not come yet.
-struct Open {
+struct OpenCollection {
     start: usize,
     anchor: usize,
     size: Size,
@@ -89,11 +89,11 @@ struct Open {
 }
 
 enum Parts {
-    Items(Vec<Node>),
+    Items(Vec<TreeNode>),
     Entries {
-        entries: Vec<Entry>,
+        entries: Vec<MappingEntry>,
         keys: BTreeMap<Arc<str>, Range<usize>>,
-        key: Option<Key>,
+        key: Option<TreeKey>,
     },
 }
 
@@ -156,10 +156,10 @@ impl<'a> Reader<'a> {
             height: 0,
         };
         let text = Arc::from(text);
-        let value = Value::Scalar(Scalar { text, plain });
+        let value = TreeValue::Scalar(Scalar { text, plain });
         self.spend(size, &bytes)?;
         self.keep(anchor, &value, size);
-        self.put(Node::new(bytes, value), size);
+        self.put(TreeNode::new(bytes, value), size);
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
             return Err(self.error(&mistake::TOO_LARGE, message, bytes));
         };
         self.spend(size, &bytes)?;
-        let node = Node {
+        let node = TreeNode {
             span: bytes,
             value,
             alias: true,
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
             height: 1,
         };
         self.spend(size, &bytes)?;
-        self.open.push(Open {
+        self.open.push(OpenCollection {
             start: bytes.start,
             anchor,
             size,
@@ -197,15 +197,15 @@ impl<'a> Reader<'a> {
     fn close(&mut self, end: usize) {
         let Some(done) = self.open.pop() else { return };
         let value = match done.parts {
-            Parts::Items(items) => Value::Sequence(items.into()),
-            Parts::Entries { entries, .. } => Value::Mapping(entries.into()),
+            Parts::Items(items) => TreeValue::Sequence(items.into()),
+            Parts::Entries { entries, .. } => TreeValue::Mapping(entries.into()),
         };
         self.keep(done.anchor, &value, done.size);
         let bytes = done.start..end.max(done.start);
-        self.put(Node::new(bytes, value), done.size);
+        self.put(TreeNode::new(bytes, value), done.size);
     }
 
-    fn keep(&mut self, anchor: usize, value: &Value, size: Size) {
+    fn keep(&mut self, anchor: usize, value: &TreeValue, size: Size) {
         if anchor != 0 {
             let value = value.clone();
             self.anchors.insert(anchor, Anchored { value, size });
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts a finished value where it belongs: under a key, into a list, or on its own.
-    fn put(&mut self, node: Node, size: Size) {
+    fn put(&mut self, node: TreeNode, size: Size) {
         let Some(around) = self.open.last_mut() else {
             self.documents.push(node);
             return;
@@ -223,16 +223,16 @@ impl<'a> Reader<'a> {
         match &mut around.parts {
             Parts::Items(items) => items.push(node),
             Parts::Entries { entries, key, .. } => match key.take() {
-                Some(key) => entries.push(Entry { key, value: node }),
+                Some(key) => entries.push(MappingEntry { key, value: node }),
                 None => self.put_key(node),
             },
         }
     }
 
-    fn put_key(&mut self, node: Node) {
+    fn put_key(&mut self, node: TreeNode) {
         let bytes = node.span;
         let scalar = match node.value {
-            Value::Scalar(scalar) if !node.alias => scalar,
+            TreeValue::Scalar(scalar) if !node.alias => scalar,
             _ => {
                 let message = "a key must be a plain string";
                 self.errors
@@ -251,12 +251,12 @@ impl<'a> Reader<'a> {
             let error = self.repeated_key(&scalar.text, bytes.clone(), first);
             self.errors.push(error);
         }
-        if let Some(Open {
+        if let Some(OpenCollection {
             parts: Parts::Entries { key, .. },
             ..
         }) = self.open.last_mut()
         {
-            *key = Some(Key {
+            *key = Some(TreeKey {
                 scalar,
                 span: bytes,
             });
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
 
     /// Returns where the innermost open mapping has this key already.
     fn first_use(&mut self, text: &Arc<str>, bytes: &Range<usize>) -> Option<Range<usize>> {
-        let Some(Open {
+        let Some(OpenCollection {
             parts: Parts::Entries { keys, .. },
             ..
         }) = self.open.last_mut()
@@ -360,8 +360,8 @@ impl Parts {
     }
 }
 
-impl Node {
-    fn new(span: Range<usize>, value: Value) -> Self {
+impl TreeNode {
+    fn new(span: Range<usize>, value: TreeValue) -> Self {
         Self {
             span,
             value,

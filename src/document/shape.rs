@@ -19,13 +19,13 @@ pub(super) enum Shape<'a> {
     /// Yes or no.
     Boolean,
     /// A list.
-    List(List<'a>),
+    List(ListShape<'a>),
     /// A mapping.
     Mapping(Mapping<'a>),
 }
 
 /// What a list must be.
-pub(super) struct List<'a> {
+pub(super) struct ListShape<'a> {
     /// The schema of its items.
     pub(super) items: &'a Value,
     /// The fewest.
@@ -61,7 +61,7 @@ impl<'a> Shape<'a> {
                 bound(schema, "maximum").unwrap_or(i64::MAX),
             ),
             Some("boolean") => Self::Boolean,
-            Some("array") => Self::List(List {
+            Some("array") => Self::List(ListShape {
                 items: schema.get("items").unwrap_or(&Value::Null),
                 fewest: unsigned(schema, "minItems").unwrap_or(0),
                 most: unsigned(schema, "maxItems").unwrap_or(u64::MAX),

@@ -9,24 +9,24 @@ use super::plain::{self, Meaning};
 
 /// A value and where it is written.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Node {
+pub struct TreeNode {
     /// Its bytes. For an alias, those of the alias and not of its value.
     pub span: Range<usize>,
     /// Its content.
-    pub value: Value,
+    pub value: TreeValue,
     /// Whether it is an alias of a value that is written elsewhere.
     pub alias: bool,
 }
 
 /// The content of a value. Copies are cheap: an alias shares its value.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Value {
+pub enum TreeValue {
     /// A text, a number, a boolean or nothing, as it is written.
     Scalar(Scalar),
     /// A list.
-    Sequence(Arc<[Node]>),
+    Sequence(Arc<[TreeNode]>),
     /// Values with names, in the order in which they are written; no name twice.
-    Mapping(Arc<[Entry]>),
+    Mapping(Arc<[MappingEntry]>),
 }
 
 /// A value without parts.
@@ -40,45 +40,45 @@ pub struct Scalar {
 
 /// A value of a mapping under its name.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Entry {
+pub struct MappingEntry {
     /// The name.
-    pub key: Key,
+    pub key: TreeKey,
     /// The value.
-    pub value: Node,
+    pub value: TreeNode,
 }
 
 /// A name in a mapping.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Key {
+pub struct TreeKey {
     /// Its content.
     pub scalar: Scalar,
     /// Its bytes.
     pub span: Range<usize>,
 }
 
-impl Node {
+impl TreeNode {
     /// Returns the value of a mapping under `key`.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
-            Value::Mapping(entries) => entries
+            TreeValue::Mapping(entries) => entries
                 .iter()
                 .find(|entry| &*entry.key.scalar.text == key)
                 .map(|entry| &entry.value),
-            Value::Scalar(_) | Value::Sequence(_) => None,
+            TreeValue::Scalar(_) | TreeValue::Sequence(_) => None,
         }
     }
 
     /// Returns the text of a scalar, independent of its meaning.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Scalar(scalar) => Some(&scalar.text),
-            Value::Sequence(_) | Value::Mapping(_) => None,
+            TreeValue::Scalar(scalar) => Some(&scalar.text),
+            TreeValue::Sequence(_) | TreeValue::Mapping(_) => None,
         }
     }
 
     /// Returns whether it is empty: `null`, `~`, or no character at all.
     pub fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar(scalar) if scalar.meaning() == Meaning::Null)
+        matches!(&self.value, TreeValue::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }
 
     /// Returns its content as JSON.
@@ -87,24 +87,25 @@ impl Node {
     /// text, becomes a number that is not an integer, which no field accepts.
     pub fn to_json(&self) -> Json {
         match &self.value {
-            Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
-            Value::Mapping(entries) => {
-                let field = |it: &Entry| (it.key.scalar.text.to_string(), it.value.to_json());
+            TreeValue::Sequence(items) => items.iter().map(Self::to_json).collect(),
+            TreeValue::Mapping(entries) => {
+                let field =
+                    |it: &MappingEntry| (it.key.scalar.text.to_string(), it.value.to_json());
                 entries.iter().map(field).collect()
             }
-            Value::Scalar(scalar) => scalar.to_json(),
+            TreeValue::Scalar(scalar) => scalar.to_json(),
         }
     }
 
     /// Returns the part that a step of a pointer leads to, with its key if it has one.
-    pub(super) fn child(&self, step: &str) -> Option<(&Self, Option<&Key>)> {
+    pub(super) fn child(&self, step: &str) -> Option<(&Self, Option<&TreeKey>)> {
         match &self.value {
-            Value::Scalar(_) => None,
-            Value::Sequence(items) => {
+            TreeValue::Scalar(_) => None,
+            TreeValue::Sequence(items) => {
                 let index: usize = step.parse().ok()?;
                 items.get(index).map(|item| (item, None))
             }
-            Value::Mapping(entries) => entries
+            TreeValue::Mapping(entries) => entries
                 .iter()
                 .find(|entry| &*entry.key.scalar.text == step)
                 .map(|entry| (&entry.value, Some(&entry.key))),

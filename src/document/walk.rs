@@ -8,15 +8,15 @@ use crate::place::Place;
 use super::nearest::nearest;
 use super::plain::{self, Meaning};
 use super::problem;
-use super::shape::{List, Mapping, Shape};
-use super::tree::{Entry, Node, Value};
+use super::shape::{ListShape, Mapping, Shape};
+use super::tree::{MappingEntry, TreeNode, TreeValue};
 
 /// Returns the value of a tree as the schema reads it, and everything in it that the schema forbids
 /// or misses, in the order of the text.
 ///
 /// With problems the value is what is left without them, to look for more: a broken field is
 /// missing, and a missing text is empty.
-pub(super) fn walk(schema: &Json, node: &Node, place: &Place) -> (Option<Json>, Vec<Finding>) {
+pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Json>, Vec<Finding>) {
     let mut walk = Walk {
         root: schema,
         problems: Vec::new(),
@@ -32,7 +32,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Returns the value, unless there is a problem that keeps it from being one.
-    fn value(&mut self, schema: &'a Json, node: &Node, place: &Place) -> Option<Json> {
+    fn value(&mut self, schema: &'a Json, node: &TreeNode, place: &Place) -> Option<Json> {
         let read = match Shape::of(schema, self.root) {
             Shape::Anything => Ok(Json::Null),
             Shape::Choice(texts) => choice(&texts, node, place),
@@ -56,8 +56,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn list(&mut self, list: &List<'a>, node: &Node, place: &Place) -> Option<Json> {
-        let Value::Sequence(nodes) = &node.value else {
+    fn list(&mut self, list: &ListShape<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
+        let TreeValue::Sequence(nodes) = &node.value else {
             self.problems
                 .push(problem::wrong_type("a list", node, place));
             return None;
@@ -76,8 +76,8 @@ impl<'a> Walk<'a> {
             .map(Json::Array)
     }
 
-    fn mapping(&mut self, mapping: &Mapping<'a>, node: &Node, place: &Place) -> Option<Json> {
-        let Value::Mapping(entries) = &node.value else {
+    fn mapping(&mut self, mapping: &Mapping<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
+        let TreeValue::Mapping(entries) = &node.value else {
             self.problems
                 .push(problem::wrong_type("a mapping", node, place));
             return None;
@@ -107,7 +107,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the value of a field, if it has one that is used.
-    fn field(&mut self, mapping: &Mapping<'a>, entry: &Entry, place: &Place) -> Option<Json> {
+    fn field(
+        &mut self,
+        mapping: &Mapping<'a>,
+        entry: &MappingEntry,
+        place: &Place,
+    ) -> Option<Json> {
         let name = &*entry.key.scalar.text;
         let known = mapping.fields.and_then(|fields| fields.get(name));
         if known.is_none()
@@ -140,7 +145,7 @@ impl<'a> Walk<'a> {
 
     /// Returns whether a missing field exists under a misspelled name: a typing error is reported
     /// once, as an unknown field.
-    fn is_slip(&self, mapping: &Mapping<'a>, entries: &[Entry], name: &str) -> bool {
+    fn is_slip(&self, mapping: &Mapping<'a>, entries: &[MappingEntry], name: &str) -> bool {
         let known = self.known(mapping);
         entries.iter().any(|entry| {
             let written = &*entry.key.scalar.text;
@@ -176,8 +181,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Finding> {
-    let Value::Scalar(scalar) = &node.value else {
+fn choice(texts: &[&str], node: &TreeNode, place: &Place) -> Result<Json, Finding> {
+    let TreeValue::Scalar(scalar) = &node.value else {
         return Err(problem::wrong_type("a string", node, place));
     };
     if texts.contains(&&*scalar.text) {
@@ -186,8 +191,8 @@ fn choice(texts: &[&str], node: &Node, place: &Place) -> Result<Json, Finding> {
     Err(problem::unknown_value(&scalar.text, texts, place))
 }
 
-fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Finding> {
-    let Value::Scalar(scalar) = &node.value else {
+fn text(fewest: u64, node: &TreeNode, place: &Place) -> Result<Json, Finding> {
+    let TreeValue::Scalar(scalar) = &node.value else {
         return Err(problem::wrong_type("a string", node, place));
     };
     if scalar.meaning() != Meaning::Text {
@@ -201,16 +206,16 @@ fn text(fewest: u64, node: &Node, place: &Place) -> Result<Json, Finding> {
 
 /// Accepts the characters, quoted or not, because they can only mean a day. The gate checks whether
 /// they are one.
-fn date(node: &Node, place: &Place) -> Result<Json, Finding> {
+fn date(node: &TreeNode, place: &Place) -> Result<Json, Finding> {
     match &node.value {
-        Value::Scalar(scalar) if !node.is_null() => Ok(Json::from(&*scalar.text)),
+        TreeValue::Scalar(scalar) if !node.is_null() => Ok(Json::from(&*scalar.text)),
         _ => Err(problem::wrong_type("a date", node, place)),
     }
 }
 
-fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Finding> {
+fn integer(least: i64, most: i64, node: &TreeNode, place: &Place) -> Result<Json, Finding> {
     let wrong_type = || problem::wrong_type("an integer", node, place);
-    let Value::Scalar(scalar) = &node.value else {
+    let TreeValue::Scalar(scalar) = &node.value else {
         return Err(wrong_type());
     };
     if scalar.plain && scalar.meaning() == Meaning::Number && !plain::is_decimal(&scalar.text) {
@@ -228,10 +233,14 @@ fn integer(least: i64, most: i64, node: &Node, place: &Place) -> Result<Json, Fi
         .ok_or_else(|| problem::out_of_bounds(&scalar.text, least, most, place))
 }
 
-fn boolean(node: &Node, place: &Place) -> Result<Json, Finding> {
+fn boolean(node: &TreeNode, place: &Place) -> Result<Json, Finding> {
     match &node.value {
-        Value::Scalar(scalar) if scalar.plain && &*scalar.text == "true" => Ok(Json::Bool(true)),
-        Value::Scalar(scalar) if scalar.plain && &*scalar.text == "false" => Ok(Json::Bool(false)),
+        TreeValue::Scalar(scalar) if scalar.plain && &*scalar.text == "true" => {
+            Ok(Json::Bool(true))
+        }
+        TreeValue::Scalar(scalar) if scalar.plain && &*scalar.text == "false" => {
+            Ok(Json::Bool(false))
+        }
         _ => Err(problem::wrong_type("`true` or `false`", node, place)),
     }
 }

@@ -22,11 +22,11 @@ use crate::schema::pattern;
 #[schemars(rename = "Expectations", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "the walk has looked at version and kind")]
-pub(super) struct Written {
+pub(super) struct WrittenExpectations {
     /// The version of this format.
-    api_version: ApiVersion,
+    api_version: ExpectationsApiVersion,
     /// The kind of this document.
-    kind: Kind,
+    kind: ExpectationsKind,
     /// The expectations. Each one is checked separately.
     #[schemars(length(min = 1))]
     pub(super) spec: Vec<WrittenExpectation>,
@@ -34,7 +34,8 @@ pub(super) struct Written {
 
 /// The only version of this format.
 #[derive(Debug, Deserialize, JsonSchema)]
-enum ApiVersion {
+#[schemars(rename = "ApiVersion")]
+enum ExpectationsApiVersion {
     /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
@@ -42,7 +43,8 @@ enum ApiVersion {
 
 /// The only kind of this format.
 #[derive(Debug, Deserialize, JsonSchema)]
-enum Kind {
+#[schemars(rename = "Kind")]
+enum ExpectationsKind {
     /// Expectations.
     Expectations,
 }
@@ -149,7 +151,7 @@ enum WrittenExpected {
 }
 
 /// The fields that both sides have.
-struct Side {
+struct WrittenSide {
     cluster: Option<String>,
     node_selector: Option<WrittenSelector>,
     addresses: Option<Vec<String>>,
@@ -164,13 +166,13 @@ impl WrittenExpectation {
         {
             told.push(behind_no_node(&place));
         }
-        let from = Side {
+        let from = WrittenSide {
             cluster: self.from.cluster,
             node_selector: self.from.node_selector,
             addresses: self.from.addresses,
             class: self.from.class.map(Class::from),
         };
-        let to = Side {
+        let to = WrittenSide {
             cluster: self.to.cluster,
             node_selector: self.to.node_selector,
             addresses: self.to.addresses,
@@ -192,7 +194,7 @@ impl WrittenExpectation {
     }
 }
 
-impl Side {
+impl WrittenSide {
     fn read(self, field: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Selection> {
         let place = place.key(field);
         let is_sender_class = field == "from" && self.class.is_some();

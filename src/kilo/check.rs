@@ -204,15 +204,15 @@ fn endpoint(entry: &Entry, node: &Node) -> Result<Option<(Endpoint, Origin)>, Ex
 }
 
 /// An endpoint that wins, in the words of its source.
-struct Found {
+struct FoundEndpoint {
     origin: Origin,
     text: String,
     endpoint: Result<Endpoint, EndpointError>,
 }
 
-fn annotated(node: &Node, key: &'static str) -> Option<Found> {
+fn annotated(node: &Node, key: &'static str) -> Option<FoundEndpoint> {
     let text = present(node, key)?;
-    Some(Found {
+    Some(FoundEndpoint {
         origin: Origin::Annotation(key),
         text: text.to_owned(),
         endpoint: text.parse(),
@@ -220,7 +220,7 @@ fn annotated(node: &Node, key: &'static str) -> Option<Found> {
 }
 
 /// Returns the first IPv4 address of that kind, else the first IPv6 one, as the operator does.
-fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<Found> {
+fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<FoundEndpoint> {
     let addresses: Vec<IpAddr> = node
         .addresses
         .iter()
@@ -232,7 +232,7 @@ fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<Found> {
         .iter()
         .find(|address| address.is_ipv4())
         .or(addresses.first())?;
-    Some(Found {
+    Some(FoundEndpoint {
         origin: match kind {
             AddressKind::ExternalIP => Origin::ExternalIP,
             AddressKind::InternalIP => Origin::InternalIP,
@@ -245,8 +245,8 @@ fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<Found> {
     })
 }
 
-fn dialable(entry: &Entry, found: Found) -> Result<Endpoint, ExcludedReason> {
-    let Found {
+fn dialable(entry: &Entry, found: FoundEndpoint) -> Result<Endpoint, ExcludedReason> {
+    let FoundEndpoint {
         origin,
         text,
         endpoint,

@@ -112,7 +112,7 @@ impl<'a> Cluster<'a> {
             shared: Vec::new(),
             family: None,
         };
-        let groups: Vec<Group> = cluster
+        let groups: Vec<SegmentGroup> = cluster
             .segments
             .formed
             .iter()
@@ -139,7 +139,7 @@ impl<'a> Cluster<'a> {
     /// more than half of the segments have an address in it. The operator is content with any
     /// segment, so a single node can withdraw a range. Nodes are not counted, because only the
     /// leader of a segment has a `WireGuard` address.
-    fn shared(&self, groups: &[Group]) -> Vec<Cidr> {
+    fn shared(&self, groups: &[SegmentGroup]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
             Networks::Typed {
                 services,
@@ -151,7 +151,7 @@ impl<'a> Cluster<'a> {
             }
             Networks::Flat { allowed } => allowed,
         };
-        let segments: Vec<Vec<Cidr>> = groups.iter().map(Group::addresses).collect();
+        let segments: Vec<Vec<Cidr>> = groups.iter().map(SegmentGroup::addresses).collect();
         let is_of_nodes = |range: Cidr| {
             let has_address = |it: &&Vec<Cidr>| it.iter().any(|it| range.contains(*it));
             segments.len() < 2 * segments.iter().filter(has_address).count()
@@ -163,7 +163,7 @@ impl<'a> Cluster<'a> {
     /// Returns the family of more than half of the nodes' internal addresses, else of their pod
     /// CIDRs as Kilo reads them, else of the first declared range. Families that are not declared
     /// do not count, because other clusters get none of their ranges.
-    fn family(&self, groups: &[Group]) -> Option<Family> {
+    fn family(&self, groups: &[SegmentGroup]) -> Option<Family> {
         let nodes = || groups.iter().flat_map(|it| &it.members);
         let declared = self.entry.networks.all();
         let of_most = |family_of: &dyn Fn(&KiloNode) -> Option<Family>| {
@@ -180,7 +180,7 @@ impl<'a> Cluster<'a> {
 
     /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
     /// segments; nothing of one that cannot be.
-    fn group(&self, segment: &Segment) -> Option<Group<'_, 'a>> {
+    fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
         let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
@@ -193,7 +193,7 @@ impl<'a> Cluster<'a> {
             return None;
         }
         let given = selected.into_iter().filter(|it| it.checked.pods.is_ok());
-        Some(Group {
+        Some(SegmentGroup {
             wireguard: candidate.wireguard,
             members: given.collect(),
         })
@@ -201,14 +201,14 @@ impl<'a> Cluster<'a> {
 }
 
 /// What of a segment is given to others.
-struct Group<'c, 'a> {
+struct SegmentGroup<'c, 'a> {
     /// Its address in Kilo's subnet.
     wireguard: IpAddr,
     /// Its nodes with usable pod CIDRs.
     members: Vec<&'c ClusterNode<'a>>,
 }
 
-impl Group<'_, '_> {
+impl SegmentGroup<'_, '_> {
     /// Returns what its nodes have of their own.
     fn addresses(&self) -> Vec<Cidr> {
         let mut addresses = vec![Cidr::host(self.wireguard)];

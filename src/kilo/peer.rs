@@ -12,7 +12,7 @@ pub mod crd;
 mod resource;
 pub mod translation;
 
-pub use resource::{Spec, schema, strict_schema};
+pub use resource::{PeerSpec, schema, strict_schema};
 pub use translation::Translation;
 
 /// A Peer as we render it.

@@ -30,7 +30,7 @@ pub struct Stands {
 
 /// Who stands where a range lies.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum RangeStanding {
     /// These were found there.
     Several(BTreeSet<NodeId>),
     /// One node was found there, or some only report it, which is not sufficient; this is the first
@@ -88,15 +88,15 @@ impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {
 
 impl Stands {
     /// Returns who stands where a range lies.
-    pub fn standing(&self, range: Cidr) -> Standing {
+    pub fn standing(&self, range: Cidr) -> RangeStanding {
         let found = self.found.around(range).chain(self.found.inside(range));
         let found: BTreeSet<NodeId> = found.map(|(_, node)| *node).collect();
         if 2 <= found.len() {
-            return Standing::Several(found);
+            return RangeStanding::Several(found);
         }
         let said = self.lans.around(range).map(|(_, node)| *node);
         let one = found.first().copied().or_else(|| said.min());
-        one.map_or(Standing::Nobody, Standing::One)
+        one.map_or(RangeStanding::Nobody, RangeStanding::One)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::document::{Node, Source, Value};
+use crate::document::{Source, TreeNode, TreeValue};
 use crate::template;
 
 /// A kustomization that was read back.
@@ -25,11 +25,11 @@ impl Kustomization {
             problem.map(|it| it.message).unwrap_or_default()
         })?;
         let resources = source.documents.first().and_then(|it| it.get("resources"));
-        let items: &[Node] = match resources.map(|it| &it.value) {
-            Some(Value::Sequence(items)) => items,
+        let items: &[TreeNode] = match resources.map(|it| &it.value) {
+            Some(TreeValue::Sequence(items)) => items,
             _ => &[],
         };
-        let resource = |node: &Node| Some((node.text()?.to_owned(), node.span.clone()));
+        let resource = |node: &TreeNode| Some((node.text()?.to_owned(), node.span.clone()));
         let resources: Vec<(String, Range<usize>)> = items.iter().filter_map(resource).collect();
         let names: Vec<&str> = resources.iter().map(|(name, _)| name.as_str()).collect();
         let ours = template::kustomization(&names);

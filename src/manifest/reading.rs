@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::written;
 use crate::diagnostic::Finding;
-use crate::document::{Node, Source};
+use crate::document::{Source, TreeNode};
 use crate::kilo::peer::Translation;
-use crate::kilo::peer::translation::Fault;
+use crate::kilo::peer::translation::TranslationFault;
 use crate::name::{is_dns_subdomain, is_label_value};
 use crate::net::Cidr;
 use crate::wireguard::PublicKey;
@@ -86,7 +86,7 @@ pub enum Unfit {
     /// The value of this label is invalid.
     Label(String),
     /// What keeps its spec from WireGuard.
-    Spec(Fault),
+    Spec(TranslationFault),
 }
 
 /// The maximum number of documents in a file. Kilo cannot handle a target with this many Peers.
@@ -210,7 +210,7 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
     }
 }
 
-fn old_peer(reading: &mut Reading, node: &Node, value: &Value, start: usize) {
+fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize) {
     let metadata = node.get("metadata");
     let name = metadata.and_then(|it| it.get("name"));
     let bytes = name.unwrap_or(node).span.clone();

@@ -12,7 +12,7 @@ mod sight;
 
 /// Returns all that is wrong between meshes of one run.
 pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
-    let members = Members::of(meshes);
+    let members = MeshMembers::of(meshes);
     let mut told = duplicate_meshes(meshes);
     told.extend(linked_twice(meshes, &members));
     told.extend(agreement::check(&members));
@@ -22,11 +22,11 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
 }
 
 /// Every cluster with its entry in each mesh, in order.
-struct Members<'a>(BTreeMap<&'a ClusterName, Vec<Member<'a>>>);
+struct MeshMembers<'a>(BTreeMap<&'a ClusterName, Vec<MeshMember<'a>>>);
 
 /// The entry of a cluster in one mesh.
 #[derive(Clone, Copy)]
-struct Member<'a> {
+struct MeshMember<'a> {
     mesh: &'a Mesh,
     /// Which of the meshes it is.
     index: usize,
@@ -35,12 +35,12 @@ struct Member<'a> {
     position: usize,
 }
 
-impl<'a> Members<'a> {
+impl<'a> MeshMembers<'a> {
     fn of(meshes: &'a [Mesh]) -> Self {
-        let mut members: BTreeMap<&ClusterName, Vec<Member>> = BTreeMap::new();
+        let mut members: BTreeMap<&ClusterName, Vec<MeshMember>> = BTreeMap::new();
         for (index, mesh) in meshes.iter().enumerate() {
             for (position, entry) in mesh.entries.iter().enumerate() {
-                members.entry(&entry.name).or_default().push(Member {
+                members.entry(&entry.name).or_default().push(MeshMember {
                     mesh,
                     index,
                     entry,
@@ -52,7 +52,7 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the clusters in more than one mesh, with each entry.
-    fn shared(&self) -> impl Iterator<Item = (&'a ClusterName, &[Member<'a>])> {
+    fn shared(&self) -> impl Iterator<Item = (&'a ClusterName, &[MeshMember<'a>])> {
         self.0
             .iter()
             .filter(|(_, members)| 1 < members.len())
@@ -91,7 +91,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
 }
 
 /// Returns, for each two meshes, one pair of clusters that both of them link.
-fn linked_twice(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
+fn linked_twice(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
     let mut first: BTreeMap<(&ClusterName, &ClusterName), Linked> = BTreeMap::new();
     let mut found: BTreeMap<(usize, usize), Twice> = BTreeMap::new();
     for (index, mesh) in meshes.iter().enumerate() {
@@ -159,7 +159,7 @@ impl Twice<'_> {
 /// Returns the links of a mesh whose both ends are in other meshes too.
 fn shared_links<'a>(
     mesh: &'a Mesh,
-    members: &Members,
+    members: &MeshMembers,
 ) -> impl Iterator<Item = (&'a Entry, &'a Entry)> {
     let shared: Vec<&Entry> = mesh
         .entries

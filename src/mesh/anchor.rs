@@ -6,7 +6,7 @@ use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
-use super::networks::{Declared, any_range, list};
+use super::networks::{DeclaredNetworks, any_range, list};
 use super::{Networks, Range, raw};
 
 /// Over how many nodes a range can be spread.
@@ -36,8 +36,8 @@ pub struct Named {
 
 /// Returns the anchors of an entry, or reports what is wrong with them.
 pub(super) fn anchors(
-    written: Vec<raw::Anchor>,
-    declared: &Declared,
+    written: Vec<raw::RawAnchor>,
+    declared: &DeclaredNetworks,
     place: &Place,
     told: &mut Vec<Finding>,
 ) -> Option<Vec<Anchor>> {
@@ -66,8 +66,8 @@ pub(super) fn anchors(
 /// Returns the ranges of an anchor, each of which one node can carry for the whole cluster; none if
 /// the field is missing, because it is never an empty list.
 fn ranges(
-    written: &raw::Anchor,
-    declared: &Declared,
+    written: &raw::RawAnchor,
+    declared: &DeclaredNetworks,
     place: &Place,
     told: &mut Vec<Finding>,
 ) -> Option<Vec<Range>> {
@@ -88,7 +88,7 @@ fn ranges(
 
 /// Returns whether a range is declared for the cluster as a whole. If the declaration has mistakes,
 /// any of its ranges may have been meant.
-fn is_shared(cidr: Cidr, declared: &Declared) -> bool {
+fn is_shared(cidr: Cidr, declared: &DeclaredNetworks) -> bool {
     let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
         Some(Networks::Typed {
             services,
@@ -100,7 +100,7 @@ fn is_shared(cidr: Cidr, declared: &Declared) -> bool {
     ranges.any(|range| range.cidr == cidr)
 }
 
-fn undeclared(range: &Range, declared: &Declared) -> Finding {
+fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
     let cidr = range.cidr;
     let mut around = declared.ranges.iter();
     let fields = match &declared.networks {

@@ -12,8 +12,8 @@ use crate::wireguard::Keepalive;
 use super::accepted::accepted;
 use super::anchor;
 use super::gate::name_or_told;
-use super::networks::{self, Declared};
-use super::raw::Cluster;
+use super::networks::{self, DeclaredNetworks};
+use super::raw::RawCluster;
 use super::{
     Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
     Range, SecretKeyRef, selector,
@@ -25,7 +25,7 @@ pub(super) struct Draft {
     pub(super) text: String,
     pub(super) name: Option<ClusterName>,
     pub(super) local: bool,
-    pub(super) declared: Declared,
+    pub(super) declared: DeclaredNetworks,
     pub(super) place: Place,
     kubeconfig: Option<SecretKeyRef>,
     port: NonZeroU16,
@@ -42,7 +42,7 @@ pub(super) struct Draft {
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
-pub(super) fn draft(cluster: Cluster, place: Place, told: &mut Vec<Finding>) -> Draft {
+pub(super) fn draft(cluster: RawCluster, place: Place, told: &mut Vec<Finding>) -> Draft {
     let parsed = cluster.name.parse();
     let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);
     let declared = networks::declared(&cluster, &place, told);

@@ -8,7 +8,7 @@ use crate::name::{MeshName, NameError};
 use crate::place::Place;
 
 use super::entry::{self, Draft};
-use super::raw::Resource;
+use super::raw::RawMesh;
 use super::{Entry, Mesh, Topology, overlap, topology};
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
@@ -23,7 +23,7 @@ pub(super) struct Outline {
 }
 
 /// Returns the valid parts of a mesh, and reports its mistakes.
-pub(super) fn outline(resource: Resource, place: &Place, told: &mut Vec<Finding>) -> Outline {
+pub(super) fn outline(resource: RawMesh, place: &Place, told: &mut Vec<Finding>) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
     let name = name_or_told("mesh", &resource.metadata.name, name, &name_place, told);

@@ -4,11 +4,11 @@ use crate::diagnostic::{Finding, Quoted, escaped, mistake};
 use crate::net::{CidrError, Interface};
 use crate::place::Place;
 
-use super::raw::Cluster;
+use super::raw::RawCluster;
 use super::{Networks, Range};
 
 /// What is declared by one entry.
-pub(super) struct Declared {
+pub(super) struct DeclaredNetworks {
     /// Every range that is one, in the order in which the operator compares them.
     pub(super) ranges: Vec<Range>,
     /// The whole, if all of it is right.
@@ -19,7 +19,11 @@ pub(super) struct Declared {
 pub(super) type Ranges = Vec<Option<Range>>;
 
 /// Returns the networks of an entry, and reports mistakes in them.
-pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Finding>) -> Declared {
+pub(super) fn declared(
+    cluster: &RawCluster,
+    place: &Place,
+    told: &mut Vec<Finding>,
+) -> DeclaredNetworks {
     told.extend(wrong_form(cluster, place));
     let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| {
         list(texts.iter().flatten(), &place.key(field), told, range)
@@ -36,7 +40,7 @@ pub(super) fn declared(cluster: &Cluster, place: &Place, told: &mut Vec<Finding>
     let additional = list("additionalCIDRs", &cluster.additional_cidrs, told);
     let allowed = list("allowedNetworks", &cluster.allowed_networks, told);
     let all = [&pods, &wireguard, &services, &additional, &allowed];
-    Declared {
+    DeclaredNetworks {
         ranges: all.into_iter().flatten().flatten().cloned().collect(),
         networks: if cluster.allowed_networks.is_some() {
             flat(allowed)
@@ -70,7 +74,7 @@ fn typed(
 }
 
 /// Reports an entry that does not have the fields of exactly one form.
-fn wrong_form(cluster: &Cluster, place: &Place) -> Option<Finding> {
+fn wrong_form(cluster: &RawCluster, place: &Place) -> Option<Finding> {
     let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let listed = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let fields = [

@@ -18,7 +18,7 @@ const TOLD: usize = 1000;
 /// Kilo's default range of WireGuard addresses.
 const KILO_SUBNET: &str = "10.4.0.0/16";
 
-struct Claim<'a> {
+struct OverlapClaim<'a> {
     whose: &'a Draft,
     range: &'a Range,
 }
@@ -32,7 +32,7 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
             let times = seen.entry(range.cidr).or_default();
             *times += 1;
             if *times <= REPETITIONS {
-                claims.push(Claim { whose, range });
+                claims.push(OverlapClaim { whose, range });
             }
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         .collect()
 }
 
-fn told(later: &Claim, earlier: &Claim) -> Finding {
+fn told(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     let (own, other) = (later.range.cidr, earlier.range.cidr);
     let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
     let same_cluster = later.whose.place == earlier.whose.place;

@@ -20,15 +20,15 @@ use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, Endpoin
 #[schemars(rename = "ClusterMesh", example = example())]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "only the schema needs what is skipped")]
-pub(super) struct Resource {
+pub(super) struct RawMesh {
     /// The version of this format.
-    pub(super) api_version: ApiVersion,
+    pub(super) api_version: RawApiVersion,
     /// The kind of this document.
-    pub(super) kind: Kind,
+    pub(super) kind: RawKind,
     /// The name of the mesh.
-    pub(super) metadata: Metadata,
+    pub(super) metadata: RawMetadata,
     /// The clusters and how they are linked.
-    pub(super) spec: Spec,
+    pub(super) spec: RawSpec,
     /// The operator's status. Ignored.
     #[schemars(with = "Value")]
     #[serde(default)]
@@ -37,7 +37,8 @@ pub(super) struct Resource {
 
 /// The only version of a `ClusterMesh`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) enum ApiVersion {
+#[schemars(rename = "ApiVersion")]
+pub(super) enum RawApiVersion {
     /// The version of the ClusterMesh operator.
     #[serde(rename = "kilo.squat.ai/v1alpha1")]
     V1Alpha1,
@@ -45,7 +46,8 @@ pub(super) enum ApiVersion {
 
 /// The only kind of a `ClusterMesh`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) enum Kind {
+#[schemars(rename = "Kind")]
+pub(super) enum RawKind {
     /// A mesh.
     ClusterMesh,
 }
@@ -54,7 +56,8 @@ pub(super) enum Kind {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "only the schema needs what is skipped")]
-pub(super) struct Metadata {
+#[schemars(rename = "Metadata")]
+pub(super) struct RawMetadata {
     /// The name of the mesh, unique, at most 63 characters. The names of all its Peers begin with
     /// it.
     #[schemars(length(max = 63), regex(pattern = pattern::subdomain()))]
@@ -118,20 +121,22 @@ pub(super) struct Metadata {
 /// The clusters of a mesh and how they are linked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Spec {
+#[schemars(rename = "Spec")]
+pub(super) struct RawSpec {
     /// The clusters in order of trust. If two clusters claim the same range or key, the first one
     /// keeps it.
     #[schemars(length(min = 2))]
-    pub(super) clusters: Vec<Cluster>,
+    pub(super) clusters: Vec<RawCluster>,
     /// Which clusters are linked; by default, every cluster with every other.
-    pub(super) topology: Option<Topology>,
+    pub(super) topology: Option<RawTopology>,
 }
 
 /// Which clusters are linked.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [only_with("Hub", "hubs"), only_with("Links", "links")]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Topology {
+#[schemars(rename = "Topology")]
+pub(super) struct RawTopology {
     /// The pattern of links; `FullMesh` by default.
     #[schemars(extend("default" = "FullMesh"))]
     pub(super) mode: Option<Mode>,
@@ -160,14 +165,15 @@ pub(super) enum Mode {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [one_form()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Cluster {
+#[schemars(rename = "Cluster")]
+pub(super) struct RawCluster {
     /// The name of the cluster: a DNS-1123 label.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     pub(super) name: String,
     /// Whether the operator ran in this cluster. At most one cluster can be local.
     pub(super) local: Option<bool>,
     /// The Secret from which the operator read this cluster's kubeconfig.
-    pub(super) kubeconfig_secret_ref: Option<SecretKeyRef>,
+    pub(super) kubeconfig_secret_ref: Option<RawSecretKeyRef>,
     /// The ranges that contain the pod CIDRs of all its nodes.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.42.0.0/16"])]
     #[serde(rename = "podCIDRs")]
@@ -194,7 +200,7 @@ pub(super) struct Cluster {
     #[schemars(range(max = 65535), extend("default" = 0), example = 25)]
     pub(super) persistent_keepalive: Option<u16>,
     /// The nodes that other clusters can reach; all by default.
-    pub(super) node_selector: Option<Selector>,
+    pub(super) node_selector: Option<RawSelector>,
     /// Kilo's `--mesh-granularity` in this cluster; by default the value that most of its nodes
     /// report.
     pub(super) granularity: Option<Granularity>,
@@ -225,14 +231,15 @@ pub(super) struct Cluster {
     /// The nodes that carry cluster-wide ranges. By default, this is a segment on whose LAN the
     /// range is, else the first by name of the segments that have at least half as many nodes as
     /// the largest.
-    pub(super) anchors: Option<Vec<Anchor>>,
+    pub(super) anchors: Option<Vec<RawAnchor>>,
 }
 
 /// The nodes that carry some of the cluster-wide ranges: `serviceCIDR`, `additionalCIDRs`, and the
 /// ranges of `allowedNetworks` that are not the nodes' own.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Anchor {
+#[schemars(rename = "Anchor")]
+pub(super) struct RawAnchor {
     /// The ranges, written as they are declared; by default all that no other anchor names.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
     pub(super) ranges: Option<Vec<String>>,
@@ -260,7 +267,8 @@ fn counts() -> Vec<Option<u16>> {
 /// A key of a Secret in the namespace of the mesh.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct SecretKeyRef {
+#[schemars(rename = "SecretKeyRef")]
+pub(super) struct RawSecretKeyRef {
     /// The Secret.
     #[schemars(length(min = 1))]
     pub(super) name: String,
@@ -272,7 +280,8 @@ pub(super) struct SecretKeyRef {
 /// A label selector. All its conditions must be met.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Selector {
+#[schemars(rename = "Selector")]
+pub(crate) struct RawSelector {
     /// Labels and their required values.
     #[schemars(
         extend(
@@ -283,14 +292,15 @@ pub(crate) struct Selector {
     )]
     pub(super) match_labels: Option<BTreeMap<String, String>>,
     /// Conditions on labels.
-    pub(super) match_expressions: Option<Vec<Requirement>>,
+    pub(super) match_expressions: Option<Vec<RawRequirement>>,
 }
 
 /// A condition on a label.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [values_to_compare()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Requirement {
+#[schemars(rename = "Requirement")]
+pub(super) struct RawRequirement {
     /// The label.
     #[schemars(regex(pattern = pattern::label_key()), example = &"topology.kubernetes.io/zone")]
     pub(super) key: String,

@@ -1,26 +1,26 @@
 //! The reading: which documents are meshes, and which are passed over.
 
 use crate::diagnostic::{Finding, Quoted, mistake};
-use crate::document::{Form, Node, Source, Value, nearest};
+use crate::document::{Form, Source, TreeNode, TreeValue, nearest};
 use crate::place::Place;
 
-use super::Reading;
+use super::MeshReading;
 use super::gate::{self, Outline};
-use super::raw::Resource;
+use super::raw::RawMesh;
 
 /// The group that our version and Kilo's own resources share.
 const GROUP: &str = "kilo.squat.ai/";
 
 /// Returns the form of a `ClusterMesh`.
-pub(super) fn form() -> Form<Resource> {
+pub(super) fn form() -> Form<RawMesh> {
     Form::new()
 }
 
 /// Returns the meshes of some files, each judged on its own.
-pub(super) fn read(sources: &[Source]) -> Reading {
-    let mut reader = Reader {
+pub(super) fn read(sources: &[Source]) -> MeshReading {
+    let mut reader = MeshReader {
         form: form(),
-        reading: Reading::default(),
+        reading: MeshReading::default(),
     };
     for source in sources {
         for (index, node) in source.documents.iter().enumerate() {
@@ -30,17 +30,17 @@ pub(super) fn read(sources: &[Source]) -> Reading {
     reader.reading
 }
 
-struct Reader {
-    form: Form<Resource>,
-    reading: Reading,
+struct MeshReader {
+    form: Form<RawMesh>,
+    reading: MeshReading,
 }
 
-impl Reader {
-    fn document(&mut self, node: &Node, place: &Place) {
+impl MeshReader {
+    fn document(&mut self, node: &TreeNode, place: &Place) {
         if node.is_null() {
             return;
         }
-        let kind = node.get("kind").and_then(Node::text);
+        let kind = node.get("kind").and_then(TreeNode::text);
         match kind {
             Some("ClusterMesh") => self.mesh(node, place),
             Some("List") => self.items(node, place, Self::document),
@@ -53,11 +53,11 @@ impl Reader {
         }
     }
 
-    fn items(&mut self, list: &Node, place: &Place, read: fn(&mut Self, &Node, &Place)) {
+    fn items(&mut self, list: &TreeNode, place: &Place, read: fn(&mut Self, &TreeNode, &Place)) {
         let place = place.key("items");
         match list.get("items") {
-            Some(Node {
-                value: Value::Sequence(items),
+            Some(TreeNode {
+                value: TreeValue::Sequence(items),
                 ..
             }) => {
                 for (index, item) in items.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Reader {
         }
     }
 
-    fn mesh(&mut self, node: &Node, place: &Place) {
+    fn mesh(&mut self, node: &TreeNode, place: &Place) {
         let (resource, problems) = self.form.salvage(node, place);
         let mut told = Vec::new();
         let outline = resource.map(|resource| gate::outline(resource, place, &mut told));
@@ -124,8 +124,8 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
 }
 
 /// Reports a document that was not read, as an error if it was probably meant to be a mesh.
-fn passed_over(node: &Node, place: &Place, kind: Option<&str>) -> Finding {
-    let group = node.get("apiVersion").and_then(Node::text);
+fn passed_over(node: &TreeNode, place: &Place, kind: Option<&str>) -> Finding {
+    let group = node.get("apiVersion").and_then(TreeNode::text);
     let ours = group.is_some_and(|group| group.starts_with(GROUP));
     match kind {
         None if ours => {

@@ -9,7 +9,7 @@ use super::raw;
 
 /// Returns the selector, or reports what is wrong with it.
 pub(crate) fn selector(
-    written: Option<raw::Selector>,
+    written: Option<raw::RawSelector>,
     place: &Place,
     told: &mut Vec<Finding>,
 ) -> Option<Selector> {
@@ -47,11 +47,11 @@ pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
 }
 
 fn requirement(
-    expression: raw::Requirement,
+    expression: raw::RawRequirement,
     place: &Place,
     told: &mut Vec<Finding>,
 ) -> Requirement {
-    let raw::Requirement {
+    let raw::RawRequirement {
         key,
         operator,
         values,

@@ -14,7 +14,7 @@ use super::raw::{self, Mode};
 
 /// Returns the topology, unless something is wrong with it; either way `told` gets all of it.
 pub(super) fn topology(
-    written: &raw::Topology,
+    written: &raw::RawTopology,
     drafts: &[Draft],
     place: &Place,
     told: &mut Vec<Finding>,
@@ -27,7 +27,7 @@ pub(super) fn topology(
     ] {
         told.extend(mismatch(field, there, (mode, wanted), place));
     }
-    let mut members = Members {
+    let mut members = TopologyMembers {
         known: drafts.iter().map(|draft| (&*draft.text, draft)).collect(),
         told,
     };
@@ -69,21 +69,21 @@ fn mismatch(
 }
 
 /// The clusters that a topology may name.
-struct Members<'a> {
+struct TopologyMembers<'a> {
     known: BTreeMap<&'a str, &'a Draft>,
     told: &'a mut Vec<Finding>,
 }
 
 /// Links with the places where they were first written.
-struct Links(BTreeMap<(ClusterName, ClusterName), Place>);
+struct DeclaredLinks(BTreeMap<(ClusterName, ClusterName), Place>);
 
-impl Links {
+impl DeclaredLinks {
     fn pairs(self) -> BTreeSet<(ClusterName, ClusterName)> {
         self.0.into_keys().collect()
     }
 }
 
-impl Members<'_> {
+impl TopologyMembers<'_> {
     fn hubs(&mut self, names: Option<&[String]>, place: &Place) -> BTreeSet<ClusterName> {
         let mut hubs: BTreeMap<ClusterName, Place> = BTreeMap::new();
         for (index, name) in names.unwrap_or_default().iter().enumerate() {
@@ -102,7 +102,7 @@ impl Members<'_> {
         hubs.into_keys().collect()
     }
 
-    fn links(&mut self, pairs: Option<&[[String; 2]]>, place: &Place) -> Links {
+    fn links(&mut self, pairs: Option<&[[String; 2]]>, place: &Place) -> DeclaredLinks {
         let mut links: BTreeMap<(ClusterName, ClusterName), Place> = BTreeMap::new();
         for (index, [one, other]) in pairs.unwrap_or_default().iter().enumerate() {
             let place = place.index(index);
@@ -130,7 +130,7 @@ impl Members<'_> {
                 links.insert(pair, place);
             }
         }
-        Links(links)
+        DeclaredLinks(links)
     }
 
     fn member(&mut self, text: &str, place: &Place) -> Option<ClusterName> {
@@ -149,7 +149,7 @@ impl Members<'_> {
 }
 
 /// Reports the clusters without any link: they would get no Peers at all.
-fn unlinked(drafts: &[Draft], links: &Links, place: &Place) -> Vec<Finding> {
+fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Finding> {
     let linked: BTreeSet<&ClusterName> = links
         .0
         .keys()

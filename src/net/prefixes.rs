@@ -44,7 +44,7 @@ pub struct Piece {
 
 /// The entry of a table for some addresses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Look {
+pub struct PrefixLook {
     /// The longest prefix that holds all of them.
     pub longest: Option<usize>,
     /// Whether it is the same for each address: no range begins or ends among them.
@@ -156,11 +156,11 @@ impl<T> Prefixes<T> {
     }
 
     /// Returns what there is to `span` with one search.
-    pub fn look(&self, span: Span) -> Look {
+    pub fn look(&self, span: Span) -> PrefixLook {
         let behind = self.slots.partition_point(|it| it.precedes(span));
         let next = self.slots.get(behind).map(Slot::span);
         let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
-        let mut look = Look {
+        let mut look = PrefixLook {
             longest: None,
             is_whole: !begins,
         };
@@ -221,7 +221,7 @@ impl<T> Prefixes<T> {
 
     /// Cuts `span` into pieces, in order: what holds for one address of a piece holds for all.
     pub fn pieces(&self, span: Span) -> Vec<Piece> {
-        let mut cut = Cut {
+        let mut cut = PrefixCut {
             pieces: Vec::new(),
             family: span.family,
             next: Some(span.first),
@@ -254,14 +254,14 @@ impl<T> Prefixes<T> {
 }
 
 /// A cut in progress.
-struct Cut {
+struct PrefixCut {
     pieces: Vec<Piece>,
     family: Family,
     /// The first address that is in no piece yet; none behind the very last.
     next: Option<u128>,
 }
 
-impl Cut {
+impl PrefixCut {
     /// Ends a piece at `last`, unless something shorter was there to the end.
     fn up_to(&mut self, last: u128, slot: Option<usize>) {
         let Some(first) = self.next.filter(|&first| first <= last) else {

@@ -19,26 +19,27 @@ pub use values::Values;
 #[serde(rename_all = "camelCase")]
 pub struct Context {
     /// The version of these values.
-    api_version: ApiVersion,
+    api_version: ContextApiVersion,
     /// The kind of this document.
-    kind: Kind,
+    kind: ContextKind,
     /// The target of this result; only with `per: Target` or `--target`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<Target>,
+    target: Option<ContextTarget>,
     /// The mesh of this result; only with `per: Mesh`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mesh: Option<Mesh>,
+    mesh: Option<ContextMesh>,
     /// All clusters as targets, by name.
-    targets: Vec<Target>,
+    targets: Vec<ContextTarget>,
     /// All meshes, in the order of the files.
-    meshes: Vec<Mesh>,
+    meshes: Vec<ContextMesh>,
     /// All clusters as sources, by name.
-    clusters: Vec<Cluster>,
+    clusters: Vec<ContextCluster>,
 }
 
 /// The only version.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
-enum ApiVersion {
+#[schemars(rename = "ApiVersion")]
+enum ContextApiVersion {
     /// The first version.
     #[serde(rename = "kilo-clustermesh.io/v1")]
     V1,
@@ -46,7 +47,8 @@ enum ApiVersion {
 
 /// The only kind.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
-enum Kind {
+#[schemars(rename = "Kind")]
+enum ContextKind {
     /// Values of templates.
     TemplateContext,
 }
@@ -54,7 +56,8 @@ enum Kind {
 /// A cluster as a target.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Target {
+#[schemars(rename = "Target")]
+struct ContextTarget {
     /// The cluster's name.
     name: String,
     /// The folder of its manifests, relative to the config's folder: `rendered/west`.
@@ -64,7 +67,7 @@ struct Target {
     /// The files of Peers in that folder.
     files: Vec<String>,
     /// The clusters that it reaches, by mesh and name.
-    sources: Vec<Source>,
+    sources: Vec<ContextSource>,
     /// An interval for Flux in minutes, at least 10. A reconcile sends two requests for each Peer,
     /// 50 a second, and takes a third of the interval at most.
     reconcile_minutes: usize,
@@ -75,7 +78,8 @@ struct Target {
 /// A cluster that a target reaches.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Source {
+#[schemars(rename = "Source")]
+struct ContextSource {
     /// The mesh that links the two clusters.
     mesh: String,
     /// The cluster.
@@ -83,13 +87,14 @@ struct Source {
     /// The file of its Peers in the folder of the target.
     file: String,
     /// Its tunnel ends, one for each Peer, by name.
-    segments: Vec<Segment>,
+    segments: Vec<ContextSegment>,
 }
 
 /// A tunnel end, and the ranges behind it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Segment {
+#[schemars(rename = "Segment")]
+struct ContextSegment {
     /// The name of the Peer.
     name: String,
     /// The node that runs WireGuard.
@@ -110,7 +115,8 @@ struct Segment {
 /// A mesh.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Mesh {
+#[schemars(rename = "Mesh")]
+struct ContextMesh {
     /// The mesh's name.
     name: String,
     /// The names of its clusters, in the order of the file.
@@ -120,7 +126,8 @@ struct Mesh {
 /// A cluster as a source: its declared ranges and its nodes.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Cluster {
+#[schemars(rename = "Cluster")]
+struct ContextCluster {
     /// The cluster's name.
     name: String,
     /// The names of its meshes.
@@ -146,13 +153,14 @@ struct Cluster {
     /// The number of its segments that other clusters can reach.
     segments: usize,
     /// Its nodes, by name.
-    nodes: Vec<Node>,
+    nodes: Vec<ContextNode>,
 }
 
 /// A node of a snapshot. Its values are claims of the node.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Node {
+#[schemars(rename = "Node")]
+struct ContextNode {
     /// The node's name.
     name: String,
     /// Its location; empty without one.

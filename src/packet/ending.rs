@@ -1,8 +1,8 @@
 //! Endings: how the way of a packet ends, and why.
 
 use crate::agent::fabric::At;
-use crate::agent::flaw::Refusal;
-use crate::agent::model::Claim;
+use crate::agent::flaw::KernelRefusal;
+use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Rule;
 use crate::net::Cidr;
@@ -30,7 +30,7 @@ pub enum Ending {
         /// Where it is decided.
         at: At,
         /// The Peer, or segment, that takes it.
-        claim: Claim,
+        claim: TunnelClaim,
         /// For which range.
         range: Cidr,
         /// Who has its key, if it is one of the fleet.
@@ -41,7 +41,7 @@ pub enum Ending {
         /// Where it is decided.
         at: At,
         /// The Peer.
-        claim: Claim,
+        claim: TunnelClaim,
         /// For which range.
         range: Cidr,
     },
@@ -82,14 +82,14 @@ pub enum Ending {
         /// The range that the endpoint is in.
         range: Cidr,
         /// Who claims that range.
-        claim: Claim,
+        claim: TunnelClaim,
     },
     /// The receiver does not believe the source.
     SourceRejected {
         /// Who.
         by: At,
         /// The owner of the source there, if any.
-        owner: Option<(Claim, Cidr)>,
+        owner: Option<(TunnelClaim, Cidr)>,
         /// The Peer of the sender there.
         peer: Option<PeerId>,
     },
@@ -127,7 +127,7 @@ pub enum Doubt {
     /// More than one, or none, has the range.
     Range {
         /// Who claims it.
-        claims: Vec<Claim>,
+        claims: Vec<TunnelClaim>,
         /// The range.
         range: Cidr,
     },
@@ -142,7 +142,7 @@ pub enum Doubt {
         peers: Vec<PeerId>,
     },
     /// The kernel refuses the route of a range, and a pass of Kilo's ends there.
-    Refused(Refusal),
+    Refused(KernelRefusal),
     /// Who leads the segment.
     Leader,
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
 use crate::agent::fabric::{At, Fabric, Owner, Site};
-use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
@@ -72,8 +72,8 @@ impl Fabric<'_> {
             .ok_or(Ending::NoRoute { at })?;
         let (range, _) = site.model.tunnels.get(slot).ok_or(Ending::NoRoute { at })?;
         let claim = match holder {
-            Holder::Certain(claim) => claim,
-            Holder::Ambiguous(claims) => {
+            RangeHolder::Certain(claim) => claim,
+            RangeHolder::Ambiguous(claims) => {
                 return Err(ambiguous(Doubt::Range { claims, range }));
             }
         };
@@ -110,7 +110,7 @@ impl Fabric<'_> {
         &self,
         goal: Goal,
         receiver: At,
-        (at, claim, range): (At, Claim, Cidr),
+        (at, claim, range): (At, TunnelClaim, Cidr),
     ) -> Result<(), Ending> {
         let of = |at: At| self.site(at.site).segment(at.node);
         let is_meant = match goal {
@@ -160,7 +160,7 @@ impl Fabric<'_> {
         {
             return Ok(());
         }
-        let is_own = |claim: &&Claim| claim.tunnel == Tunnel::Segment(segment);
+        let is_own = |claim: &&TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
         let mut others = claims.iter().filter(|it| !is_own(it));
         let Some(&claim) = others.next() else {
             // To the pods of another node of the location, too, a route of Kilo's leads.
@@ -214,7 +214,7 @@ pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
     let longest = around.find_map(|slot| {
         let (range, claims) = site.model.tunnels.get(slot)?;
         let mut claims = claims.iter();
-        let is_peer = |it: &Claim| matches!(it.tunnel, Tunnel::Peer(_));
+        let is_peer = |it: &TunnelClaim| matches!(it.tunnel, Tunnel::Peer(_));
         claims.any(is_peer).then_some(range)
     });
     if longest.is_none_or(|range| range.prefix_length() < connected.prefix_length()) {
@@ -238,12 +238,12 @@ pub(crate) fn keeps(
     segment: SegmentId,
     destination: IpAddr,
 ) -> Result<(), Ending> {
-    let is_own = |claim: &Claim| claim.tunnel == Tunnel::Segment(segment);
+    let is_own = |claim: &TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
     let around = site.model.tunnels.holding(destination);
     let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
     // Wider ranges than that of a Peer have no effect.
     let longest = around.find(|(_, claims)| {
-        let is_peer = |claim: &Claim| matches!(claim.tunnel, Tunnel::Peer(_));
+        let is_peer = |claim: &TunnelClaim| matches!(claim.tunnel, Tunnel::Peer(_));
         claims.iter().any(|it| is_own(it) || is_peer(it))
     });
     let Some((range, claims)) = longest.filter(|(_, claims)| claims.iter().any(is_own)) else {

@@ -7,8 +7,8 @@ use super::Goal;
 use super::rule;
 use super::trace::Trace;
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::agent::model::{Claim, Tunnel, Upset};
-use crate::agent::peers::{Peer, PeerId};
+use crate::agent::model::{Tunnel, TunnelClaim, Upset};
+use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Severity, escaped};
 use crate::mesh::{Mesh, are_linked};
 use crate::place::Place;
@@ -98,7 +98,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
         ),
         Upset::Mapped { peer, index } => (
             format!(
-                "the Peer {} has an IPv4 range written as IPv6, which kernels refuse together with \
+                "the ClusterPeer {} has an IPv4 range written as IPv6, which kernels refuse together with \
                  everything after it",
                 name(peer)
             ),
@@ -124,7 +124,7 @@ fn speaker(fabric: &Fabric, at: At) -> Option<At> {
     Some(At { node: leader, ..at })
 }
 
-fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f Peer<'f>> {
+fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f ClusterPeer<'f>> {
     match tunnel {
         Tunnel::Peer(peer) => Some(&fabric.site(site).model.peers[peer]),
         Tunnel::Segment(_) => None,
@@ -152,7 +152,7 @@ pub(crate) fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
     }
 }
 
-fn place(fabric: &Fabric, at: At, claim: Claim) -> Option<Place> {
+fn place(fabric: &Fabric, at: At, claim: TunnelClaim) -> Option<Place> {
     fabric.site(at.site).model.place(claim)
 }
 

@@ -27,7 +27,7 @@ pub struct End {
 
 /// The class of a source or destination.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Class {
+pub enum AddressClass {
     /// Pods, with addresses of their own.
     Pod,
     /// Nodes and what shares their network: sent from the internal address since Kilo 0.7
@@ -70,7 +70,7 @@ pub enum NoEnd {
         /// The node, with its cluster, or the cluster.
         node: String,
         /// The class.
-        class: Class,
+        class: AddressClass,
     },
     /// An address without an owner.
     #[error("{address} belongs to no node and to no range of {}", .cluster.as_deref().unwrap_or("any cluster"))]
@@ -102,7 +102,7 @@ pub enum NoEnd {
     OneCluster(String),
 }
 
-impl std::fmt::Display for Class {
+impl std::fmt::Display for AddressClass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Pod => "pod",
@@ -115,12 +115,12 @@ impl std::fmt::Display for Class {
 
 impl Owner {
     /// Returns the class of traffic of its addresses; none if they have no owner.
-    pub fn class(self) -> Option<Class> {
+    pub fn class(self) -> Option<AddressClass> {
         match self {
-            Self::Pods(_) => Some(Class::Pod),
-            Self::Node(_) | Self::Tunnel(_) => Some(Class::Node),
-            Self::Services => Some(Class::Service),
-            Self::Network => Some(Class::Network),
+            Self::Pods(_) => Some(AddressClass::Pod),
+            Self::Node(_) | Self::Tunnel(_) => Some(AddressClass::Node),
+            Self::Services => Some(AddressClass::Service),
+            Self::Network => Some(AddressClass::Network),
             Self::Pool => None,
         }
     }
@@ -181,7 +181,7 @@ impl Fabric<'_> {
     ///
     /// # Errors
     /// What is not there, or more than once.
-    pub fn end(&self, text: &str, class: Option<Class>) -> Result<End, NoEnd> {
+    pub fn end(&self, text: &str, class: Option<AddressClass>) -> Result<End, NoEnd> {
         let Some((cluster, rest)) = text.split_once('/') else {
             if let (Some(class), Some(site)) = (class, self.site_named(text)) {
                 return self.of_cluster(site, class);
@@ -207,14 +207,14 @@ impl Fabric<'_> {
             cluster: cluster.to_owned(),
             node: rest.to_owned(),
         })?;
-        let class = class.unwrap_or(Class::Pod);
+        let class = class.unwrap_or(AddressClass::Pod);
         let address = match class {
-            Class::Pod => site.routed_pods(node).map(a_pod),
-            Class::Node => site.address(node),
-            Class::Service | Class::Network => None,
+            AddressClass::Pod => site.routed_pods(node).map(a_pod),
+            AddressClass::Node => site.address(node),
+            AddressClass::Service | AddressClass::Network => None,
         };
         let owner = match class {
-            Class::Pod => Owner::Pods(node),
+            AddressClass::Pod => Owner::Pods(node),
             _ => Owner::Node(node),
         };
         let address = address.ok_or_else(|| NoEnd::NoAddress {
@@ -229,7 +229,7 @@ impl Fabric<'_> {
     }
 
     /// Returns an address that a cluster has as a whole.
-    fn of_cluster(&self, number: SiteId, class: Class) -> Result<End, NoEnd> {
+    fn of_cluster(&self, number: SiteId, class: AddressClass) -> Result<End, NoEnd> {
         let site = self.site(number);
         let name = site.cluster.to_string();
         let ranges = site.owned.iter();

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use super::follow::missing;
 use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
 use crate::agent::fabric::{At, Fabric, Site};
-use crate::agent::model::{Dial, Holder, Tunnel};
-use crate::agent::peers::{PeerId, Standing};
+use crate::agent::model::{Dial, RangeHolder, Tunnel};
+use crate::agent::peers::{PeerId, PeerStanding};
 use crate::kilo::topology::Leader;
 use crate::net::{Family, family};
 use crate::wireguard::{Endpoint, Host};
@@ -25,7 +25,7 @@ pub(super) struct Tunnels {
 }
 
 /// One side of a tunnel.
-struct Side {
+struct TunnelSide {
     /// Which node.
     at: At,
     /// Its Peer for the other.
@@ -53,14 +53,14 @@ impl Dials {
 }
 
 impl Tunnels {
-    fn sides(&self) -> [Side; 2] {
+    fn sides(&self) -> [TunnelSide; 2] {
         [
-            Side {
+            TunnelSide {
                 at: self.sender,
                 peer: self.peer,
                 other: self.receiver,
             },
-            Side {
+            TunnelSide {
                 at: self.receiver,
                 peer: self.back,
                 other: self.sender,
@@ -97,7 +97,7 @@ impl Fabric<'_> {
                 return Err(Ending::Ambiguous { at: by, doubt });
             }
         };
-        let is_one = matches!(site.model.peers[back].standing, Standing::Certain(_))
+        let is_one = matches!(site.model.peers[back].standing, PeerStanding::Certain(_))
             && !site.model.shares_key(segment, Tunnel::Peer(back));
         if !is_one || !site.model.upsets.is_empty() {
             let doubt = Doubt::Peers { peers: vec![back] };
@@ -148,11 +148,11 @@ impl Fabric<'_> {
     /// Returns who opens the tunnel and where it dials, given which of the two get to the other.
     fn opens(
         &self,
-        [near, far]: &[Side; 2],
+        [near, far]: &[TunnelSide; 2],
         [there, again]: [bool; 2],
         session: Session,
     ) -> Result<(At, Option<Endpoint>), Ending> {
-        let endpoint = |side: &Side| {
+        let endpoint = |side: &TunnelSide| {
             let site = self.site(side.at.site);
             site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
         };
@@ -187,7 +187,7 @@ impl Fabric<'_> {
             share.is_some_and(|it| it.translation.keepalive.is_none())
         });
         match missing.next() {
-            Some(&Side { at, peer, other }) => Err(Ending::Flapping { at, peer, other }),
+            Some(&TunnelSide { at, peer, other }) => Err(Ending::Flapping { at, peer, other }),
             None => Ok(opened),
         }
     }
@@ -265,13 +265,15 @@ impl Fabric<'_> {
         };
         let (range, _) = site.model.tunnels.get(slot).ok_or(reject(None))?;
         match holder {
-            Holder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => Ok(Step::Accepted {
-                by,
-                range,
-                place: site.model.place(claim),
-            }),
-            Holder::Certain(claim) => Err(reject(Some((claim, range)))),
-            Holder::Ambiguous(claims) => {
+            RangeHolder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => {
+                Ok(Step::Accepted {
+                    by,
+                    range,
+                    place: site.model.place(claim),
+                })
+            }
+            RangeHolder::Certain(claim) => Err(reject(Some((claim, range)))),
+            RangeHolder::Ambiguous(claims) => {
                 let doubt = Doubt::Range { claims, range };
                 Err(Ending::Ambiguous { at: by, doubt })
             }

@@ -12,10 +12,10 @@ use crate::place::Place;
 
 /// The lists of a target by one of its memberships; at least one.
 pub(super) struct Accepted<'f> {
-    lists: Vec<List<'f>>,
+    lists: Vec<AcceptedList<'f>>,
 }
 
-struct List<'f> {
+struct AcceptedList<'f> {
     ranges: Cover<()>,
     first: Option<&'f Range>,
 }
@@ -23,8 +23,8 @@ struct List<'f> {
 impl<'f> Accepted<'f> {
     /// Returns the lists, if there are any.
     pub(super) fn new(lists: impl Iterator<Item = &'f [Range]>) -> Option<Self> {
-        let lists: Vec<List> = lists
-            .map(|ranges| List {
+        let lists: Vec<AcceptedList> = lists
+            .map(|ranges| AcceptedList {
                 ranges: ranges.iter().map(|range| (range.cidr, ())).collect(),
                 first: ranges.first(),
             })
@@ -52,7 +52,7 @@ impl<'f> Accepted<'f> {
     }
 }
 
-impl List<'_> {
+impl AcceptedList<'_> {
     /// Of nested entries the widest is kept, which is the one that can hold most.
     fn takes(&self, range: Cidr) -> bool {
         let holder = self.ranges.holder(range.first());

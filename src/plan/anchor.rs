@@ -17,7 +17,7 @@ pub(super) struct Carrier<'f> {
 }
 
 /// Some of the ranges, and who carries them.
-struct Share<'a> {
+struct AnchorShare<'a> {
     anchor: &'a Anchor,
     /// Those that it names, by their places among those that are left, the best first.
     named: Vec<usize>,
@@ -134,7 +134,7 @@ fn shares<'a>(
     dialled: &[usize],
     ranges: &[Cidr],
     reasons: &mut Vec<TargetReason>,
-) -> Vec<Share<'a>> {
+) -> Vec<AnchorShare<'a>> {
     let mut anchors: Vec<&Anchor> = source.entry.anchors.iter().collect();
     anchors.sort_by_key(|anchor| anchor.ranges.is_none());
     let mut rest: BTreeSet<Cidr> = ranges.iter().copied().collect();
@@ -145,7 +145,7 @@ fn shares<'a>(
             None => rest.len(),
         };
         if 0 < own {
-            shares.push(Share {
+            shares.push(AnchorShare {
                 anchor,
                 named: named(source, anchor, left, dialled, reasons),
             });
@@ -203,7 +203,7 @@ fn spread(
     spread
 }
 
-impl Share<'_> {
+impl AnchorShare<'_> {
     fn is_for(&self, range: Cidr) -> bool {
         let ranges = self.anchor.ranges.as_ref();
         ranges.is_none_or(|it| it.contains(&range))

@@ -24,7 +24,7 @@ use crate::wireguard::Endpoint;
 const MOST_ADDED: usize = 32;
 
 /// A conflict, and which of the ranges that the target could get it is about.
-type Met<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
+type MetRanges<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
 
 /// What of the target's nodes meets one range of a source.
 #[derive(Default)]
@@ -58,7 +58,7 @@ struct AlikeCaptures<'f> {
 pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
     let meetings = view.local_nodes(source).iter();
     let met = meetings.map(|it| (it, view.met(source, it)));
-    let met: Vec<Met> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
+    let met: Vec<MetRanges> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
     if met.is_empty() {
         return;
     }
@@ -84,7 +84,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
 
 /// Leaves out what is in networks that people call the target's own, and cuts these out of wider
 /// ranges.
-fn local_networks(source: &TargetSource, met: &[Met], decision: &mut SourceDecision) {
+fn local_networks(source: &TargetSource, met: &[MetRanges], decision: &mut SourceDecision) {
     for (conflict, ranges) in met {
         let Conflicting::Local(network, index) = conflict.what else {
             continue;
@@ -113,7 +113,7 @@ fn local_networks(source: &TargetSource, met: &[Met], decision: &mut SourceDecis
 }
 
 /// Returns what nodes have in each range, without what local networks keep from the target already.
-fn hits(met: &[Met], decision: &SourceDecision) -> BTreeMap<Cidr, Hit> {
+fn hits(met: &[MetRanges], decision: &SourceDecision) -> BTreeMap<Cidr, Hit> {
     let mut hits: BTreeMap<Cidr, Hit> = BTreeMap::new();
     for (conflict, ranges) in met {
         let Conflicting::Own(own) = conflict.what else {
@@ -229,7 +229,7 @@ fn densest_first(hit: &Hit) -> Vec<IpAddr> {
 
 /// Returns the ranges of each declared range that share a fate, with that.
 fn alike<'f>(
-    met: &[Met<'_, 'f>],
+    met: &[MetRanges<'_, 'f>],
     outcomes: &BTreeMap<Cidr, RangeOutcome>,
 ) -> Vec<(AlikeCaptures<'f>, CapturedOutcome)> {
     let mut found: BTreeMap<(Cidr, CapturedOutcome, bool), AlikeCaptures> = BTreeMap::new();

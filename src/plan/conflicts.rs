@@ -56,7 +56,7 @@ pub(super) enum Conflicting {
 }
 
 /// Every declared range of the fleet, with its cluster.
-type Declared<'f> = Nest<(usize, &'f Range)>;
+type DeclaredRanges<'f> = Nest<(usize, &'f Range)>;
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
@@ -67,7 +67,7 @@ impl<'f> Conflicts<'f> {
         let first = clusters
             .iter()
             .filter_map(|(name, index)| Some((*index, fleet.memberships(name).next()?)));
-        let declared: Declared = first
+        let declared: DeclaredRanges = first
             .flat_map(|(index, member)| {
                 let ranges = member.entry.networks.all().into_iter();
                 ranges.map(move |range| (range.cidr, (index, range)))
@@ -141,7 +141,7 @@ impl<'f> Conflicts<'f> {
 fn endpoints<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
-    declared: &Declared<'f>,
+    declared: &DeclaredRanges<'f>,
 ) -> (ConflictsByCluster<'f>, Vec<(usize, IpAddr)>) {
     let mut meetings = ConflictsByCluster::new();
     let mut inside = Vec::new();
@@ -170,7 +170,7 @@ fn endpoints<'f>(
 fn local_nodes<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
-    declared: &Declared<'f>,
+    declared: &DeclaredRanges<'f>,
 ) -> ConflictsByCluster<'f> {
     let mut meetings = ConflictsByCluster::new();
     let mut add = |whose: &[usize], what: Conflicting, cluster: usize, range: &'f Range| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::anchor::Carrier;
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
-use crate::kilo::stand::{Standing, Stands};
+use crate::kilo::stand::{RangeStanding, Stands};
 use crate::net::Cidr;
 
 /// Where the usable nodes of a cluster stand, and by whom each could carry a range.
@@ -52,7 +52,7 @@ impl Seats {
     /// Returns which segments stand where a range lies.
     pub(super) fn at(&self, range: Cidr) -> Seat {
         match self.stands.standing(range) {
-            Standing::Several(nodes) => {
+            RangeStanding::Several(nodes) => {
                 let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
                 for carrier in nodes.iter().filter_map(|node| self.carriers.get(node)) {
                     *counts.entry(*carrier).or_default() += 1;
@@ -61,11 +61,11 @@ impl Seats {
                 let segments = counts.into_iter().filter(|(_, count)| most <= 2 * count);
                 Seat::Several(segments.map(|it| it.0).collect())
             }
-            Standing::One(node) => self
+            RangeStanding::One(node) => self
                 .carriers
                 .get(&node)
                 .map_or(Seat::Nobody, |&carrier| Seat::One { node, carrier }),
-            Standing::Nobody => Seat::Nobody,
+            RangeStanding::Nobody => Seat::Nobody,
         }
     }
 }

@@ -6,9 +6,9 @@ use super::reach::Reach;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
 use crate::expectations::{Class as Wanted, Expectation, Selection};
 use crate::net::prefixes::Span;
-use crate::packet::trace::{Class, Trace};
-use judge::Judge;
-use meant::{Chosen, Taken};
+use crate::packet::trace::{AddressClass, Trace};
+use judge::ExpectationJudge;
+use meant::{Chosen, TakenAddresses};
 
 mod group;
 mod judge;
@@ -34,16 +34,16 @@ pub struct Check<'e> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Void {
     /// No cluster has the name.
-    Cluster(Side),
+    Cluster(ExpectationSide),
     /// Nothing of what is meant has any of these addresses.
     Addresses {
         /// Which side.
-        side: Side,
+        side: ExpectationSide,
         /// The index of the range.
         index: usize,
     },
     /// There is nothing of all that must hold.
-    Nothing(Side),
+    Nothing(ExpectationSide),
     /// Both sides are in this cluster only.
     OneCluster(SiteId),
     /// One side has IPv4 addresses only and the other IPv6.
@@ -52,7 +52,7 @@ pub enum Void {
 
 /// A side of an expectation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub enum ExpectationSide {
     /// The sender.
     From,
     /// The receiver.
@@ -66,7 +66,7 @@ impl Check<'_> {
     }
 }
 
-impl Side {
+impl ExpectationSide {
     /// Returns whether an expectation matches it.
     pub fn of(self, expectation: &Expectation) -> &Selection {
         match self {
@@ -81,7 +81,7 @@ pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e
     if expectations.is_empty() {
         return Vec::new();
     }
-    let judge = Judge::new(reach);
+    let judge = ExpectationJudge::new(reach);
     let expectations = expectations.par_iter();
     expectations.map(|it| judge.check(it)).collect()
 }
@@ -93,7 +93,10 @@ impl Check<'_> {
         senders: &Sites<Chosen>,
         receivers: &Sites<Chosen>,
     ) {
-        for (side, chosen) in [(Side::From, senders), (Side::To, receivers)] {
+        for (side, chosen) in [
+            (ExpectationSide::From, senders),
+            (ExpectationSide::To, receivers),
+        ] {
             let selection = side.of(self.expectation);
             let cluster = selection.cluster.as_ref();
             if cluster.is_some_and(|it| fabric.site_named(it.as_str()).is_none()) {
@@ -101,7 +104,7 @@ impl Check<'_> {
                 continue;
             }
             let ranges = selection.addresses.iter().enumerate();
-            let taken = Taken::new(selection, chosen);
+            let taken = TakenAddresses::new(selection, chosen);
             let missing = ranges.filter(|(_, range)| !taken.meets(Span::of(**range)));
             let missing: Vec<Void> = missing
                 .map(|(index, _)| Void::Addresses { side, index })
@@ -127,7 +130,7 @@ impl Check<'_> {
     }
 }
 
-impl From<Wanted> for Class {
+impl From<Wanted> for AddressClass {
     fn from(wanted: Wanted) -> Self {
         match wanted {
             Wanted::Pod => Self::Pod,

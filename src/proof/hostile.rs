@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::agent::model::{Claim, Tunnel};
+use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
-use crate::packet::trace::Class;
-use far_end::{FarEnds, Held};
+use crate::packet::trace::AddressClass;
+use far_end::{FarEnds, HeldPeer};
 use rights::Rights;
 
 mod far_end;
@@ -44,7 +44,7 @@ pub struct Exposure {
     /// The destinations that the hostile cluster can reach there: Kilo has no firewall. Packets to
     /// other destinations are masqueraded (`kilo.md` §6.2), so they can reach everything that the nodes of
     /// the cluster can.
-    pub open: Vec<Open>,
+    pub open: Vec<OpenWay>,
     /// What the others do with what it passes on.
     pub onward: Vec<Onward>,
 }
@@ -55,7 +55,7 @@ pub struct Hold {
     /// The addresses.
     pub span: Span,
     /// What gives them to it.
-    pub claim: Claim,
+    pub claim: TunnelClaim,
     /// Whether it has them with every order of applied Peers.
     pub is_certain: bool,
     /// The rightful owner of the addresses.
@@ -75,7 +75,7 @@ pub enum Whose {
 
 /// Something of a cluster that can be sent to from within.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Open {
+pub enum OpenWay {
     /// An owner's addresses.
     Owned(Owner, Cidr),
     /// A network that nodes report as their own.
@@ -101,7 +101,7 @@ pub struct Passage {
     /// The node of the second that passes them on.
     pub by: At,
     /// What lets them in at the third.
-    pub claim: Claim,
+    pub claim: TunnelClaim,
 }
 
 /// Something that a hostile cluster can do and no mesh lets it do.
@@ -117,7 +117,7 @@ pub enum Breach<'h> {
     Passage(&'h Exposure, &'h Onward),
 }
 
-impl Open {
+impl OpenWay {
     /// Returns the addresses.
     pub fn range(self) -> Cidr {
         match self {
@@ -126,7 +126,7 @@ impl Open {
     }
 
     /// Returns the kind of the addresses; none for a network that several clusters share.
-    pub fn class(self) -> Option<Class> {
+    pub fn class(self) -> Option<AddressClass> {
         match self {
             Self::Owned(owner, _) => owner.class(),
             Self::Lan(_) => None,
@@ -185,11 +185,11 @@ pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: SiteId) -> Hostile
 }
 
 /// Returns all destinations to which the nodes of a cluster deliver, for any sender.
-fn open(site: &Site) -> Vec<Open> {
+fn open(site: &Site) -> Vec<OpenWay> {
     let ranges = site.owned.iter();
     let ranges = ranges.filter_map(|(range, owners)| {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
-        Some(Open::Owned(*owner, range))
+        Some(OpenWay::Owned(*owner, range))
     });
     let lans = site
         .model
@@ -197,7 +197,7 @@ fn open(site: &Site) -> Vec<Open> {
         .nodes
         .iter()
         .filter_map(|it| it.kilo.lan);
-    let open: BTreeSet<Open> = ranges.chain(lans.map(Open::Lan)).collect();
+    let open: BTreeSet<OpenWay> = ranges.chain(lans.map(OpenWay::Lan)).collect();
     open.into_iter().collect()
 }
 
@@ -206,7 +206,7 @@ fn onward(
     fabric: &Fabric,
     meshes: &[Mesh],
     (hostile, second): (SiteId, SiteId),
-    (ends, believed): (&FarEnds, &[Held]),
+    (ends, believed): (&FarEnds, &[HeldPeer]),
 ) -> Vec<Onward> {
     let thirds = fabric.sites.numbered();
     let thirds = thirds.filter(|(number, _)| ![hostile, second].contains(number));
@@ -234,7 +234,7 @@ fn onward(
 
 /// Returns the addresses that are in both, both in the order of addresses, with the claims of the
 /// second.
-fn common(one: &[Held], other: &[Held]) -> Vec<(Span, Claim)> {
+fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<(Span, TunnelClaim)> {
     let mut common = Vec::new();
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
@@ -255,7 +255,7 @@ fn carrier(
     fabric: &Fabric,
     (ends, second): (&FarEnds, SiteId),
     third: &Site,
-    (span, claim): (Span, Claim),
+    (span, claim): (Span, TunnelClaim),
 ) -> Option<At> {
     let key = third.model.key(claim.tunnel)?;
     let slot = ends.site.model.tunnels.around(span).next()?;

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use crate::agent::fabric::{At, Fabric, SiteId, Sites};
 use crate::net::Family;
 use crate::net::prefixes::Span;
-use crate::packet::trace::{Class, Trace};
+use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Packet, Session};
 use equivalence_class::{EquivalenceClass, PieceView};
 use forwarding_view::ForwardingViews;
@@ -51,15 +51,15 @@ pub struct Reach<'f, 'a> {
 }
 
 /// How many owners of each class a cluster has, or ranges that are declared for all.
-pub type Counts = BTreeMap<(Class, Family), u64>;
+pub type Counts = BTreeMap<(AddressClass, Family), u64>;
 
 /// A pair of classes, and what holds for all packets between them.
 #[derive(Clone, Debug)]
 pub struct ClassVerdict<'r> {
     /// Class of the senders.
-    pub from: Class,
+    pub from: AddressClass,
     /// Class of the receivers.
-    pub to: Class,
+    pub to: AddressClass,
     /// The senders.
     pub senders: Cow<'r, [AddressBlock]>,
     /// Who receives.
@@ -77,7 +77,7 @@ pub struct ClassVerdict<'r> {
 pub struct Proven<'r>(BTreeSet<[ClassKey<'r>; 2]>);
 
 /// The conditions of a path on one side.
-type ClassKey<'r> = (Class, &'r [PieceView]);
+type ClassKey<'r> = (AddressClass, &'r [PieceView]);
 
 impl<'r> ClassVerdict<'r> {
     /// No packet leaves the cluster of the senders.
@@ -144,7 +144,7 @@ impl<'f, 'a> Reach<'f, 'a> {
     ) -> Vec<ClassVerdict<'r>> {
         let mut verdicts = Vec::new();
         for source in self.classes(from, to) {
-            if !matches!(source.class, Class::Pod | Class::Node) {
+            if !matches!(source.class, AddressClass::Pod | AddressClass::Node) {
                 continue;
             }
             for target in self.classes(to, from) {

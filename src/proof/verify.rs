@@ -9,15 +9,15 @@ use rayon::prelude::*;
 
 use super::reach::{Counts, Proven, Reach};
 use crate::agent::fabric::{At, Owner, SiteId, Sites};
-use crate::agent::model::Claim;
+use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;
-use crate::packet::trace::{Class, Trace};
-use cause::{Cause, Explained};
-use judge::Judge;
-use links::Links;
+use crate::packet::trace::{AddressClass, Trace};
+use cause::{Explained, FailureCause};
+use judge::PairJudge;
+use links::MeshLinks;
 use promise::Promises;
 
 pub use excused::Excused;
@@ -70,7 +70,7 @@ pub struct Pairing {
 }
 
 /// Tallies by class of sender and receiver.
-pub type Tallies = BTreeMap<(Class, Class), Tally>;
+pub type Tallies = BTreeMap<(AddressClass, AddressClass), Tally>;
 
 /// How many pairs of owners there are, a node each or a range that is declared for all.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -101,7 +101,7 @@ pub struct Failure {
     /// The failure that it follows from, by its place in [`Verification::failures`].
     pub follows: Option<usize>,
     /// In which classes.
-    pub classes: BTreeSet<(Class, Class)>,
+    pub classes: BTreeSet<(AddressClass, AddressClass)>,
     /// Whose addresses are not reached.
     pub receivers: BTreeSet<(SiteId, Owner)>,
 }
@@ -121,7 +121,7 @@ pub struct Assumption {
 
 /// What premises have in common: the cluster whose nodes must have a kind of address and where they
 /// dial, or a range.
-type Alike = (SiteId, SiteId, Result<Family, Cidr>);
+type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
 
 /// Something that reaches what no link promises.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ pub struct Leak {
     /// How many pairs do, where it is between nodes.
     pub pairs: u64,
     /// The Peer and the range that let it out.
-    pub claim: Option<(SiteId, Claim, Cidr)>,
+    pub claim: Option<(SiteId, TunnelClaim, Cidr)>,
 }
 
 /// A Peer whose key no node of the fleet has.
@@ -160,7 +160,7 @@ pub struct SinglePoint {
 struct Verifier<'r, 'f, 'a> {
     reach: &'r Reach<'f, 'a>,
     asked: Asked<'r>,
-    links: Links<'r>,
+    links: MeshLinks<'r>,
     promises: Sites<Promises>,
     /// What nodes' claims take away, where that is known.
     excused: Option<&'r Excused>,
@@ -168,12 +168,12 @@ struct Verifier<'r, 'f, 'a> {
 
 /// What came of a verification from one cluster.
 #[derive(Default)]
-struct Part {
+struct ProofPart {
     pairings: Vec<Pairing>,
-    failures: BTreeMap<Cause, Failure>,
-    assumptions: BTreeMap<Alike, Assumption>,
+    failures: BTreeMap<FailureCause, Failure>,
+    assumptions: BTreeMap<AlikeFailures, Assumption>,
     leaks: Vec<Leak>,
-    undeclared: undeclared::Found,
+    undeclared: undeclared::FoundPaths,
     single_points: BTreeMap<At, SinglePoint>,
 }
 
@@ -198,7 +198,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         Self {
             reach,
             asked,
-            links: Links::of(fabric, asked),
+            links: MeshLinks::of(fabric, asked),
             promises,
             excused: None,
         }
@@ -225,11 +225,11 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Verifies what one cluster sends; none needs another for that.
-    fn from(&self, from: SiteId) -> Part {
+    fn from(&self, from: SiteId) -> ProofPart {
         let (reach, fabric) = (self.reach, self.reach.fabric);
-        let mut part = Part {
+        let mut part = ProofPart {
             single_points: alone::single_points(fabric, from, &self.links),
-            ..Part::default()
+            ..ProofPart::default()
         };
         let mut proven = Proven::default();
         let mut apart: BTreeMap<&Counts, Arc<Tallies>> = BTreeMap::new();
@@ -248,7 +248,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 });
                 continue;
             }
-            let mut judge = Judge {
+            let mut judge = PairJudge {
                 reach,
                 from,
                 to,
@@ -291,15 +291,15 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Joins what came of it from each of the clusters, in their order.
-    fn join(&self, parts: Vec<Part>) -> Verification {
+    fn join(&self, parts: Vec<ProofPart>) -> Verification {
         let mut verification = Verification {
             outsiders: beyond::outsiders(self.reach.fabric),
             ..Verification::default()
         };
-        let mut failures: BTreeMap<Cause, Failure> = BTreeMap::new();
-        let mut assumptions: BTreeMap<Alike, Assumption> = BTreeMap::new();
+        let mut failures: BTreeMap<FailureCause, Failure> = BTreeMap::new();
+        let mut assumptions: BTreeMap<AlikeFailures, Assumption> = BTreeMap::new();
         let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
-        let mut found = undeclared::Found::new();
+        let mut found = undeclared::FoundPaths::new();
         for part in parts {
             found.extend(part.undeclared);
             verification.pairings.extend(part.pairings);
@@ -344,8 +344,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
 }
 
 /// Returns failures, the largest first, each with the one that it follows from.
-fn in_order(failures: BTreeMap<Cause, Failure>) -> Vec<Failure> {
-    let mut failures: Vec<(Cause, Failure)> = failures.into_iter().collect();
+fn in_order(failures: BTreeMap<FailureCause, Failure>) -> Vec<Failure> {
+    let mut failures: Vec<(FailureCause, Failure)> = failures.into_iter().collect();
     failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
     let mut explaining: BTreeMap<(Explained, (SiteId, SiteId)), Vec<usize>> = BTreeMap::new();
     for (index, (cause, failure)) in failures.iter().enumerate() {
@@ -381,7 +381,7 @@ fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
     let mut tallies = Tallies::new();
     for ((from, sends), ones) in senders {
         for ((to, receives), others) in receivers {
-            if matches!(from, Class::Pod | Class::Node) && sends == receives {
+            if matches!(from, AddressClass::Pod | AddressClass::Node) && sends == receives {
                 let tally = tallies.entry((*from, *to)).or_default();
                 tally.others += ones.saturating_mul(*others);
             }

@@ -21,26 +21,26 @@ rules! {
 
 /// How the operator reaches a cluster, according to a mesh.
 #[derive(Clone, Copy)]
-struct Access<'a> {
+struct EntryAccess<'a> {
     mesh: &'a Mesh,
     entry: &'a Entry,
 }
 
 /// Where a kubeconfig is: the namespace, and what is in it.
-type Location<'a> = (Option<&'a str>, &'a SecretKeyRef);
+type AccessLocation<'a> = (Option<&'a str>, &'a SecretKeyRef);
 
 /// Returns findings about it, except for clusters whose access the config sets.
 pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut accesses = Vec::new();
     for mesh in meshes {
-        let entries = mesh.entries.iter().map(|entry| Access { mesh, entry });
-        let own: Vec<Access> = entries
+        let entries = mesh.entries.iter().map(|entry| EntryAccess { mesh, entry });
+        let own: Vec<EntryAccess> = entries
             .filter(|access| !configured.contains(access.cluster()))
             .collect();
         // A mesh without any of these fields was never used by the operator.
-        if own.iter().any(Access::says_something) {
-            findings.extend(own.iter().flat_map(Access::findings));
+        if own.iter().any(EntryAccess::says_something) {
+            findings.extend(own.iter().flat_map(EntryAccess::findings));
             accesses.extend(own);
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> 
     findings
 }
 
-impl<'a> Access<'a> {
+impl<'a> EntryAccess<'a> {
     fn cluster(&self) -> &'a ClusterName {
         &self.entry.name
     }
@@ -59,7 +59,7 @@ impl<'a> Access<'a> {
         self.entry.local || self.entry.kubeconfig.is_some()
     }
 
-    fn location(&self) -> Option<Location<'a>> {
+    fn location(&self) -> Option<AccessLocation<'a>> {
         let secret = self.entry.kubeconfig.as_ref()?;
         Some((self.mesh.namespace.as_deref(), secret))
     }
@@ -139,8 +139,8 @@ impl<'a> Access<'a> {
 }
 
 /// Returns where two meshes keep the kubeconfig of one cluster in different places.
-fn contradictions(accesses: &[Access]) -> Vec<Finding> {
-    let mut first: BTreeMap<&ClusterName, (&Access, Location)> = BTreeMap::new();
+fn contradictions(accesses: &[EntryAccess]) -> Vec<Finding> {
+    let mut first: BTreeMap<&ClusterName, (&EntryAccess, AccessLocation)> = BTreeMap::new();
     let mut findings = Vec::new();
     for access in accesses {
         let Some(location) = access.location() else {
@@ -166,8 +166,8 @@ fn contradictions(accesses: &[Access]) -> Vec<Finding> {
 }
 
 /// Returns where two clusters have one kubeconfig, so that they are one cluster, or one is wrong.
-fn shared(accesses: &[Access]) -> Vec<Finding> {
-    let mut first: BTreeMap<Location, &Access> = BTreeMap::new();
+fn shared(accesses: &[EntryAccess]) -> Vec<Finding> {
+    let mut first: BTreeMap<AccessLocation, &EntryAccess> = BTreeMap::new();
     let mut findings = Vec::new();
     for access in accesses {
         let Some(location) = access.location() else {
@@ -193,7 +193,7 @@ fn shared(accesses: &[Access]) -> Vec<Finding> {
 }
 
 /// Returns where different clusters are local, which is where the operator runs.
-fn scattered(accesses: &[Access]) -> Vec<Finding> {
+fn scattered(accesses: &[EntryAccess]) -> Vec<Finding> {
     let mut local = accesses.iter().filter(|access| access.entry.local);
     let Some(first) = local.next() else {
         return Vec::new();
@@ -219,7 +219,7 @@ fn scattered(accesses: &[Access]) -> Vec<Finding> {
     told.collect()
 }
 
-fn told((namespace, secret): Location) -> String {
+fn told((namespace, secret): AccessLocation) -> String {
     let name = bare(&secret.name);
     let key = bare(&secret.key);
     match namespace {

@@ -7,7 +7,7 @@ use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::plan::count;
 use super::{Finding, Rule};
-use crate::capacity::{Bundle, Estimate, Files, Load, Nodes, Wave, estimates, text};
+use crate::capacity::{Bundle, Estimate, FileLoad, Load, NodeLoad, Wave, estimates, text};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
@@ -49,7 +49,7 @@ pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
         Load {
             nodes: nodes(fleet, target),
             bundles: bundles.cloned().collect(),
-            files: Some(Files {
+            files: Some(FileLoad {
                 entries: target.peer_sets.len() + 1,
                 largest: largest.copied().unwrap_or_default(),
             }),
@@ -70,9 +70,9 @@ fn bundle(peer_set: &PeerSet) -> Bundle {
     bundle
 }
 
-fn nodes(fleet: &Fleet, target: &Target) -> Nodes {
+fn nodes(fleet: &Fleet, target: &Target) -> NodeLoad {
     let member = fleet.memberships(&target.cluster).next();
-    let own = member.map(|member| Nodes::of(&member.cluster.topology));
+    let own = member.map(|member| NodeLoad::of(&member.cluster.topology));
     own.unwrap_or_default()
 }
 

@@ -38,7 +38,7 @@ rules! {
 
 /// A node that others dial.
 #[derive(Clone, Copy, Debug)]
-struct Dialled<'f> {
+struct DialledEndpoint<'f> {
     member: &'f Member<'f>,
     candidate: &'f PeerCandidate,
     node: &'f Node,
@@ -52,7 +52,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     members.sort_by_key(|member| (&member.entry.name, member.rank));
     let mut findings = Vec::new();
     for member in &members {
-        let dialled = Dialled::of(member);
+        let dialled = DialledEndpoint::of(member);
         findings.extend(dialled.iter().filter_map(address::finding));
         findings.extend(dialled.iter().filter_map(port::finding));
     }
@@ -60,7 +60,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     super::once(findings)
 }
 
-impl<'f> Dialled<'f> {
+impl<'f> DialledEndpoint<'f> {
     /// Returns the nodes of a cluster that are dialled, in order of name.
     fn of(member: &'f Member<'f>) -> Vec<Self> {
         let dialled = member.membership.candidates.iter().filter_map(|candidate| {

@@ -14,12 +14,12 @@ const IN_COMMAND: usize = 20;
 
 /// What findings have in common that are folded: the rule, how severe they are, the cluster, the
 /// problem and the remedy.
-type Kind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
+type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.
 /// Every node keeps its place. What follows from another finding is listed with that one instead.
 pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut alike: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    let mut alike: BTreeMap<FoldKind, Vec<usize>> = BTreeMap::new();
     for (index, finding) in findings.iter().enumerate() {
         if let Some(kind) = kind(finding) {
             alike.entry(kind).or_default().push(index);
@@ -56,7 +56,7 @@ pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
     folded
 }
 
-fn kind(finding: &Finding) -> Option<Kind<'_>> {
+fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
     let cluster = finding.cluster.as_deref()?;
     let node = finding.node.as_deref()?;
     let help = finding.help.as_ref();

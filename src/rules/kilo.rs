@@ -51,7 +51,7 @@ rules! {
 }
 
 /// A cluster as its own Kilo sees it.
-struct Site<'f> {
+struct KiloSite<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
     member: &'f Member<'f>,
     /// Nodes that other findings cover.
@@ -65,7 +65,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         let Some(member) = fleet.memberships(cluster).next() else {
             continue;
         };
-        let site = Site::new(member);
+        let site = KiloSite::new(member);
         findings.extend(granularity::finding(&site));
         findings.extend(subnet::finding(&site));
         findings.extend(family::of_subnet(&site));
@@ -79,7 +79,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     super::once(findings)
 }
 
-impl<'f> Site<'f> {
+impl<'f> KiloSite<'f> {
     fn new(member: &'f Member<'f>) -> Self {
         // Kilo uses these in their own cluster, even if no other cluster gets them.
         let matters = |reason: &ExcludedReason| {

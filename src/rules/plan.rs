@@ -19,7 +19,7 @@ mod captured;
 mod loops;
 
 /// One cut of a source, and the targets in which it is made.
-struct Alike<'p> {
+struct AlikeWithheld<'p> {
     withheld: &'p Withheld,
     targets: Vec<&'p ClusterName>,
 }
@@ -30,7 +30,7 @@ type Told<'p> = (Finding, Vec<&'p ClusterName>);
 /// Returns the findings about the targets; similar cuts of many targets are combined.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     let mut told: BTreeMap<(Option<String>, String), Told> = BTreeMap::new();
-    for Alike { withheld, targets } in alike(plan) {
+    for AlikeWithheld { withheld, targets } in alike(plan) {
         let finding = finding(withheld);
         let key = (finding.subject(), finding.message.clone());
         let entry = told.entry(key).or_insert_with(|| (finding, Vec::new()));
@@ -47,16 +47,16 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
 }
 
 /// Returns the cuts that targets share, each once: words are made once for all of them.
-fn alike(plan: &Plan) -> Vec<Alike<'_>> {
+fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
     let mut known: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut alike: Vec<Alike> = Vec::new();
+    let mut alike: Vec<AlikeWithheld> = Vec::new();
     for withheld in &plan.withheld {
         let at = *known
             .entry(Arc::as_ptr(&withheld.reason).addr())
             .or_insert(alike.len());
         match alike.get_mut(at) {
             Some(alike) => alike.targets.push(&withheld.target),
-            None => alike.push(Alike {
+            None => alike.push(AlikeWithheld {
                 withheld,
                 targets: vec![&withheld.target],
             }),

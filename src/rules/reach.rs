@@ -2,9 +2,9 @@
 
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::{Page, bare};
-use crate::agent::applied::{Applied, File, What};
+use crate::agent::applied::{Applied, AppliedFile, What};
 use crate::diagnostic::{Finding, Quoted, Severity};
-use crate::kilo::peer::translation::Fault;
+use crate::kilo::peer::translation::TranslationFault;
 use crate::name::ClusterName;
 use crate::place::Place;
 
@@ -32,7 +32,7 @@ impl Term {
 
 /// Returns findings about manifests of a cluster without the intended effect: files that are not
 /// manifests, and Peers that never get to WireGuard.
-pub fn manifests(target: &ClusterName, files: &[File]) -> Vec<Finding> {
+pub fn manifests(target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     files
         .iter()
         .flat_map(|file| manifest(target, file))
@@ -55,7 +55,7 @@ pub fn treeless(tree: &str) -> Finding {
     finding.help("run `clustermesh render`, or give each cluster's Peers with `--peers`")
 }
 
-fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {
+fn manifest(target: &ClusterName, file: &AppliedFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for other in &file.content.others {
         match &other.what {
@@ -80,7 +80,7 @@ fn manifest(target: &ClusterName, file: &File) -> Vec<Finding> {
 }
 
 /// Returns what is wrong with a text, at the place where it is.
-fn broken(target: &ClusterName, file: &File, problem: &Finding) -> Finding {
+fn broken(target: &ClusterName, file: &AppliedFile, problem: &Finding) -> Finding {
     let message = format!(
         "{} cannot be read: {}",
         Quoted(&file.source),
@@ -96,7 +96,7 @@ fn broken(target: &ClusterName, file: &File, problem: &Finding) -> Finding {
     finding
 }
 
-fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding> {
+fn refused(target: &ClusterName, file: &AppliedFile, peer: &Applied) -> Option<Finding> {
     let fault = peer.spec.as_ref().err()?;
     let message = consequence(&peer.name, fault);
     let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
@@ -104,16 +104,16 @@ fn refused(target: &ClusterName, file: &File, peer: &Applied) -> Option<Finding>
 }
 
 /// Describes the effect of an invalid spec on a Peer.
-pub(super) fn consequence(peer: &str, fault: &Fault) -> String {
+pub(super) fn consequence(peer: &str, fault: &TranslationFault) -> String {
     let name = bare(peer);
     match fault {
-        Fault::NotStored(mismatch) => format!(
+        TranslationFault::NotStored(mismatch) => format!(
             "the API server refuses {name}: {} {}",
             mismatch.field, mismatch.problem
         ),
-        Fault::Undecodable(refusal) => {
+        TranslationFault::Undecodable(refusal) => {
             format!("{name} prevents restarted Kilo agents from reading any Peer: {refusal}")
         }
-        Fault::Ignored(refusal) => format!("Kilo ignores {name}: {refusal}"),
+        TranslationFault::Ignored(refusal) => format!("Kilo ignores {name}: {refusal}"),
     }
 }

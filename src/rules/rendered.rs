@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::nodes::SILENT_CLUSTER;
 use super::plan::{count, within};
 use super::{Finding, bare};
-use crate::agent::applied::File;
+use crate::agent::applied::AppliedFile;
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
@@ -207,14 +207,14 @@ fn quoted(word: &str) -> Cow<'_, str> {
 
 /// Returns which cluster-wide ranges move where a cluster that has these Peers, perhaps the operator's,
 /// applies the plan.
-pub fn take_over(plan: &Plan, target: &ClusterName, files: &[File]) -> Vec<Finding> {
+pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = tree_diff::moves(plan, target.as_str(), &files);
     moves.iter().map(|it| moved(it, None)).collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
-fn old_file(target: &ClusterName, file: &File) -> ChangedFile {
+fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
     let peers = file.content.peers.iter().filter_map(|peer| {
         let spec = peer.spec.as_ref().ok()?;
         let ranges = spec.allowed_ips.iter();

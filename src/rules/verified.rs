@@ -7,7 +7,7 @@ use super::plan::count;
 use super::{Finding, NAMED, bare, listed};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::Tunnel;
-use crate::agent::peers::{Peer, PeerId, Prize};
+use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::{Cause, Severity};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -54,7 +54,7 @@ fn twins(site: &Site) -> Vec<Finding> {
     let findings = of_keys.map(|contest| {
         let peers = contest.peers.iter();
         let peers = peers.map(|it| &site.model.peers[*it]);
-        let place = |it: &Peer| it.place().key("spec").key("publicKey");
+        let place = |it: &ClusterPeer| it.place().key("spec").key("publicKey");
         let peers: Vec<_> = peers
             .map(|it| (it.applied.name.clone(), place(it)))
             .collect();
@@ -66,11 +66,11 @@ fn twins(site: &Site) -> Vec<Finding> {
 /// Returns what a cluster's agents do not apply while a Peer without endpoint has not connected.
 fn unapplied(site: &Site) -> Option<Finding> {
     let unapplied = site.model.unapplied()?;
-    let peers = |peers: &[PeerId]| -> Vec<&Peer> {
+    let peers = |peers: &[PeerId]| -> Vec<&ClusterPeer> {
         let peers = peers.iter().map(|it| &site.model.peers[*it]);
         peers.collect()
     };
-    let names = |peers: &[&Peer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
+    let names = |peers: &[&ClusterPeer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
     let nodes = unapplied.segments.iter();
     let nodes: Vec<String> = nodes
@@ -156,7 +156,7 @@ fn unknown_keys<'f>(
 /// the source left the mesh, so they are one finding.
 fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let causes = unknown_keys(fabric, verification);
-    let mut groups: BTreeMap<(SiteId, &str, Option<&Cause>), Vec<&Peer>> = BTreeMap::new();
+    let mut groups: BTreeMap<(SiteId, &str, Option<&Cause>), Vec<&ClusterPeer>> = BTreeMap::new();
     for &Outsider { site, peer } in &verification.outsiders {
         let peer = &fabric.site(site).model.peers[peer];
         let name = peer.applied.name.as_str();
@@ -172,7 +172,7 @@ fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
 }
 
 /// Returns `MESH--CLUSTER` of a Peer that is in the file of all Peers of that cluster.
-fn source<'p>(peer: &Peer<'p>) -> Option<&'p str> {
+fn source<'p>(peer: &ClusterPeer<'p>) -> Option<&'p str> {
     let file = peer.file.source.rsplit('/').next()?;
     let (source, _) = file.rsplit_once('.')?;
     let node = peer.applied.name.strip_prefix(source)?;
@@ -320,7 +320,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     finding.at(place, "through this range").help(help)
 }
 
-fn outsider(site: &Site, source: &str, peers: &[&Peer]) -> Finding {
+fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
     let names = peers.iter().map(|it| bare(&it.applied.name));
     let message = match peers {
         [peer] => format!(

@@ -29,11 +29,11 @@ const ENTRIES: usize = 1000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Object {
     pub(super) kind: Option<String>,
-    pub(super) metadata: Option<Metadata>,
+    pub(super) metadata: Option<NodeMetadata>,
     #[serde(default, deserialize_with = "items")]
     pub(super) items: Vec<Item>,
-    spec: Option<Spec>,
-    status: Option<Status>,
+    spec: Option<NodeSpec>,
+    status: Option<NodeStatus>,
 }
 
 /// A node of a list, with no more of it in memory than will be kept.
@@ -44,7 +44,7 @@ pub(super) struct Item {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Metadata {
+pub(super) struct NodeMetadata {
     name: Option<String>,
     uid: Option<String>,
     #[serde(default, deserialize_with = "texts")]
@@ -57,7 +57,7 @@ pub(super) struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct Spec {
+struct NodeSpec {
     #[serde(rename = "podCIDR")]
     pod_cidr: Option<String>,
     #[serde(default, deserialize_with = "few", rename = "podCIDRs")]
@@ -66,7 +66,7 @@ struct Spec {
 
 /// The status of a node; that of anything else may look otherwise.
 #[derive(Deserialize)]
-struct Status {
+struct NodeStatus {
     #[serde(default, deserialize_with = "few")]
     addresses: Vec<StatusAddress>,
 }
@@ -173,9 +173,9 @@ fn map<'de, D: Deserializer<'de>>(
     deserializer: D,
     is_wanted: fn(&str) -> bool,
 ) -> Result<BTreeMap<String, String>, D::Error> {
-    struct Texts(fn(&str) -> bool);
+    struct NodeTexts(fn(&str) -> bool);
 
-    impl<'de> Visitor<'de> for Texts {
+    impl<'de> Visitor<'de> for NodeTexts {
         type Value = BTreeMap<String, String>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -200,10 +200,10 @@ fn map<'de, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(Texts(is_wanted))
+    deserializer.deserialize_any(NodeTexts(is_wanted))
 }
 
-fn pod_cidrs(spec: Spec) -> Vec<String> {
+fn pod_cidrs(spec: NodeSpec) -> Vec<String> {
     if !spec.pod_cidrs.is_empty() {
         return spec.pod_cidrs;
     }
@@ -211,7 +211,7 @@ fn pod_cidrs(spec: Spec) -> Vec<String> {
     only.filter(|cidr| !cidr.is_empty()).collect()
 }
 
-fn addresses(status: Status) -> Vec<Address> {
+fn addresses(status: NodeStatus) -> Vec<Address> {
     let addresses = status.addresses.into_iter();
     let known = addresses.filter_map(|StatusAddress { address, kind }| {
         let kind = match kind.as_str() {

@@ -61,7 +61,7 @@ pub enum PageError {
 
 /// As much as everything in the API has.
 #[derive(Deserialize)]
-struct Kind {
+struct ListKind {
     kind: String,
 }
 
@@ -69,7 +69,7 @@ impl PageError {
     /// Returns what is wrong with JSON that is not a list. Other kinds have other fields.
     fn of(error: serde_json::Error, json: &[u8]) -> Self {
         match serde_json::from_slice(json) {
-            Ok(Kind { kind }) if kind != "NodeList" => Self::Kind(kind),
+            Ok(ListKind { kind }) if kind != "NodeList" => Self::Kind(kind),
             _ => Self::Json(error),
         }
     }

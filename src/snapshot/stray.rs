@@ -20,7 +20,7 @@ pub enum Stray {
 /// The part of a file that shows its cluster.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Header {
+struct StrayHeader {
     api_version: String,
     cluster: String,
     kind: String,
@@ -29,7 +29,7 @@ struct Header {
 impl Stray {
     /// Returns what a file is that holds `text`, where meshes name the clusters `named`.
     pub fn of(text: &str, named: &BTreeSet<String>) -> Self {
-        let header: Result<Header, _> = serde_json::from_str(text);
+        let header: Result<StrayHeader, _> = serde_json::from_str(text);
         match header {
             Ok(it) if it.kind != KIND || it.api_version != API_VERSION => Self::Foreign,
             Ok(it) if named.contains(&it.cluster) => Self::Duplicate(it.cluster),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::agent::applied::File;
+use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site};
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
@@ -12,7 +12,7 @@ use crate::manifest;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::packet::messages;
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 use crate::plan::plan;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
@@ -85,10 +85,10 @@ impl Lab {
 
     /// Shows how every cluster's Kilo handles it.
     pub(crate) fn show<T>(&self, look: impl FnOnce(&Fabric, &[Mesh]) -> T) -> T {
-        let mut read: BTreeMap<&str, Vec<File>> = BTreeMap::new();
+        let mut read: BTreeMap<&str, Vec<AppliedFile>> = BTreeMap::new();
         for (path, text) in &self.files {
             let (cluster, _) = path.split_once('/').unwrap();
-            let file = File::read(&path.as_str().into(), &text.as_str().into());
+            let file = AppliedFile::read(&path.as_str().into(), &text.as_str().into());
             assert_eq!(file.content.others, [], "{text}");
             read.entry(cluster).or_default().push(file);
         }
@@ -105,12 +105,16 @@ impl Lab {
         self.trace_of(from, to, None)
     }
 
-    pub(crate) fn trace_of(&self, from: &str, to: &str, class: Option<Class>) -> String {
+    pub(crate) fn trace_of(&self, from: &str, to: &str, class: Option<AddressClass>) -> String {
         self.show(|fabric, _| traced(fabric, (from, to), class))
     }
 }
 
-pub(crate) fn traced(fabric: &Fabric, (from, to): (&str, &str), class: Option<Class>) -> String {
+pub(crate) fn traced(
+    fabric: &Fabric,
+    (from, to): (&str, &str),
+    class: Option<AddressClass>,
+) -> String {
     let (from, to) = (
         fabric.end(from, class).unwrap(),
         fabric.end(to, class).unwrap(),

@@ -8,18 +8,18 @@ use crate::net::Cidr;
 use crate::plan::{AbsentSource, PeerSet, Plan, Target};
 
 /// Where a Peer is: its set of Peers, and its place in that.
-type At = (usize, usize);
+type PeerPosition = (usize, usize);
 
 /// The Peers of all sets of Peers.
 #[derive(Default)]
-pub(super) struct Index<'a> {
-    names: BTreeMap<&'a str, Vec<At>>,
-    keys: BTreeMap<&'a [u8; 32], Vec<At>>,
+pub(super) struct PlanIndex<'a> {
+    names: BTreeMap<&'a str, Vec<PeerPosition>>,
+    keys: BTreeMap<&'a [u8; 32], Vec<PeerPosition>>,
 }
 
 /// What one target gets.
 pub(super) struct Given<'a> {
-    index: &'a Index<'a>,
+    index: &'a PlanIndex<'a>,
     plan: &'a Plan,
     /// Sources that give nothing although people let them.
     absent: BTreeMap<&'a str, &'a AbsentSource>,
@@ -36,7 +36,7 @@ pub(super) struct Planned<'a> {
     pub(super) peer: &'a Peer,
 }
 
-impl<'a> Index<'a> {
+impl<'a> PlanIndex<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
         let mut index = Self::default();
         for (set_at, peer_set) in plan.peer_sets.iter().enumerate() {
@@ -116,7 +116,7 @@ impl<'a> Given<'a> {
         self.absent.get(source).copied()
     }
 
-    fn first(&self, all: &[At]) -> Option<Planned<'a>> {
+    fn first(&self, all: &[PeerPosition]) -> Option<Planned<'a>> {
         let mut of_target = all
             .iter()
             .filter(|(peer_set, _)| self.peer_sets.contains(peer_set));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh;
@@ -138,11 +138,11 @@ pub(crate) fn verdicts(
         let files = manifests.get(entry.name.as_str()).into_iter().flatten();
         let files = files.map(|(name, text)| {
             let source = Arc::from(format!("{}/{name}", entry.name));
-            File::read(&source, &Arc::from(kept_alive(text)))
+            AppliedFile::read(&source, &Arc::from(kept_alive(text)))
         });
         files.collect()
     });
-    let files: Vec<Vec<File>> = files.collect();
+    let files: Vec<Vec<AppliedFile>> = files.collect();
     let entries = meshes[0].entries.iter().zip(&files);
     let sites =
         entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{File, Spot, is_list, is_peer, objects, own_text};
+use super::{AppliedFile, Spot, is_list, is_peer, objects, own_text};
 use crate::diagnostic::{Quoted, escaped};
 use crate::document::{Broken, Position};
 
@@ -22,7 +22,7 @@ const KIND: usize = 63;
 ///
 /// The text may be any file, so nothing of it is quoted that does not look like a part of the API.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum DumpError {
+pub enum PeerDumpError {
     /// Nothing, or only comments.
     #[error("is empty; did the command that lists the Peers fail?")]
     Empty,
@@ -59,12 +59,12 @@ pub enum DumpError {
     Incomplete,
 }
 
-impl File {
+impl AppliedFile {
     /// Reads what a cluster lists: Peers, or lists of them. A Peer may be one that Kilo does not take.
     ///
     /// # Errors
     /// There is anything else in it, or nothing at all.
-    pub fn of_dump(source: &Arc<str>, text: &Arc<str>) -> Result<Self, DumpError> {
+    pub fn of_dump(source: &Arc<str>, text: &Arc<str>) -> Result<Self, PeerDumpError> {
         if own_text::peers(text).is_none() {
             check(source, text)?;
         }
@@ -72,28 +72,29 @@ impl File {
     }
 }
 
-fn check(source: &Arc<str>, text: &Arc<str>) -> Result<(), DumpError> {
+fn check(source: &Arc<str>, text: &Arc<str>) -> Result<(), PeerDumpError> {
     let begin = text.trim_start_matches('\u{feff}').trim_start();
     if begin.starts_with('<') {
-        return Err(DumpError::WebPage);
+        return Err(PeerDumpError::WebPage);
     }
-    let objects = objects(source, text).map_err(|broken| DumpError::Syntax(position(&broken)))?;
+    let objects =
+        objects(source, text).map_err(|broken| PeerDumpError::Syntax(position(&broken)))?;
     if objects.is_empty() {
-        return Err(DumpError::Empty);
+        return Err(PeerDumpError::Empty);
     }
     objects.iter().try_for_each(object)
 }
 
-fn object((_, value): &(Spot, Value)) -> Result<(), DumpError> {
+fn object((_, value): &(Spot, Value)) -> Result<(), PeerDumpError> {
     if value.is_string() {
-        return Err(DumpError::Table);
+        return Err(PeerDumpError::Table);
     }
     if !is_list(value) {
         return peer(value, false);
     }
     let token = value.pointer("/metadata/continue").and_then(Value::as_str);
     if token.is_some_and(|token| !token.is_empty()) {
-        return Err(DumpError::Incomplete);
+        return Err(PeerDumpError::Incomplete);
     }
     let is_typed = text(value, "kind") == "PeerList";
     let items = value.get("items").and_then(Value::as_array);
@@ -101,17 +102,17 @@ fn object((_, value): &(Spot, Value)) -> Result<(), DumpError> {
     items.try_for_each(|item| peer(item, is_typed))
 }
 
-fn peer(value: &Value, is_typed: bool) -> Result<(), DumpError> {
+fn peer(value: &Value, is_typed: bool) -> Result<(), PeerDumpError> {
     let owned = |key| text(value, key).to_owned();
     if is_peer(value, is_typed) {
         return Ok(());
     }
     Err(match text(value, "kind") {
-        "Status" => DumpError::Status {
+        "Status" => PeerDumpError::Status {
             reason: owned("reason"),
             message: owned("message"),
         },
-        _ => DumpError::Kind {
+        _ => PeerDumpError::Kind {
             api_version: owned("apiVersion"),
             kind: owned("kind"),
         },
@@ -164,7 +165,7 @@ mod tests {
         r#"{"apiVersion":"kilo.squat.ai/v1alpha1","kind":"Peer","metadata":{"name":"a"}}"#;
 
     fn read(text: &str) -> Result<usize, String> {
-        let file = File::of_dump(&"f.yaml".into(), &text.into());
+        let file = AppliedFile::of_dump(&"f.yaml".into(), &text.into());
         file.map(|it| it.content.peers.len())
             .map_err(|error| error.to_string())
     }

@@ -3,7 +3,7 @@
 //! A text that differs from it by a byte is left to the parser.
 
 use super::{Applied, Spot};
-use crate::kilo::peer::translation::Fault;
+use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::{Decoded, RawEndpoint, Translation};
 use crate::name;
 use crate::place::Pointer;
@@ -41,7 +41,7 @@ fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
     let applied = Applied {
         spot: Spot { document, pointer },
         name: name.to_owned(),
-        spec: Translation::of(&spec).map_err(Fault::Ignored),
+        spec: Translation::of(&spec).map_err(TranslationFault::Ignored),
     };
     Some((applied, rest))
 }

@@ -9,7 +9,7 @@ use crate::place::Part;
 const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
 
 fn read(text: &str) -> Content {
-    let file = File::read(&"f.yaml".into(), &text.into());
+    let file = AppliedFile::read(&"f.yaml".into(), &text.into());
     file.content.as_ref().clone()
 }
 
@@ -112,7 +112,7 @@ spec:
   publicKey: {KEY}
 "
     );
-    let file = File::read(&"f.yaml".into(), &text.as_str().into());
+    let file = AppliedFile::read(&"f.yaml".into(), &text.as_str().into());
     let place = file.allowed_ip(&file.content.peers[0], 1);
     assert_eq!(place.part, Part::Value);
     let source = Source::parse("f.yaml", text.as_str()).unwrap();
@@ -131,7 +131,7 @@ fn one_text_is_read_once() {
         ("b/x.yaml".into(), text),
         ("b/k.yaml".into(), other),
     ];
-    let read = File::read_all(&files);
+    let read = AppliedFile::read_all(&files);
     assert!(Arc::ptr_eq(&read[0].content, &read[2].content));
     assert_eq!(read[1].content.others.len(), 1);
     assert_eq!(&*read[2].source, "b/x.yaml");
@@ -215,7 +215,10 @@ fn our_own_text_takes_the_short_way_and_is_still_judged() {
     let read = own_text::peers(&own(&peer)).unwrap();
     assert!(matches!(
         read[0].spec,
-        Err(Fault::Ignored(Refusal::AllowedIp { index: 0, .. }))
+        Err(TranslationFault::Ignored(Refusal::AllowedIp {
+            index: 0,
+            ..
+        }))
     ));
     assert!(own_text::peers("# x\n").is_none());
 }

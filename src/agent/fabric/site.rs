@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::agent::applied::File;
-use crate::agent::flaw::Refusal;
+use crate::agent::applied::AppliedFile;
+use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
-use crate::kilo::stand::{Stand, Standing, Stands};
+use crate::kilo::stand::{RangeStanding, Stand, Stands};
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
@@ -30,7 +30,7 @@ pub struct Site<'a> {
     /// The same, interpreted as the mesh requires.
     pub reading: Arc<Cluster<'a>>,
     /// The manifests that it gets.
-    pub files: &'a [File],
+    pub files: &'a [AppliedFile],
     /// The contests that are taken as won, in that order; none but where all of them are tried.
     pub won: Vec<Won>,
     /// Its Peers as Kilo handles them.
@@ -43,7 +43,7 @@ pub struct Site<'a> {
     connected: Prefixes<NodeId>,
     /// A route that no kernel accepts. Kilo's pass ends at it, and all later routes are missing
     /// (`kilo.md` §2.5).
-    refused: Option<Refusal>,
+    refused: Option<KernelRefusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<PeerId>,
     /// The kinds of address that each node shows.
@@ -75,7 +75,7 @@ pub enum Owner {
 
 impl<'a> Site<'a> {
     /// Builds a cluster from its entry in a mesh, its nodes and its manifests.
-    pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [File]) -> Self {
+    pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [AppliedFile]) -> Self {
         Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
     }
 
@@ -87,7 +87,7 @@ impl<'a> Site<'a> {
         Self::decided(Arc::clone(&self.reading), self.files, all)
     }
 
-    fn decided(reading: Arc<Cluster<'a>>, files: &'a [File], won: Vec<Won>) -> Self {
+    fn decided(reading: Arc<Cluster<'a>>, files: &'a [AppliedFile], won: Vec<Won>) -> Self {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
         let shown = reading.nodes.map(ClusterNode::families);
         let model = Model::decided(&reading.topology, files, &won);
@@ -213,7 +213,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns a route that a kernel refuses.
-    pub fn refused(&self) -> Option<Refusal> {
+    pub fn refused(&self) -> Option<KernelRefusal> {
         self.refused
     }
 
@@ -343,8 +343,8 @@ fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
     let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::of(it))).collect();
     let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
     let distant = ranges.filter_map(|range| match stands.standing(*range) {
-        Standing::One(node) => Some((*range, node)),
-        Standing::Several(_) | Standing::Nobody => None,
+        RangeStanding::One(node) => Some((*range, node)),
+        RangeStanding::Several(_) | RangeStanding::Nobody => None,
     });
     Prefixes::new(&distant.collect::<Vec<_>>())
 }

@@ -31,11 +31,11 @@ fn snapshot(lines: &str) -> Snapshot {
 }
 
 /// Reads Peers, one a line: name, key's letter, allowed IPs or `-`, and perhaps an endpoint.
-fn peers(lines: &str) -> File {
+fn peers(lines: &str) -> AppliedFile {
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
     let items: Vec<Value> = lines.map(peer).collect();
     let list = json!({"kind": "List", "items": items}).to_string();
-    File::read(&"peers.json".into(), &list.into())
+    AppliedFile::read(&"peers.json".into(), &list.into())
 }
 
 fn peer(line: &str) -> Value {
@@ -63,7 +63,7 @@ fn first(model: &Model) -> SegmentId {
     model.topology.segments.ids().next().unwrap()
 }
 
-fn called(model: &Model, claim: Claim) -> String {
+fn called(model: &Model, claim: TunnelClaim) -> String {
     match claim.tunnel {
         Tunnel::Segment(segment) => model.topology.segments[segment].key.clone(),
         Tunnel::Peer(peer) => model.peers[peer].applied.name.clone(),
@@ -78,10 +78,10 @@ fn table(model: &Model) -> String {
         for (slot, (range, _)) in model.tunnels.iter().enumerate() {
             match model.holder(id, slot) {
                 None => {}
-                Some(Holder::Certain(claim)) => {
+                Some(RangeHolder::Certain(claim)) => {
                     writeln!(text, "  {range} {}", called(model, claim)).unwrap();
                 }
-                Some(Holder::Ambiguous(claims)) => {
+                Some(RangeHolder::Ambiguous(claims)) => {
                     let all: Vec<String> = claims.iter().map(|it| called(model, *it)).collect();
                     writeln!(text, "  {range} ? {}", all.join(", ")).unwrap();
                 }
@@ -248,7 +248,7 @@ fn what_upsets_the_agents_leaves_nothing_certain() {
             for slot in 0..model.tunnels.len() {
                 assert!(!matches!(
                     model.holder(first(model), slot),
-                    Some(Holder::Certain(_))
+                    Some(RangeHolder::Certain(_))
                 ));
             }
         });
@@ -373,10 +373,10 @@ proptest! {
                     .map(|table| table.iter().find(|it| it.0 == range).map(|it| &it.1))
                     .collect();
                 match model.holder(first(model), slot) {
-                    Some(Holder::Certain(claim)) => {
+                    Some(RangeHolder::Certain(claim)) => {
                         all.into_iter().eq([Some(&STANDARD.encode(model.key(claim.tunnel).unwrap()))])
                     }
-                    Some(Holder::Ambiguous(_)) => true,
+                    Some(RangeHolder::Ambiguous(_)) => true,
                     None => all.into_iter().eq([None]),
                 }
             })
@@ -450,7 +450,7 @@ fn unapplied(nodes: &str, lines: &str) -> Option<String> {
     with(nodes, lines, |model| {
         let unapplied = model.unapplied()?;
         let named = |tunnels: Vec<Tunnel>| {
-            let claim = |tunnel| Claim {
+            let claim = |tunnel| TunnelClaim {
                 tunnel,
                 index: 0,
                 is_certain: true,

@@ -33,23 +33,23 @@ Exit codes:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Snapshot(commands::snapshot::Args),
-    Render(commands::render::Args),
-    Template(commands::template::Args),
-    Init(commands::init::Args),
-    Validate(commands::validate::Args),
-    Verify(commands::verify::Args),
-    Trace(commands::trace::Args),
-    Capacity(commands::capacity::Args),
+    Snapshot(commands::snapshot::SnapshotArgs),
+    Render(commands::render::RenderArgs),
+    Template(commands::template::TemplateArgs),
+    Init(commands::init::InitArgs),
+    Validate(commands::validate::ValidateArgs),
+    Verify(commands::verify::VerifyArgs),
+    Trace(commands::trace::TraceArgs),
+    Capacity(commands::capacity::CapacityArgs),
     #[cfg(feature = "snapshot")]
-    Status(commands::status::Args),
-    Rbac(commands::rbac::Args),
-    Explain(commands::explain::Args),
-    Schema(commands::schema::Args),
-    Config(commands::config::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
-    Argocd(commands::argocd::Args),
+    Status(commands::status::StatusArgs),
+    Rbac(commands::rbac::RbacArgs),
+    Explain(commands::explain::ExplainArgs),
+    Schema(commands::schema::SchemaArgs),
+    Config(commands::config::ConfigArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
+    Argocd(commands::argocd::ArgocdArgs),
 }
 
 /// The commands about clusters as they are.

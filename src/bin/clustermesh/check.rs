@@ -10,7 +10,7 @@ use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
 use crate::inputs::Inputs;
-use crate::output::Checked;
+use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::rendered::{self, Rendered};
 use crate::{clock, input_file};
@@ -36,9 +36,9 @@ pub(crate) enum OutputCheck {
 
 impl CheckResult<'_> {
     /// Returns how much was checked, if there is a plan.
-    pub(crate) fn checked(&self) -> Option<Checked> {
+    pub(crate) fn checked(&self) -> Option<CheckedCounts> {
         let (fleet, plan) = self.planned.as_ref()?;
-        Some(Checked::plan(fleet, plan))
+        Some(CheckedCounts::plan(fleet, plan))
     }
 
     /// Adds what only a person may want.

@@ -16,10 +16,10 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use self::connection::Connection;
-pub(crate) use self::kubeconfig::{Kubeconfigs, Selected};
-pub(crate) use self::peers::Peers;
+pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
+pub(crate) use self::peers::PeerList;
 pub(crate) use self::redact::Redactions;
-pub(crate) use self::secret::{Key, Store};
+pub(crate) use self::secret::{SecretKey, Store};
 
 mod request;
 mod blocking;
@@ -60,15 +60,15 @@ pub(crate) enum Wanted {
 }
 
 /// How a cluster is reached.
-pub(crate) enum Route {
+pub(crate) enum ClusterRoute {
     /// With the service account of the pod we run in.
     InCluster,
     /// With a context of a kubeconfig.
-    Context(Box<Selected>),
+    Context(Box<SelectedContext>),
     /// It is the cluster that holds the Secrets.
     Store(Arc<Store>),
     /// With a kubeconfig in a Secret.
-    Secret(Arc<Store>, Key),
+    Secret(Arc<Store>, SecretKey),
 }
 
 /// What came of a cluster.
@@ -76,19 +76,19 @@ pub(crate) struct Arrival {
     /// The cluster.
     pub(crate) cluster: ClusterName,
     /// What it has, or why that is not known.
-    pub(crate) answer: Result<Answer, Fault>,
+    pub(crate) answer: Result<ClusterAnswer, Fault>,
     /// How long it took.
     pub(crate) took: Duration,
 }
 
 /// What a cluster has, as far as it was asked.
-pub(crate) struct Answer {
+pub(crate) struct ClusterAnswer {
     /// The nodes.
     pub(crate) listing: Listing,
     /// In how many pages they came.
     pub(crate) pages: usize,
     /// The Peers.
-    pub(crate) peers: Peers,
+    pub(crate) peers: PeerList,
     /// Why it may not have been the cluster that answered.
     pub(crate) weaknesses: Vec<Weakness>,
     /// What no message about them may show.
@@ -138,7 +138,7 @@ impl Time {
 ///
 /// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
 pub(crate) fn ask(
-    routes: BTreeMap<ClusterName, Route>,
+    routes: BTreeMap<ClusterName, ClusterRoute>,
     wanted: Wanted,
     patience: Duration,
     mut arrived: impl FnMut(Arrival),
@@ -184,10 +184,10 @@ pub(crate) fn ask(
 /// Waits for the turn of a cluster, and asks it.
 async fn turn(
     turns: Arc<Turns>,
-    (route, wanted): (Route, Wanted),
+    (route, wanted): (ClusterRoute, Wanted),
     patience: Duration,
 ) -> (
-    Result<Answer, Fault>,
+    Result<ClusterAnswer, Fault>,
     Duration,
     Result<OwnedSemaphorePermit, AcquireError>,
 ) {
@@ -204,25 +204,25 @@ async fn turn(
     (answer, time.taken, listing)
 }
 
-async fn open(route: Route, patience: Duration) -> Result<Connection, Fault> {
+async fn open(route: ClusterRoute, patience: Duration) -> Result<Connection, Fault> {
     match route {
-        Route::InCluster => Connection::in_cluster(patience).await,
-        Route::Context(selected) => Connection::open(*selected, patience).await,
-        Route::Store(store) => store.connection(patience).await,
-        Route::Secret(store, key) => store.another(&key, patience).await,
+        ClusterRoute::InCluster => Connection::in_cluster(patience).await,
+        ClusterRoute::Context(selected) => Connection::open(*selected, patience).await,
+        ClusterRoute::Store(store) => store.connection(patience).await,
+        ClusterRoute::Secret(store, key) => store.another(&key, patience).await,
     }
 }
 
-async fn list(connection: Connection, wanted: Wanted) -> Result<Answer, Fault> {
+async fn list(connection: Connection, wanted: Wanted) -> Result<ClusterAnswer, Fault> {
     let (listing, pages) = match wanted {
         Wanted::Nodes | Wanted::All => nodes::list(&connection).await?,
         Wanted::Peers => <(Listing, usize)>::default(),
     };
     let peers = match wanted {
         Wanted::Peers | Wanted::All => peers::list(&connection).await?,
-        Wanted::Nodes => Peers::default(),
+        Wanted::Nodes => PeerList::default(),
     };
-    Ok(Answer {
+    Ok(ClusterAnswer {
         listing,
         pages,
         peers,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
@@ -21,13 +21,13 @@ use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 #[cfg(feature = "snapshot")]
-use crate::cluster::{Answer, Wanted};
+use crate::cluster::{ClusterAnswer, Wanted};
 use crate::disk::Roots;
-use crate::files::{Files, Later, manifests};
+use crate::files::{LaterFile, ShownFiles, manifests};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
-use crate::reach::Reach;
+use crate::reach::ReachOptions;
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, input_file, inputs};
@@ -61,7 +61,7 @@ struct Live {
     live: bool,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: ReachOptions,
 }
 
 /// A file with the Peers of a cluster.
@@ -72,9 +72,9 @@ struct Dump {
 }
 
 /// The Peers of every cluster.
-pub(crate) struct Applied {
+pub(crate) struct AppliedFiles {
     /// The files, by cluster.
-    files: BTreeMap<ClusterName, Vec<File>>,
+    files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// Clusters that have no folder in the tree.
     pub(crate) absent: BTreeSet<ClusterName>,
     /// The parts that cannot be read, or that Kilo does not accept as Peers.
@@ -89,7 +89,7 @@ pub(crate) struct Gathered {
 }
 
 /// A manifest in the tree that is not a link.
-struct Found {
+struct FoundPeers {
     cluster: usize,
     name: String,
     path: PathBuf,
@@ -100,7 +100,7 @@ struct Read {
     cluster: usize,
     path: PathBuf,
     source: Arc<str>,
-    file: Result<File, String>,
+    file: Result<AppliedFile, String>,
 }
 
 fn dump(text: &str) -> Result<Dump, String> {
@@ -139,9 +139,9 @@ pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<Applied, Unreadable> {
+pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<AppliedFiles, Unreadable> {
     let clusters = clusters(inputs);
-    let mut applied = Applied {
+    let mut applied = AppliedFiles {
         files: BTreeMap::new(),
         absent: BTreeSet::new(),
         findings: Vec::new(),
@@ -185,7 +185,7 @@ pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
     clusters.into_iter().cloned().collect()
 }
 
-fn told((cluster, files): (&ClusterName, &Vec<File>)) -> Vec<Finding> {
+fn told((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec<Finding> {
     reach::manifests(cluster, files)
 }
 
@@ -197,14 +197,14 @@ impl Dumps {
     pub(crate) fn read(
         &self,
         inputs: &mut Inputs,
-    ) -> Result<BTreeMap<ClusterName, Vec<File>>, Unreadable> {
+    ) -> Result<BTreeMap<ClusterName, Vec<AppliedFile>>, Unreadable> {
         let clusters = clusters(inputs);
-        let mut files: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
+        let mut files: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
         for Dump { cluster, path } in &self.peers {
             let known = named(cluster, &clusters).map_err(|error| anyhow!("--peers: {error}"))?;
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input_file::name(path));
-            let read = File::of_dump(&source, &Arc::from(text.as_str()));
+            let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));
             let file = read.map_err(|error| {
                 let name = match &*source {
                     "-" => "the standard input".to_owned(),
@@ -213,7 +213,7 @@ impl Dumps {
                 anyhow!("cannot read the Peers of `{known}`: {name} {error}")
             })?;
             if disk::is_file(path) {
-                let later = Later::manifests(path.clone(), &Roots::anywhere());
+                let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
                 inputs.files.add_later(source, later);
             } else {
                 // What came from a pipe cannot be read again.
@@ -234,7 +234,7 @@ impl Live {
         &self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
-        files: &mut BTreeMap<ClusterName, Vec<File>>,
+        files: &mut BTreeMap<ClusterName, Vec<AppliedFile>>,
     ) -> Result<(), Unreadable> {
         if !self.live {
             if let Some(option) = self.reach.given() {
@@ -269,7 +269,7 @@ impl Live {
             return Ok(());
         }
         Err(Unreadable::Nothing(Mistakes {
-            files: Files::new(Vec::new()),
+            files: ShownFiles::new(Vec::new()),
             findings,
             outcome: Outcome::Unreadable,
         }))
@@ -278,25 +278,28 @@ impl Live {
 
 /// Reads the Peers that a cluster answered; nothing if it has no CRD.
 #[cfg(feature = "snapshot")]
-pub(crate) fn live(cluster: &ClusterName, answer: &Answer) -> Result<Option<File>, Fault> {
+pub(crate) fn live(
+    cluster: &ClusterName,
+    answer: &ClusterAnswer,
+) -> Result<Option<AppliedFile>, Fault> {
     let source: Arc<str> = Arc::from(format!("{cluster} (live)"));
     let manifest = answer.peers.manifest()?;
-    let file = manifest.map(|text| File::of_dump(&source, &Arc::from(text)));
+    let file = manifest.map(|text| AppliedFile::of_dump(&source, &Arc::from(text)));
     file.transpose().map_err(|error| Fault::Unreadable {
         problem: format!("the list of Peers {error}"),
     })
 }
 
-impl Applied {
+impl AppliedFiles {
     /// Returns the files of a cluster.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn files(&self, cluster: &ClusterName) -> &[File] {
+    pub(crate) fn files(&self, cluster: &ClusterName) -> &[AppliedFile] {
         self.files.get(cluster).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the same with other files for some clusters.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn with(&self, files: &BTreeMap<ClusterName, Vec<File>>) -> Self {
+    pub(crate) fn with(&self, files: &BTreeMap<ClusterName, Vec<AppliedFile>>) -> Self {
         let mut all = self.files.clone();
         all.extend(files.clone());
         Self {
@@ -334,7 +337,7 @@ impl Applied {
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(root) {
             return Err(Unreadable::Nothing(Mistakes {
-                files: Files::new(Vec::new()),
+                files: ShownFiles::new(Vec::new()),
                 findings: vec![reach::treeless(&input_file::name(root))],
                 outcome: Outcome::Unreadable,
             }));
@@ -342,11 +345,11 @@ impl Applied {
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()
-            .map(|(number, cluster)| Listing::of(&roots, root, number, cluster))
+            .map(|(number, cluster)| PeerListing::of(&roots, root, number, cluster))
             .collect();
-        let mut by_name: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Vec<FoundPeers>> = BTreeMap::new();
         for (cluster, listing) in clusters.iter().zip(listed) {
-            let Listing { found, skipped } = listing?;
+            let PeerListing { found, skipped } = listing?;
             match found {
                 Some(found) => {
                     self.files.insert(cluster.clone(), Vec::new());
@@ -361,7 +364,7 @@ impl Applied {
                 reach::unread(cluster, place, problem)
             }));
         }
-        let groups: Vec<Vec<Found>> = by_name.into_values().collect();
+        let groups: Vec<Vec<FoundPeers>> = by_name.into_values().collect();
         // Of each cluster by name, as the groups are.
         let read: Vec<Vec<Read>> = groups.into_par_iter().map(read_alike).collect();
         for read in read.into_iter().flatten() {
@@ -376,7 +379,7 @@ impl Applied {
                     self.findings.push(finding);
                 }
             }
-            let later = Later::manifests(read.path, &roots).of_tree();
+            let later = LaterFile::manifests(read.path, &roots).of_tree();
             inputs.files.add_later(read.source, later);
         }
         Ok(())
@@ -384,14 +387,14 @@ impl Applied {
 }
 
 /// What is in the folder of a cluster.
-struct Listing {
+struct PeerListing {
     /// Its manifests; none without the folder.
-    found: Option<Vec<Found>>,
+    found: Option<Vec<FoundPeers>>,
     /// What is not read, and why.
     skipped: Vec<(PathBuf, String)>,
 }
 
-impl Listing {
+impl PeerListing {
     /// Looks into the folder of a cluster. No link is followed.
     fn of(
         roots: &Roots,
@@ -418,7 +421,7 @@ impl Listing {
                 continue;
             }
             if file_type.is_file() {
-                found.push(Found {
+                found.push(FoundPeers {
                     cluster: number,
                     name: name.into_owned(),
                     path,
@@ -447,9 +450,9 @@ fn is_manifest(name: &str) -> bool {
 }
 
 /// Reads files of one name, and understands each text only once.
-fn read_alike(group: Vec<Found>) -> Vec<Read> {
-    let mut known: Vec<(String, File)> = Vec::new();
-    let read = group.into_iter().map(|Found { cluster, path, .. }| {
+fn read_alike(group: Vec<FoundPeers>) -> Vec<Read> {
+    let mut known: Vec<(String, AppliedFile)> = Vec::new();
+    let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input_file::name(&path));
         let file = disk::read_listed(&path, MANIFEST_LIMIT)
             .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
@@ -464,14 +467,18 @@ fn read_alike(group: Vec<Found>) -> Vec<Read> {
     read.collect()
 }
 
-fn understood(known: &mut Vec<(String, File)>, source: &Arc<str>, text: String) -> File {
+fn understood(
+    known: &mut Vec<(String, AppliedFile)>,
+    source: &Arc<str>,
+    text: String,
+) -> AppliedFile {
     if let Some((_, file)) = known.iter().find(|(other, _)| *other == text) {
-        return File {
+        return AppliedFile {
             source: Arc::clone(source),
             content: Arc::clone(&file.content),
         };
     }
-    let file = File::read(source, &Arc::from(text.as_str()));
+    let file = AppliedFile::read(source, &Arc::from(text.as_str()));
     known.push((text, file.clone()));
     file
 }

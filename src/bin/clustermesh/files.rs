@@ -19,12 +19,12 @@ use crate::rendered::MANIFEST_LIMIT;
 use crate::secrets::{self, Secrets};
 
 /// Texts by what their files are called.
-pub(crate) struct Files {
+pub(crate) struct ShownFiles {
     read: Vec<Known>,
     /// Files that are read only when they are shown.
-    later: BTreeMap<Arc<str>, Later>,
+    later: BTreeMap<Arc<str>, LaterFile>,
     /// Files of the rendered tree, which are known only once there is a plan.
-    rendered: OnceCell<BTreeMap<Arc<str>, Later>>,
+    rendered: OnceCell<BTreeMap<Arc<str>, LaterFile>>,
 }
 
 /// A file that was read.
@@ -32,11 +32,11 @@ struct Known {
     source: Source,
     /// Whether our first line is enough to show it.
     is_rendered: bool,
-    look: OnceCell<Look>,
+    look: OnceCell<FileLook>,
 }
 
 /// What of a file may be shown.
-enum Look {
+enum FileLook {
     /// Nothing but where a problem is.
     Withheld,
     /// All but its secrets.
@@ -48,17 +48,17 @@ enum Look {
 }
 
 /// A file that is read only when it is shown.
-pub(crate) struct Later {
+pub(crate) struct LaterFile {
     path: PathBuf,
     roots: Roots,
-    form: Form,
+    form: FileForm,
     is_rendered: bool,
     known: OnceCell<Option<Known>>,
 }
 
 /// How places in a file are found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Form {
+enum FileForm {
     /// By bytes, or in JSON.
     Plain,
     /// In manifests, YAML or JSON.
@@ -74,7 +74,7 @@ impl Known {
         }
     }
 
-    fn look(&self) -> &Look {
+    fn look(&self) -> &FileLook {
         self.look.get_or_init(|| {
             let text = &self.source.text;
             let is_ours = if self.is_rendered {
@@ -83,24 +83,24 @@ impl Known {
                 content::is_ours(text)
             };
             if !is_ours {
-                return Look::Withheld;
+                return FileLook::Withheld;
             }
             let secrets = Secrets::of(text);
             let masked = (!secrets.is_empty()).then(|| secrets.masked(text));
-            Look::Shown { secrets, masked }
+            FileLook::Shown { secrets, masked }
         })
     }
 }
 
-impl Later {
+impl LaterFile {
     /// Returns a JSON file.
     pub(crate) fn json(path: PathBuf, roots: &Roots) -> Self {
-        Self::new(path, roots, Form::Plain)
+        Self::new(path, roots, FileForm::Plain)
     }
 
     /// Returns a file of manifests.
     pub(crate) fn manifests(path: PathBuf, roots: &Roots) -> Self {
-        Self::new(path, roots, Form::Manifests)
+        Self::new(path, roots, FileForm::Manifests)
     }
 
     /// Returns it as a file of the rendered tree, which is shown for its first line alone.
@@ -111,7 +111,7 @@ impl Later {
         }
     }
 
-    fn new(path: PathBuf, roots: &Roots, form: Form) -> Self {
+    fn new(path: PathBuf, roots: &Roots, form: FileForm) -> Self {
         Self {
             path,
             roots: roots.clone(),
@@ -123,13 +123,13 @@ impl Later {
 
     fn read(&self, name: &str) -> Option<Known> {
         let limit = match self.form {
-            Form::Plain => SIZE_LIMIT,
-            Form::Manifests => MANIFEST_LIMIT,
+            FileForm::Plain => SIZE_LIMIT,
+            FileForm::Manifests => MANIFEST_LIMIT,
         };
         let text = disk::read_text(&self.roots, &self.path, limit).ok()?;
         let source = match self.form {
-            Form::Plain => Source::unread(name, text),
-            Form::Manifests => manifests(name, text),
+            FileForm::Plain => Source::unread(name, text),
+            FileForm::Manifests => manifests(name, text),
         };
         Some(Known {
             is_rendered: self.is_rendered,
@@ -150,7 +150,7 @@ pub(crate) fn manifests(name: &str, text: String) -> Source {
     Source::parse(name, text).unwrap_or_else(|broken| broken.source)
 }
 
-impl Files {
+impl ShownFiles {
     /// Returns files that were read.
     pub(crate) fn new(read: Vec<Source>) -> Self {
         Self {
@@ -166,12 +166,12 @@ impl Files {
     }
 
     /// Adds a file that is read only when it is shown.
-    pub(crate) fn add_later(&mut self, name: Arc<str>, later: Later) {
+    pub(crate) fn add_later(&mut self, name: Arc<str>, later: LaterFile) {
         self.later.insert(name, later);
     }
 
     /// Adds files of the rendered tree, once. They are read only when they are shown.
-    pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, Later)>) {
+    pub(crate) fn add_rendered(&self, files: impl Iterator<Item = (Arc<str>, LaterFile)>) {
         self.rendered.get_or_init(|| files.collect());
     }
 
@@ -196,8 +196,8 @@ impl Files {
     pub(crate) fn shown(&self, name: &str) -> Option<(&Source, &str)> {
         let known = self.get(name)?;
         match known.look() {
-            Look::Withheld => None,
-            Look::Shown { masked, .. } => {
+            FileLook::Withheld => None,
+            FileLook::Shown { masked, .. } => {
                 let text = masked.as_deref().unwrap_or(&known.source.text);
                 Some((&known.source, text))
             }
@@ -207,7 +207,7 @@ impl Files {
     /// Returns whether nothing of a file may be shown but where a problem is.
     pub(crate) fn is_withheld(&self, name: &str) -> bool {
         let known = self.get(name);
-        known.is_some_and(|it| matches!(it.look(), Look::Withheld))
+        known.is_some_and(|it| matches!(it.look(), FileLook::Withheld))
     }
 
     /// Returns findings as they may be shown: only the places in foreign files, and our files
@@ -239,8 +239,8 @@ impl Files {
     fn changes(&self, finding: &Finding) -> bool {
         let is_sound = |label: &Label| match self.get(&label.place.source).map(Known::look) {
             None => true,
-            Some(Look::Withheld) => false,
-            Some(Look::Shown { masked, .. }) => masked.is_none(),
+            Some(FileLook::Withheld) => false,
+            Some(FileLook::Shown { masked, .. }) => masked.is_none(),
         };
         secrets::has_private_key(&finding.message) || !finding.labels.iter().all(is_sound)
     }
@@ -280,7 +280,7 @@ impl Files {
                 let Some(known) = self.get(&label.place.source) else {
                     continue;
                 };
-                if let Look::Shown { secrets, .. } = known.look()
+                if let FileLook::Shown { secrets, .. } = known.look()
                     && let Some(span) = known.source.locate(&label.place)
                 {
                     struck = secrets.strike(&known.source.text, &span, &struck);

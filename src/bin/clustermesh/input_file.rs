@@ -9,7 +9,7 @@ use clustermesh::mesh::{self, Mesh};
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// The largest file of meshes that is read, in bytes.
 pub(crate) const MESH_LIMIT: u64 = 8 << 20;
@@ -43,7 +43,7 @@ pub(crate) enum Unreadable {
 /// What is wrong with files that were read.
 pub(crate) struct Mistakes {
     /// The files, for the excerpts.
-    pub(crate) files: Files,
+    pub(crate) files: ShownFiles,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
     /// The outcome.
@@ -61,13 +61,13 @@ impl Unreadable {
             Self::Syntax(broken) => {
                 let Broken { source, problems } = *broken;
                 Mistakes {
-                    files: Files::new(vec![source]),
+                    files: ShownFiles::new(vec![source]),
                     findings: problems,
                     outcome: Outcome::Unreadable,
                 }
             }
             Self::Wrong { sources, problems } => Mistakes {
-                files: Files::new(sources),
+                files: ShownFiles::new(sources),
                 findings: problems,
                 outcome: Outcome::Findings,
             },

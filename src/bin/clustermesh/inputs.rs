@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
-use crate::files::{Files, Later};
+use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{self, MESH_LIMIT, Unreadable};
 use crate::settings::{Options, Settings};
 
@@ -31,7 +31,7 @@ pub(crate) struct Inputs {
     /// Which files it is about.
     pub(crate) settings: Settings,
     /// The files, for excerpts.
-    pub(crate) files: Files,
+    pub(crate) files: ShownFiles,
     /// The meshes, and what is left of those that are wrong in themselves.
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
@@ -73,7 +73,7 @@ pub(crate) fn gather(options: &Options) -> Result<Inputs, Unreadable> {
     sources.extend(settings.config.source.clone());
     let meshes = reading.meshes.into_iter().chain(reading.salvaged);
     let mut inputs = Inputs {
-        files: Files::new(sources),
+        files: ShownFiles::new(sources),
         settings,
         meshes: meshes.collect(),
         snapshots: BTreeMap::new(),
@@ -141,7 +141,7 @@ impl Inputs {
                 ReadSnapshot::Missing => {}
                 ReadSnapshot::Read(file) => {
                     let path = folder.join(format!("{cluster}.json"));
-                    let later = Later::json(path, &roots);
+                    let later = LaterFile::json(path, &roots);
                     self.files.add_later(Arc::clone(&file.source), later);
                     self.snapshots.insert(cluster, file);
                 }
@@ -194,7 +194,7 @@ impl Inputs {
                 Stray::Unnamed(_) | Stray::Foreign => String::new(),
             };
             self.findings.push(stray_file(&stray, &file, &own, named));
-            self.files.add_later(file, Later::json(path, &roots));
+            self.files.add_later(file, LaterFile::json(path, &roots));
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::plan::Plan;
 
 use crate::Outcome;
-use crate::disk::tree::Survey;
-use crate::files::Files;
+use crate::disk::tree::TreeSurvey;
+use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
 use crate::settings::{NoMesh, Voice};
 
@@ -39,13 +39,13 @@ mod verify;
 mod wording;
 mod wrap;
 
-pub(crate) use checked::Checked;
+pub(crate) use checked::CheckedCounts;
 use entry::entries;
 pub(crate) use json::schema as report_schema;
 #[cfg(feature = "snapshot")]
 pub(crate) use markdown::code;
 pub(crate) use plugin::{failure, refusal};
-pub(crate) use report::{Format, Report};
+pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
@@ -144,7 +144,7 @@ impl Printer {
     }
 
     /// Prints how many findings there are of each severity, or how much was checked without any.
-    pub(crate) fn counts(&mut self, findings: &[Finding], checked: Option<&Checked>) {
+    pub(crate) fn counts(&mut self, findings: &[Finding], checked: Option<&CheckedCounts>) {
         let counts = wording::counts(&entries(findings));
         self.line(&counts.unwrap_or_else(|| checked::no_problems(checked)));
     }
@@ -189,10 +189,10 @@ impl Printer {
     pub(crate) fn unreadable_as(
         &mut self,
         unreadable: Unreadable,
-        format: Format,
+        format: ReportFormat,
         result: &mut impl std::io::Write,
     ) -> anyhow::Result<Outcome> {
-        if format == Format::Human {
+        if format == ReportFormat::Human {
             return Ok(self.unreadable(unreadable));
         }
         let mistakes = unreadable.mistakes()?;
@@ -204,33 +204,33 @@ impl Printer {
     /// unless that is for a person.
     pub(crate) fn findings_as(
         &mut self,
-        files: &Files,
+        files: &ShownFiles,
         findings: &[Finding],
-        format: Format,
+        format: ReportFormat,
         result: &mut impl std::io::Write,
     ) -> anyhow::Result<()> {
-        if format == Format::Human {
+        if format == ReportFormat::Human {
             self.findings(files, findings);
             self.counts(findings, None);
             return Ok(());
         }
         let report = Report::new(files, findings);
         crate::print(result, &report.text(format)?)?;
-        if format == Format::Github {
+        if format == ReportFormat::Github {
             self.summarize(&report);
         }
         Ok(())
     }
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
-    pub(crate) fn findings(&mut self, files: &Files, findings: &[Finding]) {
+    pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &[Finding]) {
         for text in human::pieces(&Report::new(files, findings), Width::stderr()) {
             self.line(&text);
         }
     }
 
     /// Prints what was rendered, and how many nodes were left out.
-    pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &Survey) {
+    pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &TreeSurvey) {
         for line in summary::lines(plan, left_out, survey) {
             self.line(&line);
         }

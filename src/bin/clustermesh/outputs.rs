@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::fleet::Fleet;
-use clustermesh::outputs::{self, Context, Digest, Record, Texts, Values, wrong_output};
+use clustermesh::outputs::{self, Context, Digest, Record, TemplateTexts, Values, wrong_output};
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, capacity};
 
@@ -77,12 +77,12 @@ pub(crate) fn compare(
         return Ok(Outputs::default());
     }
     let texts = if wanted.is_empty() {
-        Texts::new()
+        TemplateTexts::new()
     } else {
         let values = values(fleet, plan, bytes, settings);
         outputs::fill(wanted, &values, loader(config))?
     };
-    let mut survey = Survey {
+    let mut survey = OutputSurvey {
         settings,
         reserved: reserved(settings),
         outputs: Outputs::default(),
@@ -195,14 +195,14 @@ fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
 }
 
 /// A comparison in progress.
-struct Survey<'a> {
+struct OutputSurvey<'a> {
     settings: &'a Settings,
     reserved: Vec<(PathBuf, &'static str)>,
     outputs: Outputs,
     findings: Vec<Finding>,
 }
 
-impl Survey<'_> {
+impl OutputSurvey<'_> {
     fn wanted(&mut self, path: &str, text: &Arc<str>, recorded: Option<&Digest>) {
         let file = self.settings.config.join(path);
         if let Some(what) = self.owner(&file) {
@@ -294,7 +294,7 @@ impl Survey<'_> {
             .push(wrong_output(message).help("give the output another path"));
     }
 
-    fn finish(mut self, texts: &Texts) -> Result<Outputs, Vec<Finding>> {
+    fn finish(mut self, texts: &TemplateTexts) -> Result<Outputs, Vec<Finding>> {
         if !self.findings.is_empty() {
             return Err(self.findings);
         }

@@ -14,7 +14,7 @@ use crate::inputs::Inputs;
 use crate::threshold::Threshold;
 
 /// What is to be printed, and what a person allows.
-pub(crate) struct Order<'a> {
+pub(crate) struct PrintOrder<'a> {
     /// The target.
     pub(crate) target: &'a str,
     /// Losses that are allowed.
@@ -38,7 +38,7 @@ pub(crate) struct Printed<'a> {
 ///
 /// # Errors
 /// An unknown target, or what [`check::check`] fails with.
-pub(crate) fn print<'a>(inputs: &'a Inputs, order: &Order) -> anyhow::Result<Printed<'a>> {
+pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Result<Printed<'a>> {
     let is_tree = disk::is_there(&inputs.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
     let mut checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
@@ -55,7 +55,7 @@ pub(crate) fn print<'a>(inputs: &'a Inputs, order: &Order) -> anyhow::Result<Pri
 }
 
 /// Returns what the target would lose without a person's permission.
-fn losses(checked: &CheckResult, order: &Order) -> anyhow::Result<Vec<Loss>> {
+fn losses(checked: &CheckResult, order: &PrintOrder) -> anyhow::Result<Vec<Loss>> {
     let Some((_, plan)) = &checked.planned else {
         return Ok(Vec::new());
     };

@@ -10,7 +10,7 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 
-use crate::cluster::{self, Answer, Wanted};
+use crate::cluster::{self, ClusterAnswer, Wanted};
 use crate::settings::Settings;
 
 mod contexts;
@@ -21,7 +21,7 @@ use routes::Routes;
 /// Options for the clusters that a command contacts.
 #[derive(Default, clap::Args)]
 #[command(next_help_heading = "Cluster access")]
-pub(crate) struct Reach {
+pub(crate) struct ReachOptions {
     /// Kubeconfig with the contexts [default: $KUBECONFIG, ~/.kube/config]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub(crate) struct Reach {
     timeout: u64,
 }
 
-impl Reach {
+impl ReachOptions {
     /// What these options are called by clap.
     pub(crate) const NAMES: [&str; 4] = ["kubeconfig", "contexts", "secrets_from", "timeout"];
 
@@ -93,7 +93,7 @@ impl Reach {
         settings: &Settings,
         meshes: &[Mesh],
         wanted: Wanted,
-    ) -> anyhow::Result<BTreeMap<ClusterName, Result<Answer, Fault>>> {
+    ) -> anyhow::Result<BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>> {
         let (routes, lost) = self.routes(clusters, settings, meshes)?;
         let lost = lost
             .into_iter()

@@ -14,9 +14,9 @@ use clustermesh::tree_diff::{
 };
 use rayon::prelude::*;
 
-use crate::disk::tree::{self, Files as Tree, Survey, survey};
+use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
 use crate::disk::{self, Roots};
-use crate::files::{Files, Later};
+use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
@@ -32,7 +32,7 @@ pub(crate) struct Rendered {
     /// The wanted tree.
     pub(crate) tree: Tree,
     /// How its files compare with that.
-    pub(crate) survey: Survey,
+    pub(crate) survey: TreeSurvey,
     /// What is in those that differ.
     pub(crate) on_disk: OnDiskTree,
     /// The changes of the next render.
@@ -134,18 +134,18 @@ fn seen_from(here: &Path, folder: &Path) -> PathBuf {
 }
 
 /// Lets people see what findings about a tree point to.
-pub(crate) fn show(on_disk: &OnDiskTree, files: &Files, settings: &Settings) {
+pub(crate) fn show(on_disk: &OnDiskTree, files: &ShownFiles, settings: &Settings) {
     let differing = on_disk.files.iter().map(|it| it.path.as_str());
     let same = on_disk.same.iter().map(String::as_str);
     let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let paths = differing.chain(kustomizations);
-    let later = |path: &str| Later::json(root.join(path), &roots).of_tree();
+    let later = |path: &str| LaterFile::json(root.join(path), &roots).of_tree();
     files.add_rendered(paths.map(|path| (on_disk.source(path), later(path))));
 }
 
-fn on_disk(roots: &Roots, root: &Path, survey: &Survey) -> OnDiskTree {
+fn on_disk(roots: &Roots, root: &Path, survey: &TreeSurvey) -> OnDiskTree {
     let mut on_disk = OnDiskTree {
         root: input_file::name(root),
         same: survey.same.iter().cloned().collect(),
@@ -158,7 +158,7 @@ fn on_disk(roots: &Roots, root: &Path, survey: &Survey) -> OnDiskTree {
     on_disk
 }
 
-fn foreign(it: &tree::Foreign) -> ForeignFile {
+fn foreign(it: &tree::ForeignEntry) -> ForeignFile {
     ForeignFile {
         path: it.path.clone(),
         kind: it.kind,
@@ -169,7 +169,7 @@ fn foreign(it: &tree::Foreign) -> ForeignFile {
 /// are mostly the same in all targets and then parsed once.
 fn read_back(
     roots: &Roots,
-    survey: &Survey,
+    survey: &TreeSurvey,
     on_disk: &OnDiskTree,
     root: &Path,
 ) -> Vec<ChangedFile> {

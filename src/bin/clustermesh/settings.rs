@@ -19,8 +19,8 @@ mod surroundings;
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mesh_files::NoMesh;
 pub(crate) use options::{Colour, FolderOptions, MeshOptions, Options, SnapshotOptions, Voice};
-pub(crate) use setting::{Origin, Setting};
-pub(crate) use surroundings::Surroundings;
+pub(crate) use setting::{Setting, SettingOrigin};
+pub(crate) use surroundings::WorkingRepository;
 
 /// The variable from which `kubectl` takes its kubeconfig.
 const KUBECONFIG: &str = "KUBECONFIG";
@@ -36,7 +36,7 @@ const EXPECTATIONS: &str = "expectations.yaml";
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// The root of the repository, if there is one, and what else is around.
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: WorkingRepository,
     /// The config, with its limits and clusters.
     pub(crate) config: ConfigFile,
     /// Mesh files and folders of them, in order; none if none is named and none exists.
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
 
 /// How a cluster is reached, with everything that the config leaves open.
 #[derive(Debug)]
-pub(crate) enum Access {
+pub(crate) enum ClusterAccess {
     /// With the service account of the pod we run in.
     InCluster,
     /// With a kubeconfig.
@@ -80,7 +80,7 @@ impl Options {
             Some(given) => given.clone(),
             None if config.content.meshes.is_empty() => Setting {
                 value: mesh_files::default(&config),
-                origin: Origin::Default,
+                origin: SettingOrigin::Default,
             },
             None => Setting {
                 value: said.map(|path| config.join(path)).collect(),
@@ -127,7 +127,7 @@ impl Settings {
         if let Some(value) = file.filter(|file| !file.as_os_str().is_empty()) {
             self.kubeconfig = Setting {
                 value: vec![value.clone()],
-                origin: Origin::Flag(flag),
+                origin: SettingOrigin::Flag(flag),
             };
         }
     }
@@ -169,13 +169,13 @@ impl Settings {
     }
 
     /// Returns how a cluster is reached, whether the config knows it or not.
-    pub(crate) fn access(&self, cluster: &ClusterName) -> Access {
+    pub(crate) fn access(&self, cluster: &ClusterName) -> ClusterAccess {
         let origin = |field| self.config.origin(&["clusters", cluster.as_str(), field]);
-        let is_flag = matches!(self.kubeconfig.origin, Origin::Flag(_));
+        let is_flag = matches!(self.kubeconfig.origin, SettingOrigin::Flag(_));
         let (path, context) = match self.config.content.clusters.get(cluster) {
             // A kubeconfig that is named for this run takes precedence over the pod's own account.
             Some(config::Access::InCluster) if !is_flag => {
-                return Access::InCluster;
+                return ClusterAccess::InCluster;
             }
             Some(config::Access::InCluster) | None => (None, None),
             Some(config::Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_ref()),
@@ -185,7 +185,7 @@ impl Settings {
             origin: origin("kubeconfig"),
         });
         let default_context = path.is_none().then(|| cluster.to_string());
-        Access::Kubeconfig {
+        ClusterAccess::Kubeconfig {
             files: files.unwrap_or_else(|| self.kubeconfig.clone()),
             context: Setting {
                 value: context.cloned().or(default_context),
@@ -213,7 +213,7 @@ fn kubeconfig() -> Setting<Vec<PathBuf>> {
     if !files.is_empty() {
         return Setting {
             value: files,
-            origin: Origin::Variable(KUBECONFIG),
+            origin: SettingOrigin::Variable(KUBECONFIG),
         };
     }
     let home = env::home_dir().filter(is_path);
@@ -222,6 +222,6 @@ fn kubeconfig() -> Setting<Vec<PathBuf>> {
             .map(|home| home.join(".kube/config"))
             .into_iter()
             .collect(),
-        origin: Origin::Default,
+        origin: SettingOrigin::Default,
     }
 }

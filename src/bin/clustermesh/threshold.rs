@@ -20,7 +20,7 @@ pub(crate) struct Strict {
 pub(crate) struct FailOn {
     /// Lowest severity that makes the exit code 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    fail_on: Named,
+    fail_on: NamedThreshold,
 
     #[command(flatten)]
     strict: Strict,
@@ -28,7 +28,7 @@ pub(crate) struct FailOn {
 
 /// From which severity on findings fail.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Named {
+enum NamedThreshold {
     /// Only errors
     Error,
     /// Errors and warnings
@@ -60,9 +60,9 @@ impl FailOn {
     /// Returns the least severity that fails.
     pub(crate) fn threshold(&self) -> Threshold {
         match self.fail_on {
-            Named::Error => self.strict.threshold(),
-            Named::Warning => Threshold(Severity::Warning),
-            Named::Notice => Threshold(Severity::Notice),
+            NamedThreshold::Error => self.strict.threshold(),
+            NamedThreshold::Warning => Threshold(Severity::Warning),
+            NamedThreshold::Notice => Threshold(Severity::Notice),
         }
     }
 }

@@ -12,7 +12,7 @@ fn told(levers: &[Lever]) -> String {
     lines.collect()
 }
 
-fn levers_of(snapshot: &Snapshot, files: &[File], capacity: &Capacity) -> String {
+fn levers_of(snapshot: &Snapshot, files: &[AppliedFile], capacity: &Capacity) -> String {
     with(snapshot, files, |model| {
         let load = Load::of(model, None);
         let internal = (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect();

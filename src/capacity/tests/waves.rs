@@ -1,7 +1,7 @@
 //! What a change adds in one step.
 
 use super::*;
-use crate::agent::peers::Share;
+use crate::agent::peers::PeerShare;
 
 #[test]
 fn a_wave_is_what_differs() {
@@ -34,7 +34,10 @@ fn a_wave_is_what_differs() {
     };
     assert_eq!(wave, expected);
     let kept = after.peers.iter().filter_map(|it| it.share());
-    assert_eq!(wave.ranges_after(), kept.map(Share::count).sum::<usize>());
+    assert_eq!(
+        wave.ranges_after(),
+        kept.map(PeerShare::count).sum::<usize>()
+    );
     assert!(Wave::between(&after, &after).is_empty());
 }
 

@@ -10,12 +10,12 @@ pub struct Mismatch {
     /// The field, from `spec` on.
     pub field: &'static str,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: SchemaProblem,
 }
 
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-pub enum Problem {
+pub enum SchemaProblem {
     /// Not there, or null.
     #[error("is missing")]
     Missing,
@@ -102,8 +102,8 @@ fn keep_text(
 fn object<'a>(field: &'static str, value: &'a Value) -> Result<&'a Map<String, Value>, Mismatch> {
     let problem = match value {
         Value::Object(fields) => return Ok(fields),
-        Value::Null => Problem::Missing,
-        _ => Problem::Type("an object"),
+        Value::Null => SchemaProblem::Missing,
+        _ => SchemaProblem::Type("an object"),
     };
     Err(Mismatch { field, problem })
 }
@@ -113,7 +113,7 @@ fn required<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
 ) -> Result<&'a Value, Mismatch> {
-    let problem = Problem::Missing;
+    let problem = SchemaProblem::Missing;
     optional(fields, name).ok_or(Mismatch { field, problem })
 }
 
@@ -122,7 +122,7 @@ fn optional<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value>
 }
 
 fn wrong(field: &'static str, wanted: &'static str) -> Mismatch {
-    let problem = Problem::Type(wanted);
+    let problem = SchemaProblem::Type(wanted);
     Mismatch { field, problem }
 }
 

@@ -42,7 +42,7 @@ const STRICT: [&str; 8] = [
     example = example()
 )]
 #[expect(dead_code, reason = "only its schema is asked for")]
-struct Resource {
+struct PeerResource {
     /// The version of this resource.
     #[schemars(extend("const" = API_VERSION))]
     api_version: String,
@@ -50,15 +50,16 @@ struct Resource {
     #[schemars(extend("const" = KIND))]
     kind: String,
     /// The name of the Peer. Peers are cluster-scoped.
-    metadata: Metadata,
+    metadata: ResourceMetadata,
     /// The key, the endpoint and the ranges of the Peer.
-    spec: Spec,
+    spec: PeerSpec,
 }
 
 /// The name of a Peer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is asked for")]
-struct Metadata {
+#[schemars(rename = "Metadata")]
+struct ResourceMetadata {
     /// The name of the Peer, unique in the cluster.
     #[schemars(length(max = 253), regex(pattern = pattern::subdomain()))]
     name: String,
@@ -68,7 +69,8 @@ struct Metadata {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+#[schemars(rename = "Spec")]
+pub struct PeerSpec {
     /// The ranges that are routed to the Peer and accepted from it. Their host bits must be zero,
     /// although Kilo does not document this.
     #[schemars(inner(regex(pattern = pattern::range())), example = ["10.42.0.0/24"])]
@@ -76,7 +78,7 @@ pub struct Spec {
     allowed_ips: Vec<String>,
     /// The endpoint of the Peer; without one, the Peer must connect first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    endpoint: Option<Endpoint>,
+    endpoint: Option<PeerEndpoint>,
     /// Seconds between packets that keep a NAT mapping open; 0 disables them.
     #[schemars(example = 25)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +99,8 @@ pub struct Spec {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
-struct Endpoint {
+#[schemars(rename = "Endpoint")]
+struct PeerEndpoint {
     /// The IP address or DNS name.
     #[serde(rename = "dnsOrIP")]
     dns_or_ip: DnsOrIp,
@@ -153,15 +156,15 @@ pub fn schema() -> Schema {
 /// It is stricter than the webhook in three cases that Kilo ignores silently: a name beside an
 /// address, a keepalive of more than 16 bits, and an invalid pre-shared key.
 pub fn strict_schema() -> Schema {
-    schema::of_input::<Resource>()
+    schema::of_input::<PeerResource>()
 }
 
 impl Peer {
     /// Returns the object's `spec`.
-    pub fn spec(&self) -> Spec {
-        Spec {
+    pub fn spec(&self) -> PeerSpec {
+        PeerSpec {
             allowed_ips: self.allowed_ips.iter().map(ToString::to_string).collect(),
-            endpoint: self.endpoint.as_ref().map(Endpoint::of),
+            endpoint: self.endpoint.as_ref().map(PeerEndpoint::of),
             persistent_keepalive: self.keepalive.map(|keepalive| keepalive.0.get()),
             preshared_key: None,
             public_key: self.key.to_string(),
@@ -169,7 +172,7 @@ impl Peer {
     }
 }
 
-impl Endpoint {
+impl PeerEndpoint {
     fn of(endpoint: &wireguard::Endpoint) -> Self {
         let mut dns_or_ip = DnsOrIp::default();
         match &endpoint.host {

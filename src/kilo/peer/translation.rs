@@ -45,7 +45,7 @@ pub struct PresharedKey([u8; 32]);
 
 /// Why the Peer of a manifest never gets to WireGuard.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fault {
+pub enum TranslationFault {
     /// The API server refuses it, so the Peer does not exist.
     NotStored(Mismatch),
     /// The API server takes it, but no agent can decode it, nor the list that it is in: none that
@@ -90,10 +90,10 @@ impl Translation {
     ///
     /// # Errors
     /// What keeps it from WireGuard.
-    pub fn of_manifest(spec: &Value) -> Result<Self, Fault> {
-        let stored = crd::stored(spec).map_err(Fault::NotStored)?;
-        let spec = decode(&stored).map_err(Fault::Undecodable)?;
-        Self::of(&spec).map_err(Fault::Ignored)
+    pub fn of_manifest(spec: &Value) -> Result<Self, TranslationFault> {
+        let stored = crd::stored(spec).map_err(TranslationFault::NotStored)?;
+        let spec = decode(&stored).map_err(TranslationFault::Undecodable)?;
+        Self::of(&spec).map_err(TranslationFault::Ignored)
     }
 
     /// Returns where it is dialled; `None` without an endpoint, or with the placeholder for one.
@@ -247,9 +247,12 @@ mod tests {
             let spec = json!({"allowedIPs": [], "publicKey": KEY, "endpoint": endpoint});
             Translation::of_manifest(&spec).unwrap_err()
         };
-        assert!(matches!(endpoint(-1), Fault::Undecodable(_)));
-        assert_eq!(endpoint(70000), Fault::Ignored(Refusal::Port(70000)));
-        assert!(matches!(endpoint(1 << 31), Fault::NotStored(_)));
+        assert!(matches!(endpoint(-1), TranslationFault::Undecodable(_)));
+        assert_eq!(
+            endpoint(70000),
+            TranslationFault::Ignored(Refusal::Port(70000))
+        );
+        assert!(matches!(endpoint(1 << 31), TranslationFault::NotStored(_)));
     }
 
     #[test]

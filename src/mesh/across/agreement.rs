@@ -6,11 +6,11 @@ use crate::diagnostic::{Finding, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
-use super::{Member, Members};
+use super::{MeshMember, MeshMembers};
 use crate::mesh::{Entry, Networks, Range};
 
 /// Returns every difference between two entries of one cluster.
-pub(super) fn check(members: &Members) -> Vec<Finding> {
+pub(super) fn check(members: &MeshMembers) -> Vec<Finding> {
     let mut told = Vec::new();
     for (_, members) in members.shared() {
         let Some((first, rest)) = members.split_first() else {
@@ -24,7 +24,7 @@ pub(super) fn check(members: &Members) -> Vec<Finding> {
     told
 }
 
-fn networks(later: &Member, first: &Member) -> Option<Finding> {
+fn networks(later: &MeshMember, first: &MeshMember) -> Option<Finding> {
     let (here, there) = (uses(later.entry), uses(first.entry));
     if here == there {
         return None;
@@ -50,7 +50,7 @@ fn networks(later: &Member, first: &Member) -> Option<Finding> {
     Some(differs(&message, later, first, places))
 }
 
-fn fields(later: &Member, first: &Member) -> Vec<Finding> {
+fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
     let granularity = |entry: &Entry| {
         let said = entry
             .granularity
@@ -90,8 +90,8 @@ fn local_networks(entry: &Entry) -> String {
 
 fn differs(
     message: &str,
-    later: &Member,
-    first: &Member,
+    later: &MeshMember,
+    first: &MeshMember,
     (here, there): (Place, Place),
 ) -> Finding {
     Finding::new(&mistake::INCONSISTENT_CLUSTER, message)

@@ -6,7 +6,7 @@ use crate::diagnostic::{Finding, mistake};
 use crate::name::ClusterName;
 use crate::net::{self, Cidr};
 
-use super::{Member, Members};
+use super::{MeshMember, MeshMembers};
 use crate::mesh::overlap::default_subnet;
 use crate::mesh::{Mesh, Range};
 
@@ -17,14 +17,14 @@ const TOLD: usize = 1000;
 const COMPARED: usize = 10 * TOLD;
 
 /// A range and who declares it.
-struct Claim<'a> {
-    member: Member<'a>,
+struct SightClaim<'a> {
+    member: MeshMember<'a>,
     range: &'a Range,
 }
 
 /// Returns every two ranges that share addresses and that some cluster, itself included, would see
 /// both of, except those that a mesh by itself forbids.
-pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
+pub(super) fn overlaps(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
     let mut told = Vec::new();
     let mut known = BTreeSet::new();
     for (target, memberships) in members.shared() {
@@ -48,10 +48,10 @@ pub(super) fn overlaps(meshes: &[Mesh], members: &Members) -> Vec<Finding> {
 /// Returns the clusters that `target` sees, itself included, in order of meshes and entries.
 fn seen<'a>(
     target: &'a ClusterName,
-    memberships: &[Member<'a>],
+    memberships: &[MeshMember<'a>],
     meshes: &'a [Mesh],
-    members: &Members<'a>,
-) -> Vec<Member<'a>> {
+    members: &MeshMembers<'a>,
+) -> Vec<MeshMember<'a>> {
     let mut names = BTreeSet::from([target]);
     for mesh in memberships
         .iter()
@@ -64,7 +64,7 @@ fn seen<'a>(
         names.extend(linked.map(|entry| &entry.name));
     }
     // All entries of a cluster must be equal, so the first one is used.
-    let mut seen: Vec<Member> = names
+    let mut seen: Vec<MeshMember> = names
         .into_iter()
         .filter_map(|name| members.0.get(name)?.first().copied())
         .collect();
@@ -72,11 +72,11 @@ fn seen<'a>(
     seen
 }
 
-fn claims<'a>(seen: &[Member<'a>]) -> Vec<Claim<'a>> {
+fn claims<'a>(seen: &[MeshMember<'a>]) -> Vec<SightClaim<'a>> {
     seen.iter()
         .flat_map(|member| {
             let ranges = member.entry.networks.all().into_iter();
-            ranges.map(|range| Claim {
+            ranges.map(|range| SightClaim {
                 member: *member,
                 range,
             })
@@ -85,8 +85,8 @@ fn claims<'a>(seen: &[Member<'a>]) -> Vec<Claim<'a>> {
 }
 
 /// Ranges of one cluster, and of two that are in one mesh, are compared there.
-fn share_a_mesh(first: &Claim, second: &Claim, members: &Members) -> bool {
-    let meshes = |claim: &Claim| -> BTreeSet<usize> {
+fn share_a_mesh(first: &SightClaim, second: &SightClaim, members: &MeshMembers) -> bool {
+    let meshes = |claim: &SightClaim| -> BTreeSet<usize> {
         let all = members.0.get(&claim.member.entry.name);
         all.into_iter()
             .flatten()
@@ -96,8 +96,8 @@ fn share_a_mesh(first: &Claim, second: &Claim, members: &Members) -> bool {
     !meshes(first).is_disjoint(&meshes(second))
 }
 
-fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Finding {
-    let whose = |claim: &Claim| {
+fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Finding {
+    let whose = |claim: &SightClaim| {
         format!(
             "`{}` (mesh `{}`)",
             claim.member.entry.name, claim.member.mesh.name
@@ -110,7 +110,7 @@ fn overlap(later: &Claim, earlier: &Claim, target: &ClusterName) -> Finding {
         earlier.range.cidr,
         whose(earlier),
     );
-    let label = |claim: &Claim| format!("of `{}`", claim.member.entry.name);
+    let label = |claim: &SightClaim| format!("of `{}`", claim.member.entry.name);
     let told = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
         .at(earlier.range.place.clone(), label(earlier));

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Number;
 
-use super::{ApiVersion, Cluster, Context, Kind, Mesh, Node, Segment, Source, Target};
+use super::{
+    Context, ContextApiVersion, ContextCluster, ContextKind, ContextMesh, ContextNode,
+    ContextSegment, ContextSource, ContextTarget,
+};
 use crate::capacity::{Load, estimates};
 use crate::config::capacity::Capacity;
 use crate::fleet::{Fleet, Member};
@@ -25,18 +28,18 @@ impl Context {
         rendered: &str,
     ) -> Self {
         let targets = plan.targets.iter().zip(loads);
-        let mut meshes: Vec<Mesh> = Vec::new();
+        let mut meshes: Vec<ContextMesh> = Vec::new();
         for member in fleet.members() {
             let name = member.mesh.name.to_string();
             if meshes.iter().all(|it| it.name != name) {
                 let entries = member.mesh.entries.iter();
                 let clusters = entries.map(|it| it.name.to_string()).collect();
-                meshes.push(Mesh { name, clusters });
+                meshes.push(ContextMesh { name, clusters });
             }
         }
         Self {
-            api_version: ApiVersion::V1,
-            kind: Kind::TemplateContext,
+            api_version: ContextApiVersion::V1,
+            kind: ContextKind::TemplateContext,
             target: None,
             mesh: None,
             targets: targets
@@ -45,9 +48,10 @@ impl Context {
                         .peer_sets
                         .iter()
                         .filter_map(|&it| plan.peer_sets.get(it));
-                    let sources: Vec<Source> = peer_sets.map(|it| source(fleet, it)).collect();
+                    let sources: Vec<ContextSource> =
+                        peer_sets.map(|it| source(fleet, it)).collect();
                     let peers = sources.iter().map(|it| it.segments.len()).sum();
-                    Target {
+                    ContextTarget {
                         name: target.cluster.to_string(),
                         path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
                         peers,
@@ -67,7 +71,7 @@ impl Context {
     }
 }
 
-fn source(fleet: &Fleet, peer_set: &PeerSet) -> Source {
+fn source(fleet: &Fleet, peer_set: &PeerSet) -> ContextSource {
     let member = fleet
         .members()
         .iter()
@@ -78,7 +82,7 @@ fn source(fleet: &Fleet, peer_set: &PeerSet) -> Source {
         let node = name.strip_prefix(&*prefix).unwrap_or(name);
         let known = member.and_then(|it| it.cluster.node(node));
         let dialled = |it: &&Endpoint| **it != Endpoint::PLACEHOLDER;
-        Segment {
+        ContextSegment {
             name: name.to_owned(),
             node: node.to_owned(),
             location: known.map_or_else(String::new, |it| it.kilo.location.clone()),
@@ -92,7 +96,7 @@ fn source(fleet: &Fleet, peer_set: &PeerSet) -> Source {
             allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         }
     });
-    Source {
+    ContextSource {
         mesh: peer_set.mesh.to_string(),
         cluster: peer_set.source.to_string(),
         file: manifest::file(peer_set),
@@ -100,7 +104,7 @@ fn source(fleet: &Fleet, peer_set: &PeerSet) -> Source {
     }
 }
 
-fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
+fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<ContextCluster> {
     let members: Vec<&Member> = fleet.memberships(name).collect();
     let first = members.first()?;
     let text = |cidr: Cidr| cidr.to_string();
@@ -120,7 +124,7 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
         ),
         Networks::Flat { allowed } => (Vec::new(), None, None, Vec::new(), list(allowed)),
     };
-    let nodes = first.cluster.nodes.iter().map(|it| Node {
+    let nodes = first.cluster.nodes.iter().map(|it| ContextNode {
         name: it.node.name.clone(),
         location: it.kilo.location.clone(),
         usable: first.membership.usable.contains(&it.node.name),
@@ -129,7 +133,7 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<Cluster> {
         wireguard_ip: it.kilo.wireguard_ip().map(|it| it.address.to_string()),
         labels: it.node.labels.clone(),
     });
-    Some(Cluster {
+    Some(ContextCluster {
         name: name.to_string(),
         meshes: members.iter().map(|it| it.mesh.name.to_string()).collect(),
         allowed_networks: allowed,

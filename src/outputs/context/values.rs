@@ -3,7 +3,7 @@
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use super::{ApiVersion, Context, Kind, Mesh, Target};
+use super::{Context, ContextApiVersion, ContextKind, ContextMesh, ContextTarget};
 use crate::config::Per;
 
 /// The values of all results of a run.
@@ -17,8 +17,8 @@ pub struct Values {
 impl Context {
     /// Returns the values for templates.
     pub fn values(self) -> Values {
-        let target = |it: Target| (it.name.clone(), Value::from(Serde(it)));
-        let mesh = |it: Mesh| (it.name.clone(), Value::from(Serde(it)));
+        let target = |it: ContextTarget| (it.name.clone(), Value::from(Serde(it)));
+        let mesh = |it: ContextMesh| (it.name.clone(), Value::from(Serde(it)));
         Values {
             targets: self.targets.into_iter().map(target).collect(),
             meshes: self.meshes.into_iter().map(mesh).collect(),
@@ -60,8 +60,8 @@ impl Values {
     fn with(&self, name: &'static str, subject: Option<&Value>) -> Value {
         let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Vec<_>>();
         let shared = context! {
-            apiVersion => Value::from(Serde(ApiVersion::V1)),
-            kind => Value::from(Serde(Kind::TemplateContext)),
+            apiVersion => Value::from(Serde(ContextApiVersion::V1)),
+            kind => Value::from(Serde(ContextKind::TemplateContext)),
             targets => all(&self.targets),
             meshes => all(&self.meshes),
             clusters => self.clusters.clone(),

@@ -2,9 +2,9 @@
 
 use super::{called, peer, peer_of, place, speaker, tunnel, upset};
 use crate::agent::fabric::{At, Fabric, Owner};
-use crate::agent::flaw::Refusal;
-use crate::agent::model::{Claim, Tunnel};
-use crate::agent::peers::{Peer, PeerId, Prize, Standing};
+use crate::agent::flaw::KernelRefusal;
+use crate::agent::model::{Tunnel, TunnelClaim};
+use crate::agent::peers::{ClusterPeer, PeerId, PeerStanding, Prize};
 use crate::diagnostic::Finding;
 use crate::net::Cidr;
 use crate::packet::rule;
@@ -137,7 +137,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
 }
 
 /// A range where it is decided on: the node, the claim, the range.
-type Decision = (At, Claim, Cidr);
+type Decision = (At, TunnelClaim, Cidr);
 
 fn stolen_by(
     fabric: &Fabric,
@@ -276,7 +276,7 @@ fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
-         `persistentKeepalive` in the Peer it restores the endpoint each time"
+         `persistentKeepalive` in the ClusterPeer it restores the endpoint each time"
     );
     Finding::new(&rule::FLAPPING, message)
         .at(
@@ -288,7 +288,11 @@ fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
         ))
 }
 
-fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr)) -> Finding {
+fn loops(
+    fabric: &Fabric,
+    (at, peer): (At, PeerId),
+    (claim, range): (TunnelClaim, Cidr),
+) -> Finding {
     let site = fabric.site(at.site);
     let tunnel_of = Tunnel::Peer(peer);
     let key = site.model.key(tunnel_of);
@@ -301,7 +305,7 @@ fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr
             let caller = fabric.node(holder).endpoint();
             let caller = caller.map_or_else(String::new, ToString::to_string);
             format!(
-                "the Peer {name} has no endpoint, so {here} would send encrypted packets to {} at \
+                "the ClusterPeer {name} has no endpoint, so {here} would send encrypted packets to {} at \
                  {caller}, which",
                 called(fabric, holder)
             )
@@ -309,7 +313,7 @@ fn loops(fabric: &Fabric, (at, peer): (At, PeerId), (claim, range): (Claim, Cidr
         (endpoint, _) => {
             let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
             format!(
-                "{here} would send encrypted packets to {endpoint}, the endpoint of the Peer \
+                "{here} would send encrypted packets to {endpoint}, the endpoint of the ClusterPeer \
                 {name}, which"
             )
         }
@@ -330,7 +334,7 @@ fn source_rejected(
     fabric: &Fabric,
     packet: &Packet,
     by: At,
-    (owner, back): (Option<(Claim, Cidr)>, Option<PeerId>),
+    (owner, back): (Option<(TunnelClaim, Cidr)>, Option<PeerId>),
 ) -> Finding {
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
@@ -378,7 +382,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
         Doubt::Range { claims, range } => {
-            let peers: Vec<PeerId> = claims.iter().filter_map(Claim::peer).collect();
+            let peers: Vec<PeerId> = claims.iter().filter_map(TunnelClaim::peer).collect();
             if let Some(mut cause) = cause(fabric, at, &peers) {
                 cause.message = format!(
                     "the owner of {range} on {here} is uncertain: {}",
@@ -428,7 +432,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             );
             Finding::new(&rule::AMBIGUOUS, message)
         }),
-        Doubt::Refused(Refusal::Segment { node, route }) => {
+        Doubt::Refused(KernelRefusal::Segment { node, route }) => {
             let node = called(fabric, At { node: *node, ..at });
             let gateway = route.gateway.or(route.source);
             let gateway = gateway.map_or_else(String::new, |it| format!(" via {it}"));
@@ -442,13 +446,13 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                  such as `--subnet fd00:10:4::/112` for IPv6",
             )
         }
-        Doubt::Refused(Refusal::Range { peer, index }) => {
+        Doubt::Refused(KernelRefusal::Range { peer, index }) => {
             let peer = &fabric.site(at.site).model.peers[*peer];
             let range = peer
                 .share()
                 .and_then(|it| it.translation.allowed_ips.get(*index));
             Finding::new(&rule::AMBIGUOUS, format!(
-                "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes \
+                "the kernel refuses the route {} of the ClusterPeer {}: Kilo stops there, so other routes \
                  of {here} may be missing",
                 range.map_or_else(String::new, ToString::to_string),
                 peer.applied.name
@@ -479,12 +483,12 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     let contest = peers
         .iter()
         .find_map(|it| match site.model.peers[*it].standing {
-            Standing::Contested(_, number) => site.model.contests.get(number),
+            PeerStanding::Contested(_, number) => site.model.contests.get(number),
             _ => None,
         });
     if let Some(contest) = contest {
         let rivals = contest.peers.iter();
-        let rivals: Vec<&Peer> = rivals.map(|it| &site.model.peers[*it]).collect();
+        let rivals: Vec<&ClusterPeer> = rivals.map(|it| &site.model.peers[*it]).collect();
         let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
         let (message, help) = match contest.over {
             Prize::Key => (

@@ -1,6 +1,6 @@
 //! Packets that arrive, and whose answers arrive.
 
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 use crate::testing::lab::lab;
 
 #[test]
@@ -23,7 +23,7 @@ fn a_pod_gets_to_a_pod_through_the_leaders() {
 
 #[test]
 fn a_node_gets_to_a_node_where_its_address_is_declared() {
-    let trace = lab().trace_of("east/n2", "west/m1", Some(Class::Node));
+    let trace = lab().trace_of("east/n2", "west/m1", Some(AddressClass::Node));
     insta::assert_snapshot!(trace, @"
     192.168.1.2 -> 192.168.2.1
     no-route: no Peer of east contains 192.168.2.1: it is missing from the Peer m--west--m1 of west/m1

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, Site};
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 use crate::testing::lab::{EAST_NODES, EAST_OF_WEST, WEST_OF_EAST, lab};
 
 #[test]
@@ -32,7 +32,7 @@ fn the_receiver_does_not_believe_the_source() {
       east/m--west.yaml#/spec/allowedIPs the Peer of the sender
     ");
     // Without `additionalCIDRs`, nothing has the address of a node.
-    let node = lab().trace_of("west/m1", "192.168.1.2", Some(Class::Node));
+    let node = lab().trace_of("west/m1", "192.168.1.2", Some(AddressClass::Node));
     insta::assert_snapshot!(node, @"
     192.168.2.1 -> 192.168.1.2
       west/m1 routes 192.168.1.2 (by 192.168.1.2/32) to the Peer m--east--n2, the key of east/n2
@@ -259,7 +259,7 @@ fn ends_without_a_way_are_none() {
         ("n1", None),
         ("west/n1", None),
         ("east/n9", None),
-        ("east/n1", Some(Class::Service)),
+        ("east/n1", Some(AddressClass::Service)),
         ("10.9.9.9", None),
         ("east/10.9.9.9", None),
     ] {

@@ -2,8 +2,8 @@
 
 use super::Trace;
 use crate::agent::fabric::{Fabric, Site};
-use crate::agent::model::Claim;
-use crate::agent::peers::{Contest, PeerId, Standing, Won};
+use crate::agent::model::TunnelClaim;
+use crate::agent::peers::{Contest, PeerId, PeerStanding, Won};
 use crate::packet::{Doubt, Ending};
 
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
@@ -47,13 +47,13 @@ impl Fabric<'_> {
 fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
     let peers: Vec<PeerId> = match doubt {
         Doubt::Peers { peers } => peers.clone(),
-        Doubt::Range { claims, .. } => claims.iter().filter_map(Claim::peer).collect(),
+        Doubt::Range { claims, .. } => claims.iter().filter_map(TunnelClaim::peer).collect(),
         Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
     let mut contests = peers
         .into_iter()
         .filter_map(|peer| match site.model.peers[peer].standing {
-            Standing::Contested(_, number) => Some(number),
+            PeerStanding::Contested(_, number) => Some(number),
             _ => None,
         });
     let number = contests.next()?;

@@ -35,7 +35,7 @@ impl Lot {
 }
 
 /// What is meant of some blocks that another cluster sees alike.
-pub(super) struct Group {
+pub(super) struct ClassGroup {
     /// Their place among what is alike.
     pub(super) class: usize,
     /// All of it.
@@ -44,7 +44,7 @@ pub(super) struct Group {
     wholes: Vec<AddressBlock>,
 }
 
-impl Group {
+impl ClassGroup {
     /// Returns what is chosen of a cluster, in the order in which another one sees it.
     pub(super) fn all(chosen: &Chosen, view: &ForwardingView) -> Vec<Self> {
         let mut groups: BTreeMap<usize, [Vec<AddressBlock>; 2]> = BTreeMap::new();

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::group::{Group, Lot};
+use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
-use super::{Check, Side};
+use super::{Check, ExpectationSide};
 use crate::agent::fabric::{At, Fabric, SiteId, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
@@ -14,7 +14,7 @@ use crate::packet::{Packet, Session};
 use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Reach, pieces};
 
 /// What all expectations are compared with.
-pub(super) struct Judge<'j, 'f, 'a> {
+pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
     /// By both clusters: filled in when an expectation is about them.
@@ -25,7 +25,7 @@ pub(super) struct Judge<'j, 'f, 'a> {
 struct Grouped<'c> {
     chosen: &'c Chosen,
     /// By where the view is in memory: many clusters share one.
-    groups: BTreeMap<usize, Vec<Group>>,
+    groups: BTreeMap<usize, Vec<ClassGroup>>,
 }
 
 impl<'c> Grouped<'c> {
@@ -37,14 +37,14 @@ impl<'c> Grouped<'c> {
         grouped.collect()
     }
 
-    fn seen_as(&mut self, view: &Arc<ForwardingView>) -> &[Group] {
+    fn seen_as(&mut self, view: &Arc<ForwardingView>) -> &[ClassGroup] {
         let key = Arc::as_ptr(view).addr();
         let groups = self.groups.entry(key);
-        groups.or_insert_with(|| Group::all(self.chosen, view))
+        groups.or_insert_with(|| ClassGroup::all(self.chosen, view))
     }
 }
 
-impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
+impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
     pub(super) fn new(reach: &'j Reach<'f, 'a>) -> Self {
         let sites = &reach.fabric.sites;
         Self {
@@ -55,8 +55,8 @@ impl<'j, 'f, 'a> Judge<'j, 'f, 'a> {
     }
 
     pub(super) fn check<'e>(&self, expectation: &'e Expectation) -> Check<'e> {
-        let senders = self.choose(&Meant::by(expectation, Side::From));
-        let receivers = self.choose(&Meant::by(expectation, Side::To));
+        let senders = self.choose(&Meant::by(expectation, ExpectationSide::From));
+        let receivers = self.choose(&Meant::by(expectation, ExpectationSide::To));
         let mut check = Check {
             expectation,
             pairs: 0,
@@ -122,8 +122,8 @@ impl Check<'_> {
         &mut self,
         fabric: &Fabric,
         fate: ClassOutcome,
-        (from, senders): (SiteId, &Group),
-        (to, receivers): (SiteId, &Group),
+        (from, senders): (SiteId, &ClassGroup),
+        (to, receivers): (SiteId, &ClassGroup),
     ) {
         let are_meant = senders.is_whole() && receivers.is_whole();
         if let ClassOutcome::Alike { endings, is_whole } = fate

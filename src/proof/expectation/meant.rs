@@ -1,11 +1,11 @@
 //! What an expectation means: which addresses of which clusters.
 
-use super::Side;
+use super::ExpectationSide;
 use crate::agent::fabric::Site;
 use crate::expectations::{Expectation, Selection};
 use crate::kilo::id::NodeId;
 use crate::net::prefixes::Span;
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
 
 /// What there is in a cluster.
@@ -45,7 +45,7 @@ pub(super) struct Meant<'m> {
 }
 
 impl<'m> Meant<'m> {
-    pub(super) fn by(expectation: &'m Expectation, side: Side) -> Self {
+    pub(super) fn by(expectation: &'m Expectation, side: ExpectationSide) -> Self {
         let selection = side.of(expectation);
         let mut spans: Vec<Span> = selection.addresses.iter().map(|it| Span::of(*it)).collect();
         spans.sort_by_key(|it| (it.family, it.first, std::cmp::Reverse(it.last)));
@@ -53,7 +53,7 @@ impl<'m> Meant<'m> {
         Self {
             selection,
             spans,
-            is_sender: side == Side::From,
+            is_sender: side == ExpectationSide::From,
         }
     }
 
@@ -107,7 +107,8 @@ impl<'m> Meant<'m> {
             Some(wanted) => class == Some(wanted.into()),
             None => class.is_some(),
         };
-        is_class && (!self.is_sender || matches!(class, Some(Class::Pod | Class::Node)))
+        is_class
+            && (!self.is_sender || matches!(class, Some(AddressClass::Pod | AddressClass::Node)))
     }
 
     fn is_selected(&self, site: &Site, node: Option<NodeId>) -> bool {
@@ -155,9 +156,9 @@ impl Chosen {
 
 /// The addresses that are meant in all clusters: in their order, each span up to the last address of all
 /// before it, too.
-pub(super) struct Taken(Vec<Span>);
+pub(super) struct TakenAddresses(Vec<Span>);
 
-impl Taken {
+impl TakenAddresses {
     /// Returns what is chosen, if there are ranges to look for in it.
     pub(super) fn new(selection: &Selection, chosen: &[Chosen]) -> Self {
         if selection.addresses.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
-use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
 use crate::net::Cidr;
@@ -14,9 +14,9 @@ use crate::proof::reach::pieces;
 
 /// The ranges of a far end, before their owners are looked up.
 #[derive(Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct HeldPeer {
     pub(super) span: Span,
-    pub(super) claim: Claim,
+    pub(super) claim: TunnelClaim,
     pub(super) is_certain: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         Self { site, ends }
     }
 
-    fn has(&self, claim: &Claim) -> bool {
+    fn has(&self, claim: &TunnelClaim) -> bool {
         self.ends.contains(&claim.tunnel)
     }
 
@@ -62,7 +62,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     }
 
     /// Returns the addresses that any node's WireGuard gives to them.
-    pub(super) fn holds(&self) -> Vec<Held> {
+    pub(super) fn holds(&self) -> Vec<HeldPeer> {
         let tunnels = &self.site.model.tunnels;
         let claimed = self.claimed().into_iter();
         let pieces = claimed.flat_map(|range| tunnels.pieces(Span::of(range)));
@@ -78,7 +78,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 .take(looked_at)
                 .filter_map(|segment| self.holder(segment, slot));
             let (claim, is_certain) = surest(found)?;
-            Some(Held {
+            Some(HeldPeer {
                 span: piece.span,
                 claim,
                 is_certain,
@@ -104,15 +104,15 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
     /// the longest range, and whether that is certain.
-    pub(super) fn holder(&self, segment: SegmentId, slot: usize) -> Option<(Claim, bool)> {
+    pub(super) fn holder(&self, segment: SegmentId, slot: usize) -> Option<(TunnelClaim, bool)> {
         let model = &self.site.model;
         let (mut next, mut is_certain) = (Some(slot), true);
         while let Some(slot) = next {
             match model.holder(segment, slot) {
-                Some(Holder::Certain(claim)) => {
+                Some(RangeHolder::Certain(claim)) => {
                     return self.has(&claim).then_some((claim, is_certain));
                 }
-                Some(Holder::Ambiguous(claims)) => {
+                Some(RangeHolder::Ambiguous(claims)) => {
                     if let Some(claim) = claims.into_iter().find(|it| self.has(it)) {
                         return Some((claim, false));
                     }
@@ -128,7 +128,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns what of the addresses that they have is sent to them: what a node has itself, or beside
     /// itself, it keeps.
-    pub(super) fn attracted(&self, number: SiteId, holds: &[Held]) -> Vec<Held> {
+    pub(super) fn attracted(&self, number: SiteId, holds: &[HeldPeer]) -> Vec<HeldPeer> {
         let mut attracted = Vec::new();
         let own = &self.site.model.topology.nodes;
         for hold in holds {
@@ -143,7 +143,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                     self.sent(at, span)
                 });
                 if let Some((claim, is_certain)) = surest(sent) {
-                    attracted.push(Held {
+                    attracted.push(HeldPeer {
                         span,
                         claim,
                         is_certain,
@@ -155,7 +155,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     }
 
     /// Returns by which of their claims a node sends packets for some addresses to them.
-    pub(super) fn sent(&self, from: At, span: Span) -> Option<(Claim, bool)> {
+    pub(super) fn sent(&self, from: At, span: Span) -> Option<(TunnelClaim, bool)> {
         let address = span.first_address();
         let segment = self.site.segment(from.node)?;
         let leader = self.site.leader(segment);
@@ -172,8 +172,9 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 ..
             }) => {
                 // The segment itself is among them, and another node may have the same key.
-                let is_sent =
-                    |it: &Claim| self.has(it) && self.site.model.is_configured(segment, it.tunnel);
+                let is_sent = |it: &TunnelClaim| {
+                    self.has(it) && self.site.model.is_configured(segment, it.tunnel)
+                };
                 return Some((claims.into_iter().find(is_sent)?, false));
             }
             Err(_) => return None,
@@ -186,7 +187,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 }
 
 /// Returns the first that is certain, or else the first.
-fn surest(mut found: impl Iterator<Item = (Claim, bool)>) -> Option<(Claim, bool)> {
+fn surest(mut found: impl Iterator<Item = (TunnelClaim, bool)>) -> Option<(TunnelClaim, bool)> {
     let first = found.next()?;
     if first.1 {
         return Some(first);

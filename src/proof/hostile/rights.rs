@@ -1,6 +1,6 @@
 //! Rights: what of the addresses that a hostile cluster holds it declares itself.
 
-use super::far_end::Held;
+use super::far_end::HeldPeer;
 use super::{Hold, Whose};
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId};
 use crate::net::prefixes::{Prefixes, Span};
@@ -25,9 +25,9 @@ impl<'f, 'a> Rights<'f, 'a> {
     }
 
     /// Splits addresses by those whose they should be.
-    pub(super) fn split(&self, held: Vec<Held>) -> Vec<Hold> {
+    pub(super) fn split(&self, held: Vec<HeldPeer>) -> Vec<Hold> {
         let mut holds: Vec<Hold> = Vec::new();
-        for Held {
+        for HeldPeer {
             span,
             claim,
             is_certain,

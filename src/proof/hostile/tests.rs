@@ -29,7 +29,7 @@ fn line() -> Lab {
 }
 
 /// Returns how many of each kind there are.
-fn counted(open: &[Open]) -> BTreeMap<String, usize> {
+fn counted(open: &[OpenWay]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for open in open {
         let kind = open.class();

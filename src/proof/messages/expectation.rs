@@ -9,7 +9,7 @@ use crate::packet::messages::{verdict, whose};
 use crate::packet::rule;
 use crate::packet::trace::Trace;
 use crate::place::Place;
-use crate::proof::expectation::{Check, Side, Void};
+use crate::proof::expectation::{Check, ExpectationSide, Void};
 
 /// Returns what an expectation is called in a sentence.
 pub fn name(expectation: &Expectation) -> String {
@@ -149,7 +149,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
 fn no_address(
     fabric: &Fabric,
     name: &str,
-    (side, selection): (Side, &Selection),
+    (side, selection): (ExpectationSide, &Selection),
     index: usize,
 ) -> Finding {
     let place = selection.place.key("addresses").index(index);
@@ -175,10 +175,10 @@ fn no_address(
         .help("correct the selection: an expectation that matches nothing checks nothing")
 }
 
-fn field(side: Side) -> &'static str {
+fn field(side: ExpectationSide) -> &'static str {
     match side {
-        Side::From => "`from`",
-        Side::To => "`to`",
+        ExpectationSide::From => "`from`",
+        ExpectationSide::To => "`to`",
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, SiteId};
-use crate::agent::model::{Claim, Tunnel};
+use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
 use crate::packet::messages::{called, tunnel, whose};
 use crate::packet::rule;
@@ -201,7 +201,7 @@ pub fn far_end(fabric: &Fabric, site: SiteId, far_end: Tunnel) -> String {
     tunnel(fabric, site, far_end)
 }
 
-fn place(fabric: &Fabric, site: SiteId, claim: Claim) -> Option<Place> {
+fn place(fabric: &Fabric, site: SiteId, claim: TunnelClaim) -> Option<Place> {
     fabric.site(site).model.place(claim)
 }
 

@@ -6,12 +6,12 @@ use super::local_addresses::Delivery;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::net::Family;
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 
 /// Addresses of one cluster that another one sees alike.
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
-    pub(super) class: Class,
+    pub(super) class: AddressClass,
     /// How each piece of them is seen, in the order of addresses.
     pub(super) views: Vec<PieceView>,
     /// Whose they are.

@@ -12,7 +12,7 @@ use super::local_addresses::{Delivery, LocalBlock};
 use super::shared_views::SharedViews;
 use super::uncovered::{Connected, Lookup, Uncovered};
 use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
-use crate::agent::model::{Holder, Tunnel};
+use crate::agent::model::{RangeHolder, Tunnel};
 use crate::agent::peers::{PeerId, Peers};
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
@@ -357,11 +357,11 @@ impl Observer<'_, '_> {
         // Without a segment, no node sends or takes anything.
         let any = self.site.model.topology.segments.ids().next();
         let held = match any.and_then(|it| self.site.model.holder(it, slot)) {
-            Some(Holder::Certain(claim)) => match claim.tunnel {
+            Some(RangeHolder::Certain(claim)) => match claim.tunnel {
                 Tunnel::Peer(peer) => Ok(peer),
                 Tunnel::Segment(_) => Err(NextHop::Shadow),
             },
-            Some(Holder::Ambiguous(_)) => Err(NextHop::Contested(slot)),
+            Some(RangeHolder::Ambiguous(_)) => Err(NextHop::Contested(slot)),
             None => Err(NextHop::NoRoute),
         };
         (held, is_same)

@@ -2,7 +2,7 @@
 
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
-use crate::agent::peers::{PeerId, Peers, Standing};
+use crate::agent::peers::{PeerId, PeerStanding, Peers};
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.
@@ -77,10 +77,10 @@ impl PeerLink {
         let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
         let standing = &site.model.peers[peer].standing;
         let contest = match standing {
-            Standing::Contested(_, contest) => Some(*contest),
+            PeerStanding::Contested(_, contest) => Some(*contest),
             _ => None,
         };
-        let is_certain = matches!(standing, Standing::Certain(_));
+        let is_certain = matches!(standing, PeerStanding::Certain(_));
         let leads = fabric.site(at.site).led(at.node).is_some();
         // Another one with its key would contest it.
         let link = if !is_certain {

@@ -7,7 +7,7 @@ use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 
 /// All blocks of a cluster.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct LocalAddresses {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalBlock {
     pub(super) block: AddressBlock,
-    pub(super) class: Class,
+    pub(super) class: AddressClass,
     /// The segment of its owner, if that is a node.
     pub(super) segment: Option<SegmentId>,
     /// Who leads that.
@@ -105,7 +105,7 @@ impl Delivery {
                 Self::Takes
             };
         };
-        if block.owner.class() == Some(Class::Service) {
+        if block.owner.class() == Some(AddressClass::Service) {
             return Self::Takes;
         }
         let address = span.first_address();

@@ -33,7 +33,7 @@ enum Party {
         /// Whether it calls others unasked.
         calls: bool,
         /// Where the others dial it.
-        found: Found,
+        found: FoundPremise,
         /// Whether they expect it to call from elsewhere.
         is_expected: bool,
     },
@@ -45,7 +45,7 @@ enum Party {
 
 /// Where a node is dialled.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Found {
+enum FoundPremise {
     /// Neither, or not at this place.
     Nowhere,
     /// Behind a name.
@@ -162,9 +162,9 @@ fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: 
             shown: home.shown(leader),
             calls: 0 < own.kilo.keepalive,
             found: match endpoint.map(|it| (&it.host, fabric.answers(it, at))) {
-                Some((Host::Ip(address), true)) => Found::At(family(*address)),
-                Some((Host::Dns(_), _)) => Found::Name,
-                Some((Host::Ip(_), false)) | None => Found::Nowhere,
+                Some((Host::Ip(address), true)) => FoundPremise::At(family(*address)),
+                Some((Host::Dns(_), _)) => FoundPremise::Name,
+                Some((Host::Ip(_), false)) | None => FoundPremise::Nowhere,
             },
             is_expected: share.translation.keepalive.is_some(),
         })

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::agent::fabric::{At, Owner, Site, SiteId};
-use crate::agent::model::{Claim, Holder, Tunnel};
+use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::{NodeId, Nodes};
-use crate::net::prefixes::{Look, Span};
+use crate::net::prefixes::{PrefixLook, Span};
 use crate::packet::{Ending, keeps, stays};
 
 /// How packets to addresses without a Peer end, for one cluster, as far as somebody asked.
@@ -27,9 +27,9 @@ type Slots = [Option<usize>; 3];
 /// The entries for some addresses in the tables of the viewing cluster.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
-    pub(super) owned: Look,
-    pub(super) connected: Look,
-    pub(super) tunnels: Look,
+    pub(super) owned: PrefixLook,
+    pub(super) connected: PrefixLook,
+    pub(super) tunnels: PrefixLook,
 }
 
 /// Which nodes of a cluster have some addresses beside them.
@@ -86,7 +86,7 @@ impl Lookup {
     }
 
     /// Returns the claims to each range around the addresses.
-    fn claims<'s>(self, site: &'s Site) -> impl Iterator<Item = &'s [Claim]> {
+    fn claims<'s>(self, site: &'s Site) -> impl Iterator<Item = &'s [TunnelClaim]> {
         let tunnels = &site.model.tunnels;
         let slots = std::iter::successors(self.tunnels.longest, |slot| tunnels.parent(*slot));
         slots.filter_map(|slot| Some(tunnels.get(slot)?.1))
@@ -120,23 +120,23 @@ fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
         Err(ending) => ending.name(),
         Ok(()) => match site.model.select(segment, destination) {
             None => Ending::NoRoute { at: sender }.name(),
-            Some((_, Holder::Certain(_))) => {
+            Some((_, RangeHolder::Certain(_))) => {
                 let range = None;
                 Ending::LocalShadow { at: sender, range }.name()
             }
-            Some((_, Holder::Ambiguous(_))) => "ambiguous",
+            Some((_, RangeHolder::Ambiguous(_))) => "ambiguous",
         },
     };
     Some(name)
 }
 
 /// Returns whether a claim is that of a Peer.
-pub(super) fn is_of_peer(claim: &Claim) -> bool {
+pub(super) fn is_of_peer(claim: &TunnelClaim) -> bool {
     matches!(claim.tunnel, Tunnel::Peer(_))
 }
 
 /// Returns whether all claims to a range are those of one segment, for certain.
-pub(super) fn are_of_one_segment(claims: &[Claim]) -> bool {
+pub(super) fn are_of_one_segment(claims: &[TunnelClaim]) -> bool {
     claims.first().is_none_or(|first| {
         !is_of_peer(first)
             && claims.iter().all(|it| it.tunnel == first.tunnel)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SinglePoint;
-use super::links::Links;
+use super::links::MeshLinks;
 use crate::agent::fabric::{At, Fabric, Holding, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
@@ -12,7 +12,7 @@ use crate::net::Cidr;
 pub(super) fn single_points(
     fabric: &Fabric,
     number: SiteId,
-    links: &Links,
+    links: &MeshLinks,
 ) -> BTreeMap<At, SinglePoint> {
     let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
     let viewer = fabric.site(number);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::links::Links;
+use super::links::MeshLinks;
 use super::{Leak, Outsider};
 use crate::agent::fabric::{At, Fabric, Holding, SiteId};
-use crate::agent::model::{Claim, Tunnel};
+use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::net::Family;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::{Goal, Packet, Session};
@@ -26,7 +26,7 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives.
-pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<Leak> {
+pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> Vec<Leak> {
     let site = fabric.site(number);
     let sender = |family: Family| {
         let nodes = site.model.topology.nodes.numbered();
@@ -77,7 +77,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &Links) -> Vec<
                 });
                 trace.there.ending.is_delivered().then_some(trace)
             };
-            let claim = Claim {
+            let claim = TunnelClaim {
                 tunnel: Tunnel::Peer(peer),
                 index: kept.index,
                 is_certain: kept.is_certain,

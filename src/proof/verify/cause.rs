@@ -9,7 +9,7 @@ use crate::packet::trace::Trace;
 
 /// What fails together: whether nodes' claims cause it, the verdict, and what decides it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Cause {
+pub(super) struct FailureCause {
     pub(super) is_claimed: bool,
     pub(super) verdict: &'static str,
     by: By,
@@ -39,7 +39,7 @@ pub(super) enum Explained<'c> {
     NotAccepted,
 }
 
-impl Cause {
+impl FailureCause {
     /// Returns the cause of a failure.
     pub(super) fn of(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
         Self {

@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use super::cause::Cause;
+use super::cause::FailureCause;
 use super::promise::Promises;
-use super::{Alike, Assumption, Failure, Leak, Part, Tally};
+use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, Site, SiteId};
 use crate::mesh::Range;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise};
-use crate::packet::trace::{Class, Trace};
+use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Ending, Goal, Packet, Session, Unseen};
 use crate::proof::reach::{AddressBlock, ClassVerdict, Reach};
 
 /// Counts what holds between two clusters.
-pub(super) struct Judge<'j, 'f, 'a> {
+pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) reach: &'j Reach<'f, 'a>,
     pub(super) from: SiteId,
     pub(super) to: SiteId,
@@ -31,14 +31,15 @@ pub(super) struct Judge<'j, 'f, 'a> {
     /// What the one that sends does not get of the other because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
     pub(super) lists_undeclared: bool,
-    pub(super) tallies: BTreeMap<(Class, Class), Tally>,
+    pub(super) tallies: BTreeMap<(AddressClass, AddressClass), Tally>,
 }
 
-impl Judge<'_, '_, '_> {
-    pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut Part) {
+impl PairJudge<'_, '_, '_> {
+    pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut ProofPart) {
         // What a cluster has as a whole is promised to pods.
         let is_promise = self.is_linked
-            && (verdict.from == Class::Pod || matches!(verdict.to, Class::Pod | Class::Node));
+            && (verdict.from == AddressClass::Pod
+                || matches!(verdict.to, AddressClass::Pod | AddressClass::Node));
         let [near, far] = &self.takes;
         let [local_near, local_far] = self.local;
         let is_promised = |block: &&AddressBlock, promises: &Promises, (number, takes, local)| {
@@ -103,7 +104,7 @@ impl Judge<'_, '_, '_> {
             impl Iterator<Item = AddressBlock>,
             impl Iterator<Item = AddressBlock>,
         ),
-        assumptions: &mut BTreeMap<Alike, Assumption>,
+        assumptions: &mut BTreeMap<AlikeFailures, Assumption>,
     ) -> u64 {
         let ends = (self.from, self.to);
         if !self.reach.may_be_premised(ends) {
@@ -161,7 +162,7 @@ impl Judge<'_, '_, '_> {
     }
 
     /// Adds what fails of promised packets.
-    fn blame_each(&self, promised: &ClassVerdict, failures: &mut BTreeMap<Cause, Failure>) {
+    fn blame_each(&self, promised: &ClassVerdict, failures: &mut BTreeMap<FailureCause, Failure>) {
         if !promised.is_kept {
             return self.blame(promised, failures);
         }
@@ -171,7 +172,7 @@ impl Judge<'_, '_, '_> {
     }
 
     /// Adds what fails, what nodes' claims cause apart from the rest.
-    fn blame(&self, verdict: &ClassVerdict, failures: &mut BTreeMap<Cause, Failure>) {
+    fn blame(&self, verdict: &ClassVerdict, failures: &mut BTreeMap<FailureCause, Failure>) {
         let [senders, receivers] = [&verdict.senders, &verdict.receivers].map(|it| it.to_vec());
         let traces = || verdict.traces.iter();
         let failing = || traces().filter(|it| !it.ending().is_delivered());
@@ -239,10 +240,10 @@ impl Judge<'_, '_, '_> {
         (failing, is_claimed): (&Trace, bool),
         verdict: &ClassVerdict,
         [senders, receivers]: &[Vec<AddressBlock>; 2],
-        failures: &mut BTreeMap<Cause, Failure>,
+        failures: &mut BTreeMap<FailureCause, Failure>,
     ) {
         let trace = self.smallest(failing, senders, receivers);
-        let cause = Cause::of(self.reach.fabric, &trace, is_claimed);
+        let cause = FailureCause::of(self.reach.fabric, &trace, is_claimed);
         let owners = receivers.iter().map(|it| (self.to, it.owner));
         let failure = Failure {
             trace,

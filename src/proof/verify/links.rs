@@ -39,9 +39,9 @@ impl<'a> Asked<'a> {
 
 /// The meshes that link clusters, by both.
 #[derive(Clone, Debug)]
-pub(super) struct Links<'a>(Sites<Sites<Option<&'a Mesh>>>);
+pub(super) struct MeshLinks<'a>(Sites<Sites<Option<&'a Mesh>>>);
 
-impl<'a> Links<'a> {
+impl<'a> MeshLinks<'a> {
     pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
         let sites = &fabric.sites;
         // Names are looked up once for each cluster and not for each pair.

@@ -6,7 +6,7 @@ use super::Asked;
 use crate::agent::fabric::{Fabric, Owner, SiteId};
 use crate::net::prefixes::Span;
 use crate::net::{Cidr, Nest};
-use crate::packet::trace::Class;
+use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, ClassVerdict};
 
 /// Paths that hold although no link promises them, from or to the addresses of one owner.
@@ -28,9 +28,9 @@ pub struct Paths {
     /// The receiver.
     pub to: SiteId,
     /// The class of a source.
-    pub sender: Class,
+    pub sender: AddressClass,
     /// The class of the destination.
-    pub receiver: Class,
+    pub receiver: AddressClass,
     /// Whether the addresses are those of the sender.
     pub is_source: bool,
     /// The addresses.
@@ -40,12 +40,12 @@ pub struct Paths {
 }
 
 /// How many pairs of owners there are, by paths.
-pub(super) type Found = BTreeMap<Paths, u64>;
+pub(super) type FoundPaths = BTreeMap<Paths, u64>;
 
 /// Adds the pairs of a working path that no link declares: all pairs of receivers that no link
 /// declares, and for other receivers those with undeclared senders.
 pub(super) fn add<'v>(
-    found: &mut Found,
+    found: &mut FoundPaths,
     (from, to): (SiteId, SiteId),
     verdict: &'v ClassVerdict,
     is_sent: impl Fn(&&'v AddressBlock) -> bool,
@@ -78,7 +78,7 @@ pub(super) fn add<'v>(
 }
 
 /// Returns what was found, with the ranges that are declared, if it was asked for.
-pub(super) fn listed(fabric: &Fabric, asked: Asked, found: Found) -> Option<Vec<Undeclared>> {
+pub(super) fn listed(fabric: &Fabric, asked: Asked, found: FoundPaths) -> Option<Vec<Undeclared>> {
     if !asked.lists_undeclared {
         return None;
     }

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
-use crate::agent::applied::File;
+use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::capacity::Steps;
 use crate::document::Source;
@@ -99,7 +99,7 @@ fn a_plan_weighs_as_much_as_its_manifests() {
                 (name != "kustomization").then(|| (Arc::from(name), Arc::clone(text)))
             });
             let texts: Vec<(Arc<str>, Arc<str>)> = texts.collect();
-            let files = File::read_all(&texts);
+            let files = AppliedFile::read_all(&texts);
             let member = fleet.memberships(&target.cluster).next().unwrap();
             let sizes = load.files.unwrap();
             assert_eq!(sizes.entries, texts.len() + 1);

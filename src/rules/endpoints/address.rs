@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, Dialled};
+use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, DialledEndpoint};
 use crate::rules::Finding;
 use crate::wireguard::Host;
 
 /// Returns findings about a node's endpoint that apply to all clusters.
-pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
+pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
     let endpoint = dialled.endpoint;
     match &endpoint.host {
         // The membership takes no name that could steer a terminal.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{Dialled, NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
+use super::{DialledEndpoint, NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
@@ -45,8 +45,8 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
     };
     let mut findings = Vec::new();
     for source in members {
-        let dialled = Dialled::of(source);
-        let addresses: Vec<Option<IpAddr>> = dialled.iter().map(Dialled::address).collect();
+        let dialled = DialledEndpoint::of(source);
+        let addresses: Vec<Option<IpAddr>> = dialled.iter().map(DialledEndpoint::address).collect();
         let mut other_family = Unreachable::new();
         let mut elsewhere = Unreachable::new();
         for target in source.targets() {
@@ -98,7 +98,7 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
         side(own, near, far),
         side(others, far, near)
     );
-    let places = [one, other].map(|it| Dialled::of(it).first().map(Dialled::place));
+    let places = [one, other].map(|it| DialledEndpoint::of(it).first().map(DialledEndpoint::place));
     let [near, far] = places;
     Finding::on_cluster(&NO_INITIATOR, &one.entry.name, message)
         .at(near, "dialled here")
@@ -110,10 +110,14 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
 }
 
 /// Returns a finding for each set of endpoints that some clusters cannot dial.
-fn told(rule: &'static Rule, dialled: &[Dialled], unreachable: &Unreachable) -> Vec<Finding> {
+fn told(
+    rule: &'static Rule,
+    dialled: &[DialledEndpoint],
+    unreachable: &Unreachable,
+) -> Vec<Finding> {
     let told = unreachable.iter().filter_map(|(indices, targets)| {
         let meant = indices.iter().filter_map(|&index| dialled.get(index));
-        let meant: Vec<&Dialled> = meant.collect();
+        let meant: Vec<&DialledEndpoint> = meant.collect();
         let (first, address) = meant.first().and_then(|it| Some((*it, it.address()?)))?;
         let cluster = &first.member.entry.name;
         let endpoints = listed(meant.iter().map(|it| it.endpoint.to_string()));
@@ -162,8 +166,8 @@ struct Doors {
 
 impl Doors {
     fn of(member: &Member) -> Self {
-        let dialled = Dialled::of(member);
-        let addresses = dialled.iter().filter_map(Dialled::address);
+        let dialled = DialledEndpoint::of(member);
+        let addresses = dialled.iter().filter_map(DialledEndpoint::address);
         Self {
             is_there: !dialled.is_empty(),
             families: addresses.collect(),

@@ -1,6 +1,6 @@
 //! Ports: does the node listen on the dialled one?
 
-use super::{Dialled, UNANSWERED_PORT, UNDECLARED_PORT};
+use super::{DialledEndpoint, UNANSWERED_PORT, UNDECLARED_PORT};
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::membership::Origin;
@@ -8,7 +8,7 @@ use crate::rules::Finding;
 use crate::wireguard::Endpoint;
 
 /// Returns findings about the port on which a node is dialled.
-pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
+pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
     match dialled.of_kilo() {
         Some((key, kilo)) if !is_answered(dialled, &kilo) => Some(unanswered(dialled, key, &kilo)),
         _ if dialled.endpoint.port != dialled.member.entry.port => Some(undeclared(dialled)),
@@ -18,7 +18,7 @@ pub(super) fn finding(dialled: &Dialled) -> Option<Finding> {
 
 /// Returns whether Kilo listens on the port, or a person may have had it forwarded: with another
 /// address than Kilo's, other clusters do not dial the node itself.
-fn is_answered(dialled: &Dialled, kilo: &Endpoint) -> bool {
+fn is_answered(dialled: &DialledEndpoint, kilo: &Endpoint) -> bool {
     let is_forwarded = match dialled.origin {
         Origin::Annotation(key) => {
             key == annotation::CLUSTERMESH_ENDPOINT && dialled.endpoint.host != kilo.host
@@ -28,7 +28,7 @@ fn is_answered(dialled: &Dialled, kilo: &Endpoint) -> bool {
     is_forwarded || dialled.endpoint.port == kilo.port
 }
 
-fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
+fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding {
     let (endpoint, port) = (dialled.endpoint, kilo.port);
     let message = format!(
         "endpoint {endpoint} does not match the port on which Kilo listens, \
@@ -50,7 +50,7 @@ fn unanswered(dialled: &Dialled, key: &str, kilo: &Endpoint) -> Finding {
     finding
 }
 
-fn undeclared(dialled: &Dialled) -> Finding {
+fn undeclared(dialled: &DialledEndpoint) -> Finding {
     let entry = &dialled.member.entry;
     let (endpoint, declared) = (dialled.endpoint, entry.port);
     let message = format!(

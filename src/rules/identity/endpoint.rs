@@ -19,7 +19,7 @@ const ANNOTATIONS: [&str; 3] = [
 
 /// A candidate that others dial.
 #[derive(Clone, Copy)]
-struct Dialled<'a> {
+struct SharedEndpoint<'a> {
     member: &'a Member<'a>,
     candidate: &'a PeerCandidate,
 }
@@ -28,11 +28,11 @@ struct Dialled<'a> {
 /// place in the world, or on the network that all of them share.
 pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
     let members = fleet.members().iter();
-    let mut dialled: Vec<Dialled> = members
+    let mut dialled: Vec<SharedEndpoint> = members
         .flat_map(|member| {
             let candidates = member.membership.candidates.iter();
             let with_endpoint = candidates.filter(|it| it.endpoint.is_some());
-            with_endpoint.map(move |candidate| Dialled { member, candidate })
+            with_endpoint.map(move |candidate| SharedEndpoint { member, candidate })
         })
         .collect();
     // Stable, so that of one endpoint the candidates stay in order of rank and name.
@@ -55,7 +55,7 @@ pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
     findings
 }
 
-impl<'a> Dialled<'a> {
+impl<'a> SharedEndpoint<'a> {
     fn who(self) -> (&'a str, &'a str) {
         let cluster = self.member.entry.name.as_str();
         (cluster, self.candidate.leader.as_str())
@@ -79,7 +79,7 @@ impl<'a> Dialled<'a> {
     }
 }
 
-fn finding(again: Dialled, first: Dialled) -> Option<Finding> {
+fn finding(again: SharedEndpoint, first: SharedEndpoint) -> Option<Finding> {
     let (cluster, node) = first.who();
     let whose = format!("{cluster}/{}", bare(node));
     let endpoint = again.candidate.endpoint.as_ref()?;

@@ -11,7 +11,7 @@ use crate::plan::{Plan, TargetReason};
 use crate::rules::{Finding, bare};
 
 /// Clusters and nodes.
-type Nodes<'a> = BTreeSet<(&'a str, &'a str)>;
+type NamedNodes<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// Returns the claimants of a key that nothing else names.
 pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> Vec<Finding> {
@@ -36,8 +36,8 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> V
 }
 
 /// Returns the nodes whose keys are reported already.
-fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> Nodes<'a> {
-    let mut named = Nodes::new();
+fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> NamedNodes<'a> {
+    let mut named = NamedNodes::new();
     for member in fleet.members() {
         let cluster = member.entry.name.as_str();
         for excluded in &member.membership.excluded {

@@ -1,6 +1,6 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
-use super::{IGNORED_ANNOTATION, MISREAD_LEADER, Site, annotate, annotated, run};
+use super::{IGNORED_ANNOTATION, KiloSite, MISREAD_LEADER, annotate, annotated, run};
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
@@ -10,7 +10,7 @@ use crate::rules::membership::on_node;
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
-pub(super) fn findings(site: &Site) -> Vec<Finding> {
+pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (node, _) in site.lively() {
         for (key, why) in ignored(node) {
@@ -31,11 +31,11 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
 }
 
 /// Returns why Kilo cannot read a text, if so.
-type Check = fn(&str) -> Option<String>;
+type AnnotationCheck = fn(&str) -> Option<String>;
 
 /// Returns the annotations that Kilo cannot read, with the reason.
 fn ignored(node: &Node) -> Vec<(&'static str, String)> {
-    let checks: [(&str, Check); 4] = [
+    let checks: [(&str, AnnotationCheck); 4] = [
         (annotation::FORCE_ENDPOINT, |text| {
             let error = endpoint(text).err()?;
             Some(escaped(&error.to_string(), 200))
@@ -63,7 +63,7 @@ fn ignored(node: &Node) -> Vec<(&'static str, String)> {
 }
 
 /// Kilo asks only whether the annotation is there.
-fn misread_leader(site: &Site, node: &Node) -> Option<Finding> {
+fn misread_leader(site: &KiloSite, node: &Node) -> Option<Finding> {
     const DENIALS: [&str; 7] = ["false", "no", "off", "0", "f", "n", "never"];
     let text = annotated(node, annotation::LEADER)?;
     let is_denied = DENIALS

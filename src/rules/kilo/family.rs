@@ -1,6 +1,6 @@
 //! Families: are the addresses that Kilo routes between, and through, of one kind?
 
-use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET, Site};
+use super::{DIFFERENT_FAMILIES, KiloSite, MISMATCHED_SUBNET};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::{KiloNode, annotation};
 use crate::name::ClusterName;
@@ -9,7 +9,7 @@ use crate::rules::{Finding, bare, listed};
 use crate::snapshot::Node;
 
 /// Returns a finding about nodes whose WireGuard address is of another family than their internal IP.
-pub(super) fn of_subnet(site: &Site) -> Option<Finding> {
+pub(super) fn of_subnet(site: &KiloSite) -> Option<Finding> {
     let is_split = |(node, kilo): &(&Node, &KiloNode)| {
         let families = wireguard(node).zip(kilo.internal_address().map(family));
         families.is_some_and(|(wireguard, internal)| wireguard != internal)
@@ -45,7 +45,7 @@ pub(super) fn of_subnet(site: &Site) -> Option<Finding> {
 
 /// Returns a finding about linked clusters whose Kilo routes only the other family. It is about the
 /// cluster that routes IPv6.
-pub(super) fn of_partners(fleet: &Fleet, site: &Site) -> Option<Finding> {
+pub(super) fn of_partners(fleet: &Fleet, site: &KiloSite) -> Option<Finding> {
     let name = &site.member.entry.name;
     let routed = |cluster: &ClusterName| fleet.family(cluster);
     if routed(name) != Some(Family::V6) {

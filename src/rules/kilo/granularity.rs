@@ -1,12 +1,12 @@
 //! Granularity: is it known how the cluster is cut?
 
-use super::{MISSING_GRANULARITY, Site, UNCONFIRMED_CROSS};
+use super::{KiloSite, MISSING_GRANULARITY, UNCONFIRMED_CROSS};
 use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;
 
 /// Returns a finding if no node reports the granularity of its cluster.
-pub(super) fn finding(site: &Site) -> Option<Finding> {
+pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
     let entry = &site.member.entry;
     if site.member.membership.usable.is_empty() || site.nodes().any(|it| it.1.granularity.is_some())
     {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, Site, UNCERTAIN_LEADER,
-    annotate, annotated, run,
+    EMPTY_LOCATION, KiloSite, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS,
+    UNCERTAIN_LEADER, annotate, annotated, run,
 };
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::granularity::Granularity;
@@ -25,7 +25,7 @@ const LABELS: [&str; 4] = [
 ];
 
 /// Returns findings about locations.
-pub(super) fn findings(site: &Site) -> Vec<Finding> {
+pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
     let mut findings = missing_internal_ips(site);
     if site.member.cluster.granularity == Granularity::Location {
         findings.extend(hidden_labels(site));
@@ -37,7 +37,7 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
 }
 
 /// Reports nodes without an internal address in a location in which others have one.
-fn missing_internal_ips(site: &Site) -> Vec<Finding> {
+fn missing_internal_ips(site: &KiloSite) -> Vec<Finding> {
     let granularity = site.member.cluster.granularity;
     let having = site.nodes().filter(|it| it.1.internal_address().is_some());
     let having: BTreeMap<&str, &str> = having
@@ -79,7 +79,7 @@ fn missing_internal_ips(site: &Site) -> Vec<Finding> {
 }
 
 /// Reports empty annotations that hide a label.
-fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
+fn hidden_labels(site: &KiloSite) -> impl Iterator<Item = Finding> {
     let label = &site.member.entry.topology_label;
     site.lively().filter_map(move |(node, _)| {
         let hidden = node.labels.get(label).filter(|it| !it.is_empty())?;
@@ -97,7 +97,7 @@ fn hidden_labels(site: &Site) -> impl Iterator<Item = Finding> {
 }
 
 /// Reports nodes in the location without a name because they have neither annotation nor label.
-fn nameless(site: &Site) -> Vec<Finding> {
+fn nameless(site: &KiloSite) -> Vec<Finding> {
     let located: Vec<(&Node, &KiloNode)> = site
         .lively()
         .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
@@ -128,7 +128,7 @@ fn nameless(site: &Site) -> Vec<Finding> {
 }
 
 /// Reports a cluster that is one location only because its nodes have another label.
-fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
+fn by_another_label(site: &KiloSite, nodes: &[&Node]) -> Option<Finding> {
     let entry = &site.member.entry;
     let others = LABELS.iter().filter(|it| **it != entry.topology_label);
     let (label, values) = others
@@ -159,7 +159,7 @@ fn by_another_label(site: &Site, nodes: &[&Node]) -> Option<Finding> {
 }
 
 /// Reports locations in which more than one node volunteers.
-fn several_leaders(site: &Site) -> Vec<Finding> {
+fn several_leaders(site: &KiloSite) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let formed = site.cluster().segments.formed.iter().filter_map(|segment| {
         let volunteers = segment.members.iter().map(|it| &nodes[*it]);
@@ -189,7 +189,7 @@ fn several_leaders(site: &Site) -> Vec<Finding> {
 }
 
 /// Reports locations whose leader is another node than the one that Kilo probably elects.
-fn uncertain_leaders(site: &Site) -> Vec<Finding> {
+fn uncertain_leaders(site: &KiloSite) -> Vec<Finding> {
     let nodes = &site.cluster().nodes;
     let uncertain = site.cluster().segments.formed.iter().filter(|segment| {
         let has_name = |it: &NodeId| nodes[*it].kilo.has_name();

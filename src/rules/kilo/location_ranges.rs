@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{
-    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, Site, UNDECLARED_LOCATION_RANGE, annotate,
-    annotated, run,
+    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, KiloSite, UNDECLARED_LOCATION_RANGE,
+    annotate, annotated, run,
 };
 use crate::agent::location_ranges::Outranked;
 use crate::diagnostic::{Label, Quoted};
@@ -39,7 +39,7 @@ const CUT_OUT: usize = 256;
 
 /// Something of a node's own.
 #[derive(Clone, Copy)]
-struct Claim<'a> {
+struct OfferClaim<'a> {
     cidr: Cidr,
     what: &'static str,
     node: &'a str,
@@ -47,13 +47,13 @@ struct Claim<'a> {
 }
 
 /// Ranges of other clusters that this one sees, each with its owner.
-type Foreign<'f> = Cover<(&'f Member<'f>, &'f Range)>;
+type ForeignRanges<'f> = Cover<(&'f Member<'f>, &'f Range)>;
 
 /// The ranges that nodes offer, each with the segment that does; none where several do.
 type Offered = Nest<Option<SegmentId>>;
 
 /// Returns findings about location ranges.
-pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
+pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
     let offers = offers(site);
     if offers.is_empty() {
         return Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
         let ranges = source.entry.networks.all().into_iter();
         ranges.map(move |range| (range.cidr, (source, range)))
     });
-    let foreign: Foreign = sources.collect();
+    let foreign: ForeignRanges = sources.collect();
     let declared = fleet
         .memberships(cluster)
         .flat_map(|it| it.entry.networks.all());
@@ -92,7 +92,7 @@ pub(super) fn findings(fleet: &Fleet, site: &Site) -> Vec<Finding> {
     findings
 }
 
-fn offers<'f>(site: &Site<'f>) -> Vec<Offer<'f>> {
+fn offers<'f>(site: &KiloSite<'f>) -> Vec<Offer<'f>> {
     let segments = segment_of(site);
     let offers = site
         .nodes()
@@ -130,7 +130,7 @@ fn offered(offers: &[Offer]) -> Offered {
 }
 
 /// Returns which segment each node is in.
-fn segment_of(site: &Site) -> BTreeMap<usize, usize> {
+fn segment_of(site: &KiloSite) -> BTreeMap<usize, usize> {
     let formed = site.cluster().segments.formed.iter().enumerate();
     formed
         .flat_map(|(segment, formed)| formed.members.iter().map(move |it| (it.index(), segment)))
@@ -140,16 +140,16 @@ fn segment_of(site: &Site) -> BTreeMap<usize, usize> {
 /// What nodes have of their own, to be asked by address.
 struct Claims<'a> {
     /// By first address.
-    sorted: Vec<Claim<'a>>,
-    widest: Cover<Claim<'a>>,
+    sorted: Vec<OfferClaim<'a>>,
+    widest: Cover<OfferClaim<'a>>,
 }
 
 impl<'f> Claims<'f> {
-    fn of(site: &Site<'f>) -> Self {
+    fn of(site: &KiloSite<'f>) -> Self {
         let segments = segment_of(site);
         let nodes = site.nodes().enumerate();
         let nodes = nodes.filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
-        let mut sorted: Vec<Claim> = Vec::new();
+        let mut sorted: Vec<OfferClaim> = Vec::new();
         for (segment, (node, kilo)) in nodes {
             let wireguard = kilo.wireguard_ip();
             let host = |address: IpAddr| Cidr::host(address);
@@ -159,7 +159,7 @@ impl<'f> Claims<'f> {
                 (wireguard.map(|it| host(it.address)), "WireGuard address"),
             ];
             sorted.extend(own.into_iter().filter_map(|(cidr, what)| {
-                Some(Claim {
+                Some(OfferClaim {
                     cidr: cidr?,
                     what,
                     node: &node.name,
@@ -176,8 +176,8 @@ impl<'f> Claims<'f> {
     ///
     /// An address is in at most as many distinct ranges as it has bits, so skipping a segment's own
     /// ranges is cheap for any annotation.
-    fn of_others(&self, range: Cidr, segment: usize) -> Option<&Claim<'f>> {
-        let is_foreign = |claim: &&Claim| claim.segment != segment;
+    fn of_others(&self, range: Cidr, segment: usize) -> Option<&OfferClaim<'f>> {
+        let is_foreign = |claim: &&OfferClaim| claim.segment != segment;
         let around = || self.widest.holder(range.first()).map(|(_, claim)| claim);
         let start = self
             .sorted
@@ -190,12 +190,12 @@ impl<'f> Claims<'f> {
     }
 }
 
-fn on_offer(rule: &'static Rule, site: &Site, offer: &Offer, message: String) -> Finding {
+fn on_offer(rule: &'static Rule, site: &KiloSite, offer: &Offer, message: String) -> Finding {
     let place = site.annotation(offer.node, annotation::ALLOWED_LOCATION_IPS);
     on_node(rule, site.member, &offer.node.name, message, &place)
 }
 
-fn ignored(site: &Site, offer: &Offer) -> Option<Finding> {
+fn ignored(site: &KiloSite, offer: &Offer) -> Option<Finding> {
     let spaced = offer
         .ignored
         .iter()
@@ -219,14 +219,14 @@ fn ignored(site: &Site, offer: &Offer) -> Option<Finding> {
     Some(finding)
 }
 
-fn contested_within(site: &Site, offer: &Offer, claims: &Claims) -> Option<Finding> {
+fn contested_within(site: &KiloSite, offer: &Offer, claims: &Claims) -> Option<Finding> {
     let mut contested = offer.ranges.iter().filter_map(|range| {
         let claim = claims.of_others(*range, offer.segment)?;
         Some((*range, *claim))
     });
     let (
         range,
-        Claim {
+        OfferClaim {
             cidr, what, node, ..
         },
     ) = contested.next()?;
@@ -240,7 +240,7 @@ fn contested_within(site: &Site, offer: &Offer, claims: &Claims) -> Option<Findi
 
 /// Reports ranges that Kilo drops because nodes of a later segment offer overlapping ones.
 fn outranked(
-    site: &Site,
+    site: &KiloSite,
     offers: &[Offer],
     offer: &Offer,
     (outranked, offered): (&BTreeMap<(SegmentId, Cidr), Outranked>, &Offered),
@@ -304,7 +304,7 @@ fn disjoint(offered: &Offered, changed: &Offer) -> String {
     ))
 }
 
-fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Finding> {
+fn contested_across(site: &KiloSite, offer: &Offer, foreign: &ForeignRanges) -> Option<Finding> {
     let mut contested = offer.ranges.iter().filter_map(|range| {
         let (cidr, &(owner, declared)) = foreign.meeting(*range)?;
         Some((*range, cidr, owner, declared))
@@ -323,7 +323,12 @@ fn contested_across(site: &Site, offer: &Offer, foreign: &Foreign) -> Option<Fin
     Some(finding)
 }
 
-fn undeclared(site: &Site, offer: &Offer, declared: &[Cidr], foreign: &Foreign) -> Option<Finding> {
+fn undeclared(
+    site: &KiloSite,
+    offer: &Offer,
+    declared: &[Cidr],
+    foreign: &ForeignRanges,
+) -> Option<Finding> {
     let is_undeclared = |range: &&Cidr| {
         !declared.iter().any(|it| it.contains(**range)) && foreign.meeting(**range).is_none()
     };

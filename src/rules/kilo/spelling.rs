@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, Site, UNKNOWN_ANNOTATION, annotate, annotated, run,
+    ANNOTATION_AS_LABEL, KiloSite, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotate, annotated, run,
 };
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::document::nearest;
@@ -14,7 +14,7 @@ use crate::rules::{Finding, listed};
 use crate::snapshot::Node;
 
 /// Returns findings about misspelled or misplaced names and values.
-pub(super) fn findings(site: &Site) -> Vec<Finding> {
+pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
     let mut findings = labels(site);
     findings.extend(unknown(site));
     findings.extend(similar_locations(site));
@@ -22,10 +22,10 @@ pub(super) fn findings(site: &Site) -> Vec<Finding> {
 }
 
 /// A node, and a place in its part of the snapshot.
-type Case<'a> = (&'a Node, Place);
+type SpellingCase<'a> = (&'a Node, Place);
 
 /// Finds labels that Kilo reads only as annotations, a finding for each name.
-fn labels(site: &Site) -> Vec<Finding> {
+fn labels(site: &KiloSite) -> Vec<Finding> {
     let granularity = site.member.cluster.granularity;
     let matters = |key: &&str| match *key {
         annotation::LOCATION => {
@@ -34,7 +34,7 @@ fn labels(site: &Site) -> Vec<Finding> {
         annotation::LEADER => granularity == Granularity::Location,
         _ => true,
     };
-    let labelled = |key: &str| -> Vec<Case> {
+    let labelled = |key: &str| -> Vec<SpellingCase> {
         let nodes = site.nodes().map(|it| it.0);
         nodes
             .filter(|node| node.labels.contains_key(key) && !node.annotations.contains_key(key))
@@ -69,13 +69,13 @@ fn moved(node: &Node, key: &str) -> String {
 }
 
 /// Finds annotations with Kilo's prefix that Kilo does not know, a finding for each name.
-fn unknown(site: &Site) -> Vec<Finding> {
+fn unknown(site: &KiloSite) -> Vec<Finding> {
     let known = || {
         annotation::BY_PEOPLE
             .into_iter()
             .chain(annotation::BY_AGENT)
     };
-    let mut cases: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+    let mut cases: BTreeMap<&str, Vec<SpellingCase>> = BTreeMap::new();
     for (node, _) in site.nodes() {
         let keys = node.annotations.keys().map(String::as_str);
         for key in keys.filter(|key| !known().any(|it| it == *key)) {
@@ -103,8 +103,8 @@ fn unknown(site: &Site) -> Vec<Finding> {
 /// Returns one finding about all nodes for which the same holds.
 fn counted(
     rule: &'static crate::rules::Rule,
-    site: &Site,
-    cases: &[Case],
+    site: &KiloSite,
+    cases: &[SpellingCase],
     message: &str,
 ) -> Option<Finding> {
     let (node, place) = cases.first()?;
@@ -120,7 +120,7 @@ fn counted(
 }
 
 /// Finds locations that differ only in case, white space, `-` and `_`.
-fn similar_locations(site: &Site) -> Vec<Finding> {
+fn similar_locations(site: &KiloSite) -> Vec<Finding> {
     if site.member.cluster.granularity == Granularity::Full {
         return Vec::new();
     }
@@ -153,7 +153,11 @@ fn similar_locations(site: &Site) -> Vec<Finding> {
 }
 
 /// Returns where another spelling stands.
-fn other_label(site: &Site, spellings: &BTreeMap<&str, Vec<&Node>>, rare: &str) -> Option<Label> {
+fn other_label(
+    site: &KiloSite,
+    spellings: &BTreeMap<&str, Vec<&Node>>,
+    rare: &str,
+) -> Option<Label> {
     let (_, nodes) = spellings.iter().find(|(location, _)| **location != rare)?;
     Some(Label {
         place: location_place(site, nodes.first()?),
@@ -162,7 +166,7 @@ fn other_label(site: &Site, spellings: &BTreeMap<&str, Vec<&Node>>, rare: &str) 
 }
 
 /// Returns where the snapshot has the location of a node.
-fn location_place(site: &Site, node: &Node) -> Place {
+fn location_place(site: &KiloSite, node: &Node) -> Place {
     if annotated(node, annotation::LOCATION).is_some() {
         return site.annotation(node, annotation::LOCATION);
     }

@@ -1,13 +1,13 @@
 //! Subnets: has Kilo an address for every tunnel end?
 
-use super::{FULL_SUBNET, Site};
+use super::{FULL_SUBNET, KiloSite};
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::rules::Finding;
 
 /// Returns a finding about a cluster with more segments than addresses in its subnet.
-pub(super) fn finding(site: &Site) -> Option<Finding> {
+pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
     let (node, subnet) = site
         .nodes()
         .find_map(|(node, kilo)| Some((node, kilo.wireguard_ip()?.network)))?;

@@ -11,7 +11,7 @@ use crate::net::Cidr;
 use crate::rules::Finding;
 
 /// The WireGuard address of a candidate, and which range of the list holds it.
-struct Held<'a> {
+struct FlatRange<'a> {
     candidate: &'a PeerCandidate,
     address: IpAddr,
     range: usize,
@@ -43,13 +43,13 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 
 /// Returns where the candidates' WireGuard addresses lie, except those that are not given to
 /// anyone.
-fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
+fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<FlatRange<'a>> {
     let held = member.membership.candidates.iter().filter_map(|candidate| {
         let node = member.cluster.node(candidate.leader.as_str())?;
         let address = node.kilo.wireguard_ip()?.address;
         let range = allowed.iter().position(|it| it.cidr.holds(address))?;
         let is_given = !candidate.withheld.contains(&Cidr::host(address));
-        is_given.then_some(Held {
+        is_given.then_some(FlatRange {
             candidate,
             address,
             range,
@@ -59,7 +59,7 @@ fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<Held<'a>> {
 }
 
 /// Returns the range in which more than half of the addresses lie.
-fn home<'a>(held: &[Held], allowed: &'a [Range]) -> Option<(usize, &'a Range)> {
+fn home<'a>(held: &[FlatRange], allowed: &'a [Range]) -> Option<(usize, &'a Range)> {
     let mut counts = vec![0; allowed.len()];
     for it in held {
         if let Some(count) = counts.get_mut(it.range) {
@@ -93,7 +93,7 @@ fn umbrella(member: &Member, range: &Range) -> Finding {
     finding
 }
 
-fn misplaced(member: &Member, stray: &Held, range: &Range, home: Option<&Range>) -> Finding {
+fn misplaced(member: &Member, stray: &FlatRange, range: &Range, home: Option<&Range>) -> Finding {
     let (address, own) = (stray.address, range.cidr);
     let elsewhere = match home {
         Some(home) => format!("those of most nodes are in {}", home.cidr),

@@ -17,7 +17,7 @@ const NAMED_RANGES: usize = 16;
 const SERVICES: &str = "serviceCIDR";
 
 /// What an unselected node has of its own.
-struct Held<'a> {
+struct SelectedRange<'a> {
     node: &'a str,
     cidr: Cidr,
     is_pods: bool,
@@ -32,7 +32,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     }
     let shared = &member.cluster.shared;
     let nest: Nest<()> = shared.iter().map(|it| (*it, ())).collect();
-    let mut reached: BTreeMap<Cidr, Vec<&Held>> = BTreeMap::new();
+    let mut reached: BTreeMap<Cidr, Vec<&SelectedRange>> = BTreeMap::new();
     for held in &unselected {
         let around = nest.around(held.cidr).next();
         for (range, ()) in around.into_iter().chain(nest.inside(held.cidr)) {
@@ -50,12 +50,12 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 }
 
 /// Returns the pod CIDRs and addresses of the nodes that only the selector leaves out.
-fn unselected<'a>(member: &'a Member) -> Vec<Held<'a>> {
+fn unselected<'a>(member: &'a Member) -> Vec<SelectedRange<'a>> {
     let excluded = member.membership.excluded.iter();
     let excluded = excluded.filter(|it| matches!(it.reason, ExcludedReason::NotSelected));
     let mut all = Vec::new();
     for node in excluded.filter_map(|it| member.cluster.node(&it.node)) {
-        let held = |cidr: Cidr, is_pods: bool| Held {
+        let held = |cidr: Cidr, is_pods: bool| SelectedRange {
             node: &node.node.name,
             cidr,
             is_pods,
@@ -84,7 +84,7 @@ fn declared<'a>(member: &'a Member, cidr: Cidr) -> Option<(&'static str, &'a Ran
     }
 }
 
-fn undone(member: &Member, (field, range): (&str, &Range), held: &[&Held]) -> Finding {
+fn undone(member: &Member, (field, range): (&str, &Range), held: &[&SelectedRange]) -> Finding {
     let cidr = range.cidr;
     let those: Vec<String> = held
         .iter()
@@ -105,7 +105,7 @@ fn undone(member: &Member, (field, range): (&str, &Range), held: &[&Held]) -> Fi
     finding.help(remedy(field, cidr, held))
 }
 
-fn remedy(field: &str, cidr: Cidr, held: &[&Held]) -> String {
+fn remedy(field: &str, cidr: Cidr, held: &[&SelectedRange]) -> String {
     let rest = cidr.without(held.iter().map(|it| &it.cidr));
     if field == SERVICES || NAMED_RANGES < rest.len() {
         return format!(

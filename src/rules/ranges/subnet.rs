@@ -33,7 +33,7 @@ struct Subnet<'a> {
 
 /// A range, or the subnet of another cluster, that shares addresses with a subnet.
 #[derive(Clone, Copy)]
-struct Met<'a> {
+struct MetSubnet<'a> {
     whose: &'a ClusterName,
     cidr: Cidr,
     place: &'a Place,
@@ -43,7 +43,7 @@ struct Met<'a> {
 /// Returns findings about Kilo's subnets.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let subnets = subnets(fleet);
-    let mut met: BTreeMap<&ClusterName, Vec<Met>> = BTreeMap::new();
+    let mut met: BTreeMap<&ClusterName, Vec<MetSubnet>> = BTreeMap::new();
     for (cluster, subnet) in &subnets {
         let own = own(subnet);
         if !own.is_empty() {
@@ -93,7 +93,7 @@ fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
 }
 
 /// Returns what the cluster itself declares for another use.
-fn own<'f>(subnet: &Subnet<'f>) -> Vec<Met<'f>> {
+fn own<'f>(subnet: &Subnet<'f>) -> Vec<MetSubnet<'f>> {
     let entry = subnet.member.entry;
     let holds_one = |range: &Range| subnet.addresses.iter().any(|it| range.cidr.holds(*it));
     let ranges: Vec<&Range> = match &entry.networks {
@@ -109,7 +109,7 @@ fn own<'f>(subnet: &Subnet<'f>) -> Vec<Met<'f>> {
     ranges
         .into_iter()
         .filter(|range| range.cidr.overlaps(subnet.cidr) && !(is_flat && holds_one(range)))
-        .map(|range| Met::range(&entry.name, range))
+        .map(|range| MetSubnet::range(&entry.name, range))
         .collect()
 }
 
@@ -118,7 +118,7 @@ fn own<'f>(subnet: &Subnet<'f>) -> Vec<Met<'f>> {
 fn foreign<'f>(
     fleet: &'f Fleet,
     subnets: &'f BTreeMap<&'f ClusterName, Subnet<'f>>,
-) -> Vec<(&'f ClusterName, Met<'f>)> {
+) -> Vec<(&'f ClusterName, MetSubnet<'f>)> {
     let mut meshes: BTreeMap<&Place, Vec<&Member>> = BTreeMap::new();
     for member in fleet.members() {
         meshes.entry(&member.mesh.place).or_default().push(member);
@@ -130,17 +130,17 @@ fn foreign<'f>(
 fn in_mesh<'f>(
     members: &[&'f Member<'f>],
     subnets: &'f BTreeMap<&'f ClusterName, Subnet<'f>>,
-) -> Vec<(&'f ClusterName, Met<'f>)> {
+) -> Vec<(&'f ClusterName, MetSubnet<'f>)> {
     let of_kilo = members.iter().filter_map(|it| {
         let name = &it.entry.name;
-        Some(Met::subnet(name, subnets.get(name)?))
+        Some(MetSubnet::subnet(name, subnets.get(name)?))
     });
     let declared = members.iter().flat_map(|it| {
         let ranges = it.entry.networks.all().into_iter();
-        ranges.map(|range| Met::range(&it.entry.name, range))
+        ranges.map(|range| MetSubnet::range(&it.entry.name, range))
     });
     // In order of rank, so that the later of two subnets is reported.
-    let all: Vec<Met> = of_kilo.chain(declared).collect();
+    let all: Vec<MetSubnet> = of_kilo.chain(declared).collect();
     let cidrs: Vec<Cidr> = all.iter().map(|met| met.cidr).collect();
     let Some(topology) = members.first().map(|it| &it.mesh.topology) else {
         return Vec::new();
@@ -164,7 +164,7 @@ fn in_mesh<'f>(
     pairs.into_values().collect()
 }
 
-impl<'f> Met<'f> {
+impl<'f> MetSubnet<'f> {
     fn subnet(whose: &'f ClusterName, subnet: &'f Subnet) -> Self {
         Self {
             whose,
@@ -184,7 +184,7 @@ impl<'f> Met<'f> {
     }
 }
 
-fn finding(subnet: &Subnet, met: &[Met]) -> Option<Finding> {
+fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
     let (cluster, own) = (&subnet.member.entry.name, subnet.cidr);
     let first = met.first()?;
     let (cidr, whose) = (first.cidr, first.whose);
@@ -192,10 +192,10 @@ fn finding(subnet: &Subnet, met: &[Met]) -> Option<Finding> {
         _ if whose == cluster => {
             format!("overlaps {cidr}, which the cluster declares for another use")
         }
-        Met {
+        MetSubnet {
             is_subnet: true, ..
         } if cidr == own => format!("is also the subnet of `{whose}`"),
-        Met {
+        MetSubnet {
             is_subnet: true, ..
         } => format!("overlaps the subnet of `{whose}`, {cidr}"),
         _ => format!("overlaps {cidr} of `{whose}`"),

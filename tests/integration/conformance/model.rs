@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::agent::applied::File;
-use clustermesh::agent::model::{Holder, Model, Tunnel};
-use clustermesh::agent::route::{Device, NatRule, Route, Table};
+use clustermesh::agent::applied::AppliedFile;
+use clustermesh::agent::model::{Model, RangeHolder, Tunnel};
+use clustermesh::agent::route::{Device, NatRule, Route, RouteTable};
 use clustermesh::kilo::id::{NodeId, Nodes, SegmentId};
 use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::net::Cidr;
@@ -21,14 +21,17 @@ const ROAMING: &str = "location-discovered-endpoints";
 
 /// What a model is made of.
 struct Input {
-    files: Vec<File>,
+    files: Vec<AppliedFile>,
 }
 
 impl Input {
     fn new(scenario: &Scenario) -> Self {
         let list = json!({"kind": "List", "items": scenario.value["input"]["peers"]});
         Self {
-            files: vec![File::read(&"peers.json".into(), &list.to_string().into())],
+            files: vec![AppliedFile::read(
+                &"peers.json".into(),
+                &list.to_string().into(),
+            )],
         }
     }
 
@@ -222,12 +225,12 @@ fn tables_follow_from_what_is_configured() {
                 );
                 match model.holder(segment, slot) {
                     None => assert!(theirs.is_empty(), "{context}"),
-                    Some(Holder::Certain(claim)) => {
+                    Some(RangeHolder::Certain(claim)) => {
                         certain += 1;
                         assert_eq!(theirs, [encoded(model.key(claim.tunnel))], "{context}");
                         assert!(!twice(&theirs[0]), "{context}");
                     }
-                    Some(Holder::Ambiguous(_)) => {
+                    Some(RangeHolder::Ambiguous(_)) => {
                         ambiguous += 1;
                         assert!(
                             1 < theirs.len() || theirs.iter().any(|it| twice(it)),
@@ -251,8 +254,8 @@ fn printed_route(route: &Route) -> String {
         Device::Location => "tunl0",
     };
     let table = match route.table {
-        Table::Main => 0,
-        Table::Kilo => 1107,
+        RouteTable::Main => 0,
+        RouteTable::Kilo => 1107,
     };
     let (gateway, source) = (or_dash(route.gateway), or_dash(route.source));
     format!(

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
-use clustermesh::packet::trace::{Class, Trace};
+use clustermesh::packet::trace::{AddressClass, Trace};
 use clustermesh::packet::{Goal, Packet, Session};
 use clustermesh::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
 use clustermesh::snapshot::{Address, AddressKind, Node};
@@ -250,7 +250,7 @@ struct Input {
     meshes: Vec<Mesh>,
     overlapping: Vec<Mesh>,
     snapshots: Snapshots,
-    files: BTreeMap<ClusterName, Vec<File>>,
+    files: BTreeMap<ClusterName, Vec<AppliedFile>>,
 }
 
 fn input(world: &World) -> Input {
@@ -280,7 +280,7 @@ fn input(world: &World) -> Input {
         }
     }
     let texts: Vec<Vec<(Arc<str>, Arc<str>)>> = peers.iter().map(|it| files(it)).collect();
-    let mut read = File::read_all(&texts.concat()).into_iter();
+    let mut read = AppliedFile::read_all(&texts.concat()).into_iter();
     let files = names.iter().zip(&texts).map(|(name, texts)| {
         let files = read.by_ref().take(texts.len());
         (name.parse().unwrap(), files.collect())
@@ -618,7 +618,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
             let mut every = Endings::new();
             for sender in address_blocks(&fabric.sites[from]) {
                 let class = sender.owner.class();
-                if !matches!(class, Some(Class::Pod | Class::Node)) {
+                if !matches!(class, Some(AddressClass::Pod | AddressClass::Node)) {
                     continue;
                 }
                 for receiver in address_blocks(&fabric.sites[to]) {

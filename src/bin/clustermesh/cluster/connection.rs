@@ -16,7 +16,7 @@ use super::blocking::{aside, has_threads};
 use super::credentials::{
     authorities, certificates, check_token, inline_cluster, inline_user, token,
 };
-use super::kubeconfig::Selected;
+use super::kubeconfig::SelectedContext;
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
 use super::redact::Redactions;
@@ -60,7 +60,7 @@ pub(super) struct Connection {
 }
 
 /// What kube needs to know, and what it need not.
-struct Way {
+struct ServerWay {
     config: Config,
     user: User,
     proxy: Option<Proxy>,
@@ -80,7 +80,7 @@ struct Settled {
 
 impl Connection {
     /// Opens the connection of a context.
-    pub(super) async fn open(selected: Selected, patience: Duration) -> Result<Self, Fault> {
+    pub(super) async fn open(selected: SelectedContext, patience: Duration) -> Result<Self, Fault> {
         let origin = selected.origin.clone();
         let settled = aside(&origin, patience, || Settled::new(selected)).await?;
         let settled = if settled.user.exec.is_some() {
@@ -110,7 +110,7 @@ impl Connection {
             hidden.add(&token);
             hidden.add_proxy(proxy.as_ref());
             config.auth_info.token = Some(token.into());
-            let way = Way {
+            let way = ServerWay {
                 config,
                 user: User {
                     origin: POD.to_owned(),
@@ -124,8 +124,8 @@ impl Connection {
         aside(POD, patience, connect).await
     }
 
-    fn new(way: Way, patience: Duration) -> Result<Self, Fault> {
-        let Way {
+    fn new(way: ServerWay, patience: Duration) -> Result<Self, Fault> {
+        let ServerWay {
             mut config,
             user,
             proxy,
@@ -190,8 +190,8 @@ impl Connection {
 
 impl Settled {
     /// Reads the files of a context, and checks its fields.
-    fn new(selected: Selected) -> Result<Self, Fault> {
-        let Selected {
+    fn new(selected: SelectedContext) -> Result<Self, Fault> {
+        let SelectedContext {
             origin,
             cluster,
             user,
@@ -243,7 +243,7 @@ impl Settled {
     }
 
     /// Returns what kube needs to know, all of it inline.
-    fn way(self) -> Result<Way, Fault> {
+    fn way(self) -> Result<ServerWay, Fault> {
         let authorities = authorities(&self.cluster);
         let mut config = Config::new(self.url);
         config.root_cert = authorities.map_err(|problem| Fault::Kubeconfig {
@@ -254,7 +254,7 @@ impl Settled {
         config.disable_compression = self.cluster.disable_compression.unwrap_or(false);
         config.tls_server_name = self.cluster.tls_server_name;
         config.auth_info = self.user;
-        Ok(Way {
+        Ok(ServerWay {
             config,
             user: self.named,
             proxy: self.proxy,

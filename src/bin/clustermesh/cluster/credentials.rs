@@ -19,7 +19,7 @@ pub(super) fn inline_cluster(mut cluster: Cluster) -> Result<Cluster, String> {
         cluster.certificate_authority_data.as_deref(),
         cluster.certificate_authority.take(),
     )?;
-    if let Some(Field { name, pem }) = authority {
+    if let Some(CredentialField { name, pem }) = authority {
         pem.certificates()
             .map_err(|problem| format!("`{name}` {problem}"))?;
         cluster.certificate_authority_data = Some(pem.to_base64());
@@ -50,19 +50,19 @@ pub(super) fn inline_user(mut user: AuthInfo) -> Result<AuthInfo, String> {
     match (certificate, key) {
         (None, None) => {}
         (Some(certificate), Some(key)) => {
-            let Field { name, pem } = certificate;
+            let CredentialField { name, pem } = certificate;
             pem.certificates()
                 .map_err(|problem| format!("`{name}` {problem}"))?;
             user.client_certificate_data = Some(pem.to_base64());
-            let Field { name, pem } = key;
+            let CredentialField { name, pem } = key;
             pem.check_key()
                 .map_err(|problem| format!("`{name}` {problem}"))?;
             user.client_key_data = Some(pem.to_base64().into());
         }
-        (Some(Field { name, .. }), None) => {
+        (Some(CredentialField { name, .. }), None) => {
             return Err(format!("`{name}` needs a client key"));
         }
-        (None, Some(Field { name, .. })) => {
+        (None, Some(CredentialField { name, .. })) => {
             return Err(format!("`{name}` needs a client certificate"));
         }
     }
@@ -132,7 +132,7 @@ pub(super) fn certificates(what: &str, path: &Path) -> Result<Vec<Vec<u8>>, Stri
 }
 
 /// A field that holds PEM, or names a file that does.
-struct Field {
+struct CredentialField {
     name: &'static str,
     pem: Pem,
 }
@@ -142,16 +142,16 @@ fn field(
     [data_name, file_name]: [&'static str; 2],
     data: Option<&str>,
     path: Option<String>,
-) -> Result<Option<Field>, String> {
+) -> Result<Option<CredentialField>, String> {
     if let Some(data) = data {
         let pem = Pem::of_base64(data).map_err(|problem| format!("`{data_name}` {problem}"))?;
         let name = data_name;
-        return Ok(Some(Field { name, pem }));
+        return Ok(Some(CredentialField { name, pem }));
     }
     let Some(path) = path else { return Ok(None) };
     let text = text(&format!("the file of `{file_name}`"), Path::new(&path))?;
     let (name, pem) = (file_name, Pem::of_text(text));
-    Ok(Some(Field { name, pem }))
+    Ok(Some(CredentialField { name, pem }))
 }
 
 /// Returns a secret field. Only its own way to be written shows it.

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::proxy::Proxy;
 
 /// Why there is no answer.
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     /// It stays so.
     Final(Fault),
     /// It may pass, perhaps after the time that the server wants.
@@ -20,7 +20,7 @@ pub(super) enum Failure {
 }
 
 /// Returns what an error before the answer means.
-pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> Failure {
+pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> RequestFailure {
     let is_connect = chain(error).any(|it| {
         let error = it.downcast_ref::<legacy::Error>();
         error.is_some_and(legacy::Error::is_connect)
@@ -32,15 +32,19 @@ pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> Failur
     };
     let known = chain(error).find_map(|cause| known(cause, connection, waited));
     match (known, &connection.proxy) {
-        (Some(Failure::Passing(Fault::Cut { problem, .. }, pause)), Some(proxy)) if is_connect => {
-            Failure::Passing(unusable(proxy, connection, problem), pause)
+        (Some(RequestFailure::Passing(Fault::Cut { problem, .. }, pause)), Some(proxy))
+            if is_connect =>
+        {
+            RequestFailure::Passing(unusable(proxy, connection, problem), pause)
         }
         (Some(failure), _) => failure,
         (None, proxy) => {
             let problem = connection.hidden.hide(&innermost(error));
             match proxy {
-                Some(proxy) if is_connect => Failure::Final(unusable(proxy, connection, problem)),
-                None if is_connect => Failure::Final(unreachable(connection, problem)),
+                Some(proxy) if is_connect => {
+                    RequestFailure::Final(unusable(proxy, connection, problem))
+                }
+                None if is_connect => RequestFailure::Final(unreachable(connection, problem)),
                 _ => cut(problem),
             }
         }
@@ -48,7 +52,7 @@ pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> Failur
 }
 
 /// Returns what an error in the middle of an answer means.
-pub(super) fn of_body(error: &kube::Error, connection: &Connection) -> Failure {
+pub(super) fn of_body(error: &kube::Error, connection: &Connection) -> RequestFailure {
     let known = chain(error).find_map(|cause| known(cause, connection, connection.patience));
     known.unwrap_or_else(|| cut(connection.hidden.hide(&innermost(error))))
 }
@@ -58,10 +62,10 @@ fn known(
     cause: &(dyn Error + 'static),
     connection: &Connection,
     waited: Duration,
-) -> Option<Failure> {
+) -> Option<RequestFailure> {
     let tls = cause.downcast_ref::<rustls::Error>();
     if let Some(problem) = tls.and_then(certificate) {
-        return Some(Failure::Final(Fault::Certificate {
+        return Some(RequestFailure::Final(Fault::Certificate {
             server: connection.server.clone(),
             problem,
         }));
@@ -74,24 +78,25 @@ fn known(
                 host: host(&connection.server),
             },
         };
-        return Some(Failure::Final(fault));
+        return Some(RequestFailure::Final(fault));
     }
     let error = cause.downcast_ref::<io::Error>()?;
     match error.kind() {
-        ErrorKind::TimedOut => Some(Failure::Final(Fault::Slow {
+        ErrorKind::TimedOut => Some(RequestFailure::Final(Fault::Slow {
             server: connection.way(),
             seconds: waited.as_secs(),
         })),
         // An API server that restarts refuses connections for some seconds.
-        ErrorKind::ConnectionRefused => Some(Failure::Passing(
+        ErrorKind::ConnectionRefused => Some(RequestFailure::Passing(
             unreachable(connection, error.to_string()),
             None,
         )),
         ErrorKind::HostUnreachable
         | ErrorKind::NetworkUnreachable
-        | ErrorKind::AddrNotAvailable => {
-            Some(Failure::Final(unreachable(connection, error.to_string())))
-        }
+        | ErrorKind::AddrNotAvailable => Some(RequestFailure::Final(unreachable(
+            connection,
+            error.to_string(),
+        ))),
         ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe
@@ -178,16 +183,16 @@ fn host(server: &str) -> String {
 }
 
 /// Returns what an answer means that ends in the middle, although the connection ended well.
-pub(super) fn of_half() -> Failure {
+pub(super) fn of_half() -> RequestFailure {
     cut("the response is incomplete".to_owned())
 }
 
-fn cut(problem: String) -> Failure {
+fn cut(problem: String) -> RequestFailure {
     let fault = Fault::Cut {
         problem,
         attempts: 1,
     };
-    Failure::Passing(fault, None)
+    RequestFailure::Passing(fault, None)
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -13,7 +13,7 @@ mod source;
 
 /// A context, looked up.
 #[derive(Clone, Debug)]
-pub(crate) struct Selected {
+pub(crate) struct SelectedContext {
     /// Where it was found, for messages.
     pub(super) origin: String,
     /// The server.
@@ -37,7 +37,7 @@ pub(super) struct Loaded {
     origin: String,
 }
 
-impl Selected {
+impl SelectedContext {
     /// Refuses fields with which the author of `config`, which names the kubeconfig, could run
     /// programs here or send local files to a server.
     pub(crate) fn named_by_other(self, config: String) -> Result<Self, Fault> {
@@ -66,7 +66,11 @@ impl Kubeconfigs {
     }
 
     /// Looks up a context in files that are merged as kubectl merges them.
-    pub(crate) fn context(&mut self, files: &[PathBuf], context: &str) -> Result<Selected, Fault> {
+    pub(crate) fn context(
+        &mut self,
+        files: &[PathBuf],
+        context: &str,
+    ) -> Result<SelectedContext, Fault> {
         self.load(files)?.context(context)
     }
 
@@ -75,7 +79,7 @@ impl Kubeconfigs {
         &mut self,
         files: &[PathBuf],
         context: &str,
-    ) -> Result<Selected, Fault> {
+    ) -> Result<SelectedContext, Fault> {
         let loaded = self.load(files)?;
         match loaded.kubeconfig.contexts.as_slice() {
             [only] => loaded.context(&only.name),
@@ -131,14 +135,14 @@ impl Loaded {
     }
 
     /// Looks up the context that the kubeconfig itself chooses.
-    pub(super) fn current(&self) -> Result<Selected, Fault> {
+    pub(super) fn current(&self) -> Result<SelectedContext, Fault> {
         match self.kubeconfig.current_context.as_deref() {
             Some(name) if !name.is_empty() => self.context(name),
             _ => Err(self.wrong("it has no `current-context`".to_owned())),
         }
     }
 
-    fn context(&self, name: &str) -> Result<Selected, Fault> {
+    fn context(&self, name: &str) -> Result<SelectedContext, Fault> {
         let contexts = &self.kubeconfig.contexts;
         let named = contexts.iter().find(|it| it.name == name);
         let Some(named) = named else {
@@ -172,7 +176,7 @@ impl Loaded {
                 found.auth_info.clone().unwrap_or_default()
             }
         };
-        Ok(Selected {
+        Ok(SelectedContext {
             origin: self.origin.clone(),
             cluster,
             named: User {

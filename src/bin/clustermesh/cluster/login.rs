@@ -34,12 +34,12 @@ pub(super) struct Identity {
 #[derive(Deserialize)]
 struct ExecCredential {
     kind: Option<String>,
-    status: Option<Status>,
+    status: Option<ExecStatus>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ExecStatus {
     token: Option<String>,
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,

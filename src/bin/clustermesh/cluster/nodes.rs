@@ -5,7 +5,7 @@ use clustermesh::snapshot::listing::{Listing, PageError};
 use http::StatusCode;
 
 use super::connection::Connection;
-use super::failure::{self, Failure};
+use super::failure::{self, RequestFailure};
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
 
@@ -24,11 +24,11 @@ impl Collection for Listing {
         self.len()
     }
 
-    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure> {
+    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure> {
         let text = pages::text(bytes)?;
         let before = self.len();
         let more = self.page(bytes).map_err(|error| match error {
-            PageError::TooLarge => Failure::Final(Fault::Oversized {
+            PageError::TooLarge => RequestFailure::Final(Fault::Oversized {
                 problem: error.to_string(),
             }),
             PageError::Json(json) if json.is_eof() => failure::of_half(),

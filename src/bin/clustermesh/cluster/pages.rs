@@ -6,7 +6,7 @@ use clustermesh::rules::clusters::{Fault, Right};
 use http::StatusCode;
 
 use super::connection::Connection;
-use super::failure::{self, Failure};
+use super::failure::{self, RequestFailure};
 use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, answer, encoded};
 
@@ -25,7 +25,7 @@ pub(super) trait Collection: Default {
     fn count(&self) -> usize;
 
     /// Adds a page, whole or not at all, and returns where the list goes on.
-    fn add(&mut self, page: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure>;
+    fn add(&mut self, page: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure>;
 }
 
 /// Lists the objects at a path, and returns the number of pages. Returns nothing if the path does
@@ -37,9 +37,9 @@ pub(super) async fn list<C: Collection>(
 ) -> Result<Option<(C, usize)>, Fault> {
     for _ in 0..BEGINNINGS {
         match list_once(connection, path, right).await? {
-            Listed::Whole(collection, pages) => return Ok(Some((collection, pages))),
-            Listed::Missing => return Ok(None),
-            Listed::Expired => {}
+            ListedPages::Whole(collection, pages) => return Ok(Some((collection, pages))),
+            ListedPages::Missing => return Ok(None),
+            ListedPages::Expired => {}
         }
     }
     Err(Fault::Refused {
@@ -50,7 +50,7 @@ pub(super) async fn list<C: Collection>(
 }
 
 /// What came of a list that was begun.
-enum Listed<C> {
+enum ListedPages<C> {
     Whole(C, usize),
     /// It does not exist.
     Missing,
@@ -62,7 +62,7 @@ async fn list_once<C: Collection>(
     connection: &Connection,
     path: &str,
     right: &Right,
-) -> Result<Listed<C>, Fault> {
+) -> Result<ListedPages<C>, Fault> {
     let mut collection = C::default();
     let mut more: Option<String> = None;
     for pages in 1..=PAGES {
@@ -76,7 +76,9 @@ async fn list_once<C: Collection>(
         let read = |bytes: &[u8]| collection.add(bytes, &connection.hidden);
         let next = match answer(connection, &question, read).await? {
             ApiResponse::With(next) => next,
-            ApiResponse::Missing(StatusCode::GONE) if more.is_some() => return Ok(Listed::Expired),
+            ApiResponse::Missing(StatusCode::GONE) if more.is_some() => {
+                return Ok(ListedPages::Expired);
+            }
             ApiResponse::Missing(StatusCode::GONE) => {
                 return Err(Fault::Refused {
                     status: StatusCode::GONE.as_u16(),
@@ -84,10 +86,10 @@ async fn list_once<C: Collection>(
                     attempts: 1,
                 });
             }
-            ApiResponse::Missing(_) => return Ok(Listed::Missing),
+            ApiResponse::Missing(_) => return Ok(ListedPages::Missing),
         };
         match next {
-            None => return Ok(Listed::Whole(collection, pages)),
+            None => return Ok(ListedPages::Whole(collection, pages)),
             same if same == more => break,
             // No correct server sends that many pages with few objects.
             _ if collection.count() == before => break,
@@ -100,7 +102,7 @@ async fn list_once<C: Collection>(
 }
 
 /// Returns the text of a page.
-pub(super) fn text(page: &[u8]) -> Result<&str, Failure> {
+pub(super) fn text(page: &[u8]) -> Result<&str, RequestFailure> {
     str::from_utf8(page).map_err(|error| match error.error_len() {
         // It ends within a character.
         None => failure::of_half(),
@@ -123,8 +125,8 @@ pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
     }
 }
 
-pub(super) fn unreadable(problem: &(impl Display + ?Sized)) -> Failure {
-    Failure::Final(Fault::Unreadable {
+pub(super) fn unreadable(problem: &(impl Display + ?Sized)) -> RequestFailure {
+    RequestFailure::Final(Fault::Unreadable {
         problem: problem.to_string(),
     })
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
-use super::failure::{self, Failure};
+use super::failure::{self, RequestFailure};
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, answer};
@@ -21,14 +21,14 @@ const LIMIT: usize = 100 << 20;
 
 /// Kilo's Peers in a cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Peers {
+pub(crate) struct PeerList {
     /// The versions of the CRD; none without a CRD.
     pub(crate) versions: Vec<String>,
     /// The Peers as a manifest; none if they are of no version that is understood.
     manifest: Option<String>,
 }
 
-impl Peers {
+impl PeerList {
     /// Returns the Peers as a manifest; none without a CRD.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Peers {
 
 /// As much of a group as is needed.
 #[derive(Deserialize)]
-struct Group {
+struct ApiGroup {
     versions: Vec<Version>,
 }
 
@@ -62,16 +62,16 @@ struct Version {
 
 /// Peers that were listed, with no more of them than matters.
 #[derive(Default)]
-struct Listed {
+struct ListedPeers {
     items: Vec<Value>,
     bytes: usize,
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct PeerPage {
     kind: String,
     metadata: Option<ListMetadata>,
-    items: Vec<Item>,
+    items: Vec<PeerItem>,
 }
 
 #[derive(Deserialize)]
@@ -81,35 +81,36 @@ struct ListMetadata {
 }
 
 #[derive(Deserialize)]
-struct Item {
-    metadata: Metadata,
+struct PeerItem {
+    metadata: PeerMetadata,
     #[serde(default)]
     spec: Value,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct PeerMetadata {
     name: String,
 }
 
 /// Lists the Peers.
-pub(super) async fn list(connection: &Connection) -> Result<Peers, Fault> {
+pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
     let Some(versions) = versions(connection).await? else {
-        return Ok(Peers::default());
+        return Ok(PeerList::default());
     };
     if !versions.iter().any(|it| it == VERSION) {
-        return Ok(Peers {
+        return Ok(PeerList {
             versions,
             manifest: None,
         });
     }
     let path = format!("{GROUP}/{VERSION}/peers");
-    let listed: Option<(Listed, usize)> = pages::list(connection, &path, &Right::ListPeers).await?;
+    let listed: Option<(ListedPeers, usize)> =
+        pages::list(connection, &path, &Right::ListPeers).await?;
     // Another CRD may have the group.
     let Some((listed, _)) = listed else {
-        return Ok(Peers::default());
+        return Ok(PeerList::default());
     };
-    Ok(Peers {
+    Ok(PeerList {
         versions,
         manifest: Some(listed.manifest()),
     })
@@ -124,7 +125,7 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
     let hidden = &connection.hidden;
     let read = |bytes: &[u8]| {
         let text = pages::text(bytes)?;
-        let group: Group =
+        let group: ApiGroup =
             serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
         Ok(group.versions.into_iter().map(|it| it.version).collect())
     };
@@ -134,25 +135,25 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
     })
 }
 
-impl Collection for Listed {
+impl Collection for ListedPeers {
     fn count(&self) -> usize {
         self.items.len()
     }
 
-    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, Failure> {
+    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure> {
         let text = pages::text(bytes)?;
-        let page: Page =
+        let page: PeerPage =
             serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
         if page.kind != "PeerList" {
             return Err(unreadable("expected a PeerList"));
         }
         self.bytes += bytes.len();
         if LIMIT < self.bytes {
-            return Err(Failure::Final(Fault::Oversized {
+            return Err(RequestFailure::Final(Fault::Oversized {
                 problem: format!("the Peers have more than {} MiB", LIMIT >> 20),
             }));
         }
-        for Item { metadata, spec } in page.items {
+        for PeerItem { metadata, spec } in page.items {
             if hidden.are_in(&metadata.name) || repeats(&spec, hidden) {
                 return Err(unreadable("it contains the request's credentials"));
             }
@@ -168,7 +169,7 @@ impl Collection for Listed {
     }
 }
 
-impl Listed {
+impl ListedPeers {
     fn manifest(self) -> String {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": self.items });
         format!("{list:#}\n")
@@ -188,7 +189,7 @@ fn repeats(value: &Value, hidden: &Redactions) -> bool {
     }
 }
 
-fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> Failure {
+fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> RequestFailure {
     if error.is_eof() {
         return failure::of_half();
     }

@@ -11,11 +11,11 @@ use rustls::pki_types::pem::{SectionKind, from_buf};
 pub(super) struct Pem(Vec<u8>);
 
 /// What is wrong with it, to be written after the name of its field.
-pub(super) type Problem = &'static str;
+pub(super) type PemProblem = &'static str;
 
 impl Pem {
     /// Reads a field such as `client-key-data`. Like kubectl, it ignores line ends.
-    pub(super) fn of_base64(text: &str) -> Result<Self, Problem> {
+    pub(super) fn of_base64(text: &str) -> Result<Self, PemProblem> {
         let text: String = text.split(['\r', '\n']).map(str::trim).collect();
         let decoded = STANDARD.decode(text);
         decoded.map(Self).map_err(|_| "is not valid base64")
@@ -32,7 +32,7 @@ impl Pem {
     }
 
     /// Returns its certificates, at least one.
-    pub(super) fn certificates(&self) -> Result<Vec<Vec<u8>>, Problem> {
+    pub(super) fn certificates(&self) -> Result<Vec<Vec<u8>>, PemProblem> {
         let certificates: Vec<Vec<u8>> = self
             .sections()?
             .into_iter()
@@ -46,7 +46,7 @@ impl Pem {
     }
 
     /// Fails unless it has a private key.
-    pub(super) fn check_key(&self) -> Result<(), Problem> {
+    pub(super) fn check_key(&self) -> Result<(), PemProblem> {
         use SectionKind::{EcPrivateKey, PrivateKey, RsaPrivateKey};
         let mut sections = self.sections()?.into_iter();
         if sections.any(|(kind, _)| matches!(kind, PrivateKey | RsaPrivateKey | EcPrivateKey)) {
@@ -55,7 +55,7 @@ impl Pem {
         Err("contains no private key in PEM; an encrypted one cannot be used")
     }
 
-    fn sections(&self) -> Result<Vec<(SectionKind, Vec<u8>)>, Problem> {
+    fn sections(&self) -> Result<Vec<(SectionKind, Vec<u8>)>, PemProblem> {
         let mut rest = self.0.as_slice();
         let mut sections = Vec::new();
         while let Some(section) = from_buf(&mut rest).map_err(|_| "is not valid PEM")? {

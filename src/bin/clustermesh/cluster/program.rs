@@ -27,7 +27,7 @@ pub(super) struct Ended {
 }
 
 /// What a program prints, as far as it has come.
-struct Output {
+struct ProgramOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Ends with the output.
     end: Receiver<()>,
@@ -48,8 +48,16 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
     let deadline = Instant::now() + patience;
     let mut child = command.spawn()?;
     let read = |child: &mut Child| -> io::Result<_> {
-        let stdout = child.stdout.take().map(Output::read_aside).transpose()?;
-        let stderr = child.stderr.take().map(Output::read_aside).transpose()?;
+        let stdout = child
+            .stdout
+            .take()
+            .map(ProgramOutput::read_aside)
+            .transpose()?;
+        let stderr = child
+            .stderr
+            .take()
+            .map(ProgramOutput::read_aside)
+            .transpose()?;
         Ok((stdout, stderr))
     };
     let (stdout, stderr) = match read(&mut child) {
@@ -64,7 +72,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
         if let Some(status) = child.try_wait()? {
             // What it leaves behind may hold its output, and has nothing to add.
             let until = Instant::now() + LAST_WORDS;
-            let text = |output: Option<Output>| output.map(|it| it.text(until));
+            let text = |output: Option<ProgramOutput>| output.map(|it| it.text(until));
             return Ok(Some(Ended {
                 status,
                 stdout: text(stdout).unwrap_or_default(),
@@ -90,7 +98,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-impl Output {
+impl ProgramOutput {
     /// Reads on a separate thread, so that the two processes do not wait for each other.
     fn read_aside(mut pipe: impl Read + Send + 'static) -> io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::time;
 
 use super::connection::Connection;
-use super::failure::{self, Failure};
+use super::failure::{self, RequestFailure};
 
 /// For the logs of who runs the server.
 const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
@@ -60,7 +60,7 @@ struct ApiStatus {
 pub(super) async fn answer<T>(
     connection: &Connection,
     wanted: &ApiRequest,
-    mut read: impl FnMut(&[u8]) -> Result<T, Failure>,
+    mut read: impl FnMut(&[u8]) -> Result<T, RequestFailure>,
 ) -> Result<ApiResponse<T>, Fault> {
     let (mut attempt, started) = (1, Instant::now());
     loop {
@@ -81,8 +81,8 @@ pub(super) async fn answer<T>(
             }
         };
         let (fault, wanted) = match failure {
-            Failure::Final(fault) => return Err(fault),
-            Failure::Passing(fault, wanted) => (fault, wanted),
+            RequestFailure::Final(fault) => return Err(fault),
+            RequestFailure::Passing(fault, wanted) => (fault, wanted),
         };
         let pause = PAUSE * 2_u32.pow((attempt - 1).min(ATTEMPTS - 1));
         let is_over = if is_limited(&fault) {
@@ -148,7 +148,7 @@ fn tried(fault: Fault, times: u32) -> Fault {
 async fn ask(
     connection: &Connection,
     wanted: &ApiRequest,
-) -> Result<ApiResponse<Vec<u8>>, Failure> {
+) -> Result<ApiResponse<Vec<u8>>, RequestFailure> {
     let ApiRequest { path, right } = wanted;
     let mut request = Request::get(path)
         .header(http::header::ACCEPT, "application/json")
@@ -157,7 +157,7 @@ async fn ask(
         request = request.header(http::header::HOST, host);
     }
     let request = request.body(Body::empty()).map_err(|error| {
-        Failure::Final(Fault::Unreadable {
+        RequestFailure::Final(Fault::Unreadable {
             problem: error.to_string(),
         })
     })?;
@@ -182,7 +182,7 @@ async fn ask(
         let host = elsewhere.as_ref().and_then(Uri::host).map(str::to_owned);
         let to = host.unwrap_or_else(|| "another path".to_owned());
         let to = connection.hidden.hide(&to);
-        return Err(Failure::Final(Fault::Redirected { to }));
+        return Err(RequestFailure::Final(Fault::Redirected { to }));
     }
     let says = match body(response, ERROR, connection).await {
         Ok(bytes) => connection.hidden.hide(&said(&bytes)),
@@ -197,15 +197,15 @@ fn refusal(
     says: String,
     connection: &Connection,
     (right, wanted): (&Right, Option<Duration>),
-) -> Failure {
+) -> RequestFailure {
     match status {
-        StatusCode::UNAUTHORIZED => Failure::Final(Fault::Unauthorized {
+        StatusCode::UNAUTHORIZED => RequestFailure::Final(Fault::Unauthorized {
             server: connection.server.clone(),
             right: right.clone(),
             user: connection.user.clone(),
             says,
         }),
-        StatusCode::FORBIDDEN => Failure::Final(Fault::Forbidden {
+        StatusCode::FORBIDDEN => RequestFailure::Final(Fault::Forbidden {
             right: right.clone(),
             user: connection.user.clone(),
             says,
@@ -217,9 +217,9 @@ fn refusal(
                 attempts: 1,
             };
             if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-                Failure::Passing(fault, wanted)
+                RequestFailure::Passing(fault, wanted)
             } else {
-                Failure::Final(fault)
+                RequestFailure::Final(fault)
             }
         }
     }
@@ -238,7 +238,7 @@ async fn body(
     response: Response<Body>,
     limit: usize,
     connection: &Connection,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, RequestFailure> {
     let mut body = response.into_body();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -248,7 +248,7 @@ async fn body(
         };
         if limit - bytes.len() < data.len() {
             let problem = format!("it is larger than {} MiB", limit >> 20);
-            return Err(Failure::Final(Fault::Oversized { problem }));
+            return Err(RequestFailure::Final(Fault::Oversized { problem }));
         }
         bytes.extend_from_slice(data);
     }

@@ -12,19 +12,19 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use super::connection::Connection;
-use super::failure::{self, Failure};
-use super::kubeconfig::{Loaded, Selected};
+use super::failure::{self, RequestFailure};
+use super::kubeconfig::{Loaded, SelectedContext};
 use super::request::{ApiRequest, ApiResponse, answer, encoded};
 
 /// The cluster that holds the Secrets.
 pub(crate) struct Store {
-    selected: Result<Selected, Fault>,
+    selected: Result<SelectedContext, Fault>,
     opened: OnceCell<Result<Connection, Fault>>,
 }
 
 /// A key of a Secret.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct SecretKey {
     namespace: String,
     secret: SecretKeyRef,
 }
@@ -37,7 +37,7 @@ struct Secret {
     data: Option<BTreeMap<String, String>>,
 }
 
-impl Key {
+impl SecretKey {
     /// Returns the Secret that a mesh names in its namespace. Only names that Kubernetes allows are
     /// accepted: in a path, `..` would lead elsewhere.
     pub(crate) fn new(namespace: &str, secret: &SecretKeyRef) -> Result<Self, Fault> {
@@ -56,7 +56,7 @@ impl Key {
 
 impl Store {
     /// Returns the cluster of a context.
-    pub(crate) fn new(selected: Result<Selected, Fault>) -> Self {
+    pub(crate) fn new(selected: Result<SelectedContext, Fault>) -> Self {
         Self {
             selected,
             opened: OnceCell::new(),
@@ -70,7 +70,11 @@ impl Store {
     }
 
     /// Opens another cluster, of which the kubeconfig is in a Secret.
-    pub(super) async fn another(&self, key: &Key, patience: Duration) -> Result<Connection, Fault> {
+    pub(super) async fn another(
+        &self,
+        key: &SecretKey,
+        patience: Duration,
+    ) -> Result<Connection, Fault> {
         let store = self.connection(patience).await?;
         let selected = kubeconfig(&store, key).await?;
         let mut connection = Connection::open(selected, patience).await?;
@@ -84,8 +88,8 @@ impl Store {
 }
 
 /// Reads a kubeconfig.
-async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Fault> {
-    let Key { namespace, secret } = key;
+async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<SelectedContext, Fault> {
+    let SecretKey { namespace, secret } = key;
     let SecretKeyRef { name, key } = secret;
     let origin = format!("Secret {namespace}/{name}");
     let wrong = |problem: String| Fault::Secret {
@@ -109,7 +113,7 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
                 return failure::of_half();
             }
             // Its content must not be shown, not even in an error.
-            Failure::Final(wrong("the response is not a Secret".to_owned()))
+            RequestFailure::Final(wrong("the response is not a Secret".to_owned()))
         })
     };
     let secret: Secret = match answer(connection, &request, read).await? {
@@ -138,8 +142,8 @@ async fn kubeconfig(connection: &Connection, key: &Key) -> Result<Selected, Faul
 }
 
 /// Refuses fields with which the author of the Secret could run programs or read files here.
-fn harmless(selected: Selected) -> Result<Selected, Fault> {
-    let Selected {
+fn harmless(selected: SelectedContext) -> Result<SelectedContext, Fault> {
+    let SelectedContext {
         origin,
         cluster,
         user,

@@ -10,7 +10,7 @@ use clustermesh::rules::rendered::Allowing;
 use crate::input_file::{self, Clusters, Unreadable};
 use crate::inputs::{self, Inputs};
 use crate::output::{self, Report};
-use crate::printing::{self, Order};
+use crate::printing::{self, PrintOrder};
 use crate::settings::{MeshOptions, Options};
 use crate::threshold::Threshold;
 use crate::{Outcome, rendered};
@@ -29,13 +29,13 @@ use parameters::Parameters;
 /// written to standard error, up to 8 kB, without colours and without contents of files.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ArgocdArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ArgocdCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum ArgocdCommand {
     /// Print the Peers of the Application's cluster
     ///
     /// The parameter `target` names the cluster. Its default is the last part of the Application's path.
@@ -58,37 +58,39 @@ In plugin.yaml:
     command: [/clustermesh, argocd, generate]";
 
 /// What came of a command.
-enum Answer {
+enum PluginAnswer {
     /// The text that was asked for.
     Text(String),
     /// The reason why nothing is printed.
     Refusal(String, Outcome),
 }
 
-impl Args {
+impl ArgocdArgs {
     /// Returns the files that the command works with.
     pub(crate) fn options(&self) -> &Options {
         match &self.command {
-            Command::Generate(options) | Command::Parameters(MeshOptions(options)) => options,
+            ArgocdCommand::Generate(options) | ArgocdCommand::Parameters(MeshOptions(options)) => {
+                options
+            }
         }
     }
 }
 
-pub(crate) fn run(args: &Args, result: &mut impl Write) -> Outcome {
+pub(crate) fn run(args: &ArgocdArgs, result: &mut impl Write) -> Outcome {
     let answer = match &args.command {
-        Command::Generate(options) => generate(options),
-        Command::Parameters(MeshOptions(options)) => parameters(options),
+        ArgocdCommand::Generate(options) => generate(options),
+        ArgocdCommand::Parameters(MeshOptions(options)) => parameters(options),
     };
     let answer = answer.and_then(|answer| {
-        if let Answer::Text(text) = &answer {
+        if let PluginAnswer::Text(text) = &answer {
             result.write_all(text.as_bytes()).context("cannot write")?;
             result.flush().context("cannot write")?;
         }
         Ok(answer)
     });
     let (failure, outcome) = match answer {
-        Ok(Answer::Text(_)) => return Outcome::Clean,
-        Ok(Answer::Refusal(text, outcome)) => (text, outcome),
+        Ok(PluginAnswer::Text(_)) => return Outcome::Clean,
+        Ok(PluginAnswer::Refusal(text, outcome)) => (text, outcome),
         Err(error) => (output::failure(&error), Outcome::Unreadable),
     };
     // There is no other place to report that standard error is closed.
@@ -96,7 +98,7 @@ pub(crate) fn run(args: &Args, result: &mut impl Write) -> Outcome {
     outcome
 }
 
-fn generate(options: &Options) -> anyhow::Result<Answer> {
+fn generate(options: &Options) -> anyhow::Result<PluginAnswer> {
     let application = Application::of_environment()?;
     let parameters = Parameters::of_environment()?;
     let target = application.target(parameters.target.as_deref())?;
@@ -108,7 +110,7 @@ fn generate(options: &Options) -> anyhow::Result<Answer> {
         Err(unreadable) => return refused(unreadable, threshold),
     };
     find_overrides(&mut inputs, &application)?;
-    let order = Order {
+    let order = PrintOrder {
         target: &target,
         allowances: &parameters.allow_empty,
         threshold,
@@ -116,11 +118,11 @@ fn generate(options: &Options) -> anyhow::Result<Answer> {
     };
     let printed = ManuallyDrop::new(printing::print(&inputs, &order)?);
     if let Some(manifests) = &printed.manifests {
-        return Ok(Answer::Text(manifests.clone()));
+        return Ok(PluginAnswer::Text(manifests.clone()));
     }
     let report = Report::new(&inputs.files, &printed.checked.findings);
     let text = output::refusal(&report, threshold);
-    Ok(Answer::Refusal(text, inputs.failure()))
+    Ok(PluginAnswer::Refusal(text, inputs.failure()))
 }
 
 /// Finds files in the folder of the Application that change what Argo CD delivers from it.
@@ -132,7 +134,7 @@ fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Res
     Ok(())
 }
 
-fn parameters(options: &Options) -> anyhow::Result<Answer> {
+fn parameters(options: &Options) -> anyhow::Result<PluginAnswer> {
     let application = Application::of_environment()?;
     let options = options.enter_repository(application.root.clone())?;
     let threshold = Parameters::default().threshold();
@@ -143,15 +145,15 @@ fn parameters(options: &Options) -> anyhow::Result<Answer> {
     match input_file::clusters(&settings.mesh_files()?) {
         Ok(Clusters { meshes, .. }) => {
             let text = announcement::text(&meshes, application.name())?;
-            Ok(Answer::Text(text))
+            Ok(PluginAnswer::Text(text))
         }
         Err(unreadable) => refused(unreadable, threshold),
     }
 }
 
-fn refused(unreadable: Unreadable, threshold: Threshold) -> anyhow::Result<Answer> {
+fn refused(unreadable: Unreadable, threshold: Threshold) -> anyhow::Result<PluginAnswer> {
     let mistakes = unreadable.mistakes()?;
     let report = Report::new(&mistakes.files, &mistakes.findings);
     let text = output::refusal(&report, threshold);
-    Ok(Answer::Refusal(text, mistakes.outcome))
+    Ok(PluginAnswer::Refusal(text, mistakes.outcome))
 }

@@ -42,14 +42,14 @@ use cost::{Cost, Ledger};
 /// makes it fail, unless `rules` in the config raises its level.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct CapacityArgs {
     /// Clusters to show in detail
     #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: Format,
+    output: CapacityFormat,
 
     #[command(flatten)]
     fail_on: FailOn,
@@ -74,25 +74,25 @@ Examples:
 
 /// How it is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+enum CapacityFormat {
     /// A table and the exceeded limits
     Human,
     /// JSON
     Json,
 }
 
-impl From<Format> for output::Format {
+impl From<CapacityFormat> for output::ReportFormat {
     /// Returns the form of findings.
-    fn from(format: Format) -> Self {
+    fn from(format: CapacityFormat) -> Self {
         match format {
-            Format::Human => Self::Human,
-            Format::Json => Self::Json,
+            CapacityFormat::Human => Self::Human,
+            CapacityFormat::Json => Self::Json,
         }
     }
 }
 
 pub(crate) fn run(
-    args: &Args,
+    args: &CapacityArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -150,11 +150,11 @@ pub(crate) fn run(
     });
     let told: Vec<&Finding> = told.collect();
     match args.output {
-        Format::Human if args.targets.is_empty() => {
+        CapacityFormat::Human if args.targets.is_empty() => {
             printer.result(result, &shown::overview(&costs))?;
         }
-        Format::Human => printer.result(result, &shown::details(&costs))?,
-        Format::Json => crate::print(result, &json::text(&costs)?)?,
+        CapacityFormat::Human => printer.result(result, &shown::details(&costs))?,
+        CapacityFormat::Json => crate::print(result, &json::text(&costs)?)?,
     }
     printer.findings(&inputs.files, &of_dumps);
     remind(printer, findings);
@@ -171,7 +171,7 @@ pub(crate) fn run(
 }
 
 /// Fails if a cluster is in no mesh.
-fn check_targets(args: &Args, plan: &Plan) -> anyhow::Result<()> {
+fn check_targets(args: &CapacityArgs, plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let unknown = args
         .targets
@@ -183,7 +183,7 @@ fn check_targets(args: &Args, plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-fn names(args: &Args, cluster: &str) -> bool {
+fn names(args: &CapacityArgs, cluster: &str) -> bool {
     args.targets.iter().any(|it| it == cluster)
 }
 

@@ -13,7 +13,7 @@ use crate::{Outcome, completion};
 /// rules and contexts. Completion starts no other program.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// Shell to complete in
     #[arg(value_name = "SHELL")]
     shell: Shell,
@@ -25,7 +25,7 @@ Examples:
   clustermesh completions fish > ~/.config/fish/completions/clustermesh.fish
   source <(clustermesh completions zsh)";
 
-pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &CompletionsArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
     result.write_all(&completion::script(args.shell)?)?;
     result.flush()?;
     Ok(Outcome::Clean)

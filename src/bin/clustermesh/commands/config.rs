@@ -14,11 +14,11 @@ use clustermesh::place::Place;
 use crate::Outcome;
 use crate::input_file::{self, Unreadable};
 use crate::output::{self, Printer};
-use crate::settings::{Access, Options, Origin, Setting, Settings, Voice};
+use crate::settings::{ClusterAccess, Options, Setting, SettingOrigin, Settings, Voice};
 
 mod shown;
 
-use shown::{Shown, Value};
+use shown::{Shown, ShownValue};
 
 /// Print all settings and their origins
 ///
@@ -26,10 +26,10 @@ use shown::{Shown, Value};
 /// and of the meshes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ConfigArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: Format,
+    output: ConfigFormat,
 
     #[command(flatten)]
     pub(crate) options: Options,
@@ -45,7 +45,7 @@ Examples:
 
 /// How the settings are printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+enum ConfigFormat {
     /// A table
     Human,
     /// JSON
@@ -54,18 +54,18 @@ enum Format {
     Yaml,
 }
 
-impl From<Format> for output::Format {
+impl From<ConfigFormat> for output::ReportFormat {
     /// Returns the form of findings.
-    fn from(format: Format) -> Self {
+    fn from(format: ConfigFormat) -> Self {
         match format {
-            Format::Human => Self::Human,
-            Format::Json | Format::Yaml => Self::Json,
+            ConfigFormat::Human => Self::Human,
+            ConfigFormat::Json | ConfigFormat::Yaml => Self::Json,
         }
     }
 }
 
 pub(crate) fn run(
-    args: &Args,
+    args: &ConfigArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -84,9 +84,9 @@ pub(crate) fn run(
     }
     let shown = all(&settings, &clusters);
     let text = match args.output {
-        Format::Human => shown::table(&shown),
-        Format::Json => shown::json(&shown)?,
-        Format::Yaml => shown::yaml(&shown)?,
+        ConfigFormat::Human => shown::table(&shown),
+        ConfigFormat::Json => shown::json(&shown)?,
+        ConfigFormat::Yaml => shown::yaml(&shown)?,
     };
     result.write_all(text.as_bytes())?;
     result.flush()?;
@@ -102,27 +102,34 @@ fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadabl
 /// Returns all settings, in the order of the config's fields.
 fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let config = &settings.config;
-    let shown = |name: &str, value: Value, origin: &Origin| Shown::new(name, value, origin, config);
+    let shown = |name: &str, value: ShownValue, origin: &SettingOrigin| {
+        Shown::new(name, value, origin, config)
+    };
     let paths = |name: &str, setting: &Setting<Vec<PathBuf>>| {
-        shown(name, Value::paths(&setting.value), &setting.origin)
+        shown(name, ShownValue::paths(&setting.value), &setting.origin)
     };
     let path = |name: &str, setting: &Setting<PathBuf>| {
-        shown(name, Value::path(&setting.value), &setting.origin)
+        shown(name, ShownValue::path(&setting.value), &setting.origin)
     };
     let file = config.path.value.as_ref();
-    let file = file.map_or(Value::Nothing("none"), |path| Value::path(path));
+    let file = file.map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
     let expectations = settings.expectations.value.as_ref();
-    let expectations = expectations.map_or(Value::Nothing("none"), |path| Value::path(path));
+    let expectations =
+        expectations.map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
     // A folder that cannot be listed has no files, and the note explains why.
     let meshes = settings.mesh_files_if_any().unwrap_or_default();
     let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
     let mut all = vec![
         shown("config", file, &config.path.origin),
-        shown("meshes", Value::paths(&meshes), &settings.meshes.origin),
+        shown(
+            "meshes",
+            ShownValue::paths(&meshes),
+            &settings.meshes.origin,
+        ),
         path("snapshots", &settings.snapshots),
         shown(
             "snapshot.dropLabels",
-            Value::List(settings.dropped_labels.value.clone()),
+            ShownValue::List(settings.dropped_labels.value.clone()),
             &settings.dropped_labels.origin,
         ),
         path("rendered", &settings.rendered),
@@ -132,18 +139,18 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     for cluster in clusters {
         let name = |field: &str| format!("clusters.{cluster}.{field}");
         let access = settings.access(cluster);
-        let is_in_cluster = Value::Boolean(matches!(access, Access::InCluster));
-        if let Access::Kubeconfig { files, context } = access {
-            let value = context.value.map(Value::Text);
-            let value = value.unwrap_or(Value::Nothing("the only one"));
+        let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
+        if let ClusterAccess::Kubeconfig { files, context } = access {
+            let value = context.value.map(ShownValue::Text);
+            let value = value.unwrap_or(ShownValue::Nothing("the only one"));
             all.push(paths(&name("kubeconfig"), &files));
             all.push(shown(&name("context"), value, &context.origin));
         }
         let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
         all.push(shown(&name("inCluster"), is_in_cluster, &origin));
         let accepted = config.content.accepted.get(cluster);
-        let accepted = accepted.map_or(Value::Nothing("from the mesh"), |ranges| {
-            Value::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
+        let accepted = accepted.map_or(ShownValue::Nothing("from the mesh"), |ranges| {
+            ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
         });
         let origin = config.origin(&["clusters", cluster.as_str(), "acceptedNetworks"]);
         all.push(shown(&name("acceptedNetworks"), accepted, &origin));
@@ -162,10 +169,10 @@ fn ceilings(settings: &Settings) -> impl Iterator<Item = Shown> {
         let origin = if most == config.content.ceilings.of(counted) {
             config.origin(&["limits", "ceilings", counted.name()])
         } else {
-            Origin::Flag("--ceiling")
+            SettingOrigin::Flag("--ceiling")
         };
         let name = format!("limits.ceilings.{}", counted.name());
-        Shown::new(&name, Value::Number(most as u64), &origin, config)
+        Shown::new(&name, ShownValue::Number(most as u64), &origin, config)
     })
 }
 
@@ -196,14 +203,14 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
     let limits = limits.into_iter().map(|(field, number)| {
         let origin = config.origin(&["limits", field]);
         let name = format!("limits.{field}");
-        Shown::new(&name, Value::Number(number), &origin, config)
+        Shown::new(&name, ShownValue::Number(number), &origin, config)
     });
     let steps = Quantity::ALL.iter().map(move |&quantity| {
         let origin = config.origin(&["limits", "capacity", quantity.key()]);
         let name = format!("limits.capacity.{}", quantity.key());
         Shown::new(
             &name,
-            Value::Steps(capacity.steps(quantity)),
+            ShownValue::Steps(capacity.steps(quantity)),
             &origin,
             config,
         )
@@ -233,7 +240,7 @@ fn costs(settings: &Settings) -> impl Iterator<Item = Shown> {
     costs.into_iter().map(move |(field, number)| {
         let origin = config.origin(&["limits", "capacity", "costs", field]);
         let name = format!("limits.capacity.costs.{field}");
-        Shown::new(&name, Value::Number(number), &origin, config)
+        Shown::new(&name, ShownValue::Number(number), &origin, config)
     })
 }
 
@@ -298,11 +305,11 @@ fn shown_fields<const N: usize>(
     fields: [(&str, Option<String>); N],
 ) -> impl Iterator<Item = Shown> {
     fields.into_iter().filter_map(move |(field, said)| {
-        let origin = Origin::File(place.key(field));
+        let origin = SettingOrigin::File(place.key(field));
         let name = format!("{name}.{field}");
         Some(Shown::new(
             &name,
-            Value::Text(said?),
+            ShownValue::Text(said?),
             &origin,
             &settings.config,
         ))

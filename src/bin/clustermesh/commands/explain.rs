@@ -16,7 +16,7 @@ use crate::settings::Colour;
 /// Without RULE, all rules are listed by topic.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ExplainArgs {
     /// Name of a rule, reason code of the operator, or result of a trace
     #[arg(value_name = "RULE")]
     rule: Option<String>,
@@ -35,7 +35,7 @@ Examples:
   clustermesh explain missing-endpoint
   clustermesh explain NodeNoEndpoint";
 
-pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ExplainArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
     let text = match &args.rule {
         _ if args.all => rules::manual(),
         None => list(),

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::output::Printer;
-use crate::settings::{FolderOptions, Surroundings, Voice};
+use crate::settings::{FolderOptions, Voice, WorkingRepository};
 
 /// Create the files of a new repository
 ///
@@ -17,7 +17,7 @@ use crate::settings::{FolderOptions, Surroundings, Voice};
 /// Argo CD, CI jobs and pre-commit hooks. Existing files are not changed. Prints the next steps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// Tool that applies the Peers
     #[arg(long, value_name = "TOOL", default_value = "none")]
     gitops: Gitops,
@@ -65,7 +65,7 @@ enum Ci {
 }
 
 /// A file of a new repository.
-struct File {
+struct StarterFile {
     path: &'static str,
     text: String,
 }
@@ -80,11 +80,11 @@ macro_rules! text {
 const CONFIG: &str = "clustermesh.yaml";
 
 pub(crate) fn run(
-    args: &Args,
+    args: &InitArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    if let Some(home) = Surroundings::default().repository()
+    if let Some(home) = WorkingRepository::default().repository()
         && args.ci != Ci::None
         && disk::canonical(&home) != disk::canonical(Path::new("."))
     {
@@ -124,9 +124,9 @@ pub(crate) fn run(
     Ok(Outcome::Clean)
 }
 
-fn files(args: &Args) -> Vec<File> {
+fn files(args: &InitArgs) -> Vec<StarterFile> {
     let version = env!("CARGO_PKG_VERSION");
-    let file = |path, text: &str| File {
+    let file = |path, text: &str| StarterFile {
         path,
         text: text.replace("@VERSION", &format!("@{version}")),
     };
@@ -198,7 +198,7 @@ fn outputs(gitops: Gitops) -> String {
 }
 
 /// Returns what a person does next.
-fn next(args: &Args, kept: &[&str]) -> String {
+fn next(args: &InitArgs, kept: &[&str]) -> String {
     let mut steps = Vec::new();
     if kept.contains(&CONFIG) && args.gitops != Gitops::None {
         let lines = outputs(args.gitops);

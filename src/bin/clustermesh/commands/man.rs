@@ -14,7 +14,7 @@ use crate::{Outcome, arguments};
 /// Without COMMAND, the page of the program is printed, which refers to the others.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ManArgs {
     /// Command to describe
     #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(arguments::names()))]
     command: Option<String>,
@@ -25,7 +25,7 @@ Examples:
   clustermesh man render | man -l -
   clustermesh man > /usr/local/share/man/man1/clustermesh.1";
 
-pub(crate) fn run(args: &Args, result: &mut impl Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ManArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
     // There is no page for `help`.
     let mut program = arguments::command().disable_help_subcommand(true);
     // So that commands know the options of every command, and their full names.

@@ -16,7 +16,7 @@ use crate::Outcome;
 /// put a token of the service account into the kubeconfig of the job.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct RbacArgs {
     /// Also grant the right to list Kilo's Peers, for `status` and `--live`
     #[arg(long)]
     peers: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Args {
         conflicts_with = "peers",
         action = ArgAction::Append
     )]
-    secret: Vec<Secret>,
+    secret: Vec<GrantedSecret>,
 }
 
 const EXAMPLES: &str = "\
@@ -85,19 +85,19 @@ const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
 
 /// A Secret that the operator keeps.
 #[derive(Clone, Debug)]
-struct Secret {
+struct GrantedSecret {
     namespace: String,
     name: String,
 }
 
-pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
     crate::print(result, &manifests(args))?;
     Ok(Outcome::Clean)
 }
 
-fn manifests(args: &Args) -> String {
+fn manifests(args: &RbacArgs) -> String {
     if !args.secret.is_empty() {
-        let secrets: Vec<String> = args.secret.iter().map(Secret::manifests).collect();
+        let secrets: Vec<String> = args.secret.iter().map(GrantedSecret::manifests).collect();
         return secrets.join("---\n");
     }
     let purpose = if args.peers {
@@ -118,13 +118,13 @@ fn manifests(args: &Args) -> String {
     text
 }
 
-impl Secret {
+impl GrantedSecret {
     fn manifests(&self) -> String {
         let (namespace, name) = (yaml::scalar(&self.namespace), yaml::scalar(&self.name));
         let object = yaml::scalar(&format!("clustermesh-snapshot-{}", self.name)).into_owned();
         let mut text = String::from(
             "# The right that `clustermesh snapshot --secrets-from` needs in the cluster of the\n\
-             # ClusterMesh operator: to read one Secret. Apply this only there.\n",
+             # ClusterMesh operator: to read one GrantedSecret. Apply this only there.\n",
         );
         // Writing into a `String` cannot fail.
         let _ = write!(
@@ -159,7 +159,7 @@ subjects:
     }
 }
 
-fn secret(text: &str) -> Result<Secret, String> {
+fn secret(text: &str) -> Result<GrantedSecret, String> {
     let (namespace, name) = text
         .split_once('/')
         .ok_or_else(|| "expected NAMESPACE/NAME".to_owned())?;
@@ -169,7 +169,7 @@ fn secret(text: &str) -> Result<Secret, String> {
         key: "value".to_owned(),
     };
     match reference.problem(namespace) {
-        None => Ok(Secret {
+        None => Ok(GrantedSecret {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         }),

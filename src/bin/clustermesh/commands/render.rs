@@ -17,7 +17,7 @@ use crate::check::{CheckResult, OutputCheck};
 use crate::disk::swap;
 use crate::inputs::Inputs;
 use crate::output::Printer;
-use crate::printing::{self, Order};
+use crate::printing::{self, PrintOrder};
 use crate::rendered::Rendered;
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
@@ -32,7 +32,7 @@ use crate::{Outcome, check, input_file, inputs};
 /// With `--target`, prints the Peers of one cluster. They are printed only if they could be written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct RenderArgs {
     /// Compare instead of writing; list the differences and exit with 1
     #[arg(long, conflicts_with = "target")]
     check: bool,
@@ -66,7 +66,7 @@ Examples:
   clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
 pub(crate) fn run(
-    args: &Args,
+    args: &RenderArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -132,7 +132,7 @@ pub(crate) fn run(
 }
 
 /// Returns what targets would lose altogether and no flag allows.
-fn losses(args: &Args, checked: &CheckResult) -> anyhow::Result<Vec<Loss>> {
+fn losses(args: &RenderArgs, checked: &CheckResult) -> anyhow::Result<Vec<Loss>> {
     let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
     let Some(((_, plan), rendered)) = planned else {
         return Ok(Vec::new());
@@ -144,12 +144,12 @@ fn losses(args: &Args, checked: &CheckResult) -> anyhow::Result<Vec<Loss>> {
 
 /// Prints one target's manifests.
 fn print(
-    args: &Args,
+    args: &RenderArgs,
     target: &str,
     inputs: &Inputs,
     (printer, result): (&mut Printer, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
-    let order = Order {
+    let order = PrintOrder {
         target,
         allowances: &args.allow_empty,
         threshold: args.strict.threshold(),

@@ -18,10 +18,10 @@ use crate::{Outcome, output};
 /// checks rules that a schema cannot express.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct SchemaArgs {
     /// Format to describe
     #[arg(value_name = "KIND")]
-    kind: Kind,
+    kind: SchemaKind,
 
     /// For `peer`: also check what Kilo requires, not only what the API server does
     #[arg(long)]
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 
 /// A format of clustermesh or of Kilo.
 #[derive(Clone, Copy, ValueEnum)]
-enum Kind {
+enum SchemaKind {
     /// `ClusterMesh`, the clusters and their networks
     Mesh,
     /// `clustermesh.yaml`
@@ -64,22 +64,22 @@ Examples:
 Editors find the schema in the first line of a YAML file:
   # yaml-language-server: $schema=mesh.schema.json";
 
-pub(crate) fn run(args: &Args, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &SchemaArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
     let schema = match (args.kind, args.strict) {
-        (Kind::Peer, true) => peer::strict_schema(),
+        (SchemaKind::Peer, true) => peer::strict_schema(),
         (_, true) => bail!("`--strict` works only with `peer`"),
-        (Kind::Mesh, _) => mesh::schema(),
-        (Kind::Config, _) => config::schema(),
-        (Kind::Expectations, _) => expectations::schema(),
-        (Kind::Snapshot, _) => snapshot::schema(),
-        (Kind::Report, _) => output::report_schema(),
-        (Kind::Trace, _) => output::trace_schema(),
-        (Kind::Verification, _) => output::verification_schema(),
-        (Kind::Capacity, _) => capacity::schema(),
+        (SchemaKind::Mesh, _) => mesh::schema(),
+        (SchemaKind::Config, _) => config::schema(),
+        (SchemaKind::Expectations, _) => expectations::schema(),
+        (SchemaKind::Snapshot, _) => snapshot::schema(),
+        (SchemaKind::Report, _) => output::report_schema(),
+        (SchemaKind::Trace, _) => output::trace_schema(),
+        (SchemaKind::Verification, _) => output::verification_schema(),
+        (SchemaKind::Capacity, _) => capacity::schema(),
         #[cfg(feature = "snapshot")]
-        (Kind::Status, _) => status::schema(),
-        (Kind::Peer, _) => peer::schema(),
-        (Kind::TemplateContext, _) => outputs::context::schema(),
+        (SchemaKind::Status, _) => status::schema(),
+        (SchemaKind::Peer, _) => peer::schema(),
+        (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)?;
     text.push('\n');

@@ -17,11 +17,11 @@ use clustermesh::snapshot::listing::Listing;
 
 use self::keep::Keeper;
 use crate::disk::Roots;
-use crate::files::Files;
+use crate::files::ShownFiles;
 use crate::input_file::{self, Clusters};
 use crate::output::Printer;
 #[cfg(feature = "snapshot")]
-use crate::reach::Reach;
+use crate::reach::ReachOptions;
 use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
@@ -41,7 +41,7 @@ const DUMP_LIMIT: u64 = 512 << 20;
 /// are still written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct SnapshotArgs {
     /// Clusters, by their names in the mesh [default: all]
     #[arg(value_name = "CLUSTER", value_parser = cluster)]
     clusters: Vec<ClusterName>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     ///
     /// The file is the output of `kubectl get nodes -o json`. No cluster is contacted.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = Reach::NAMES))]
+    #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = ReachOptions::NAMES))]
     from: Option<PathBuf>,
 
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
-    reach: Reach,
+    reach: ReachOptions,
 
     #[command(flatten)]
     pub(crate) options: SnapshotOptions,
@@ -145,7 +145,7 @@ impl<'a> Comparison<'a> {
 }
 
 pub(crate) fn run(
-    args: &Args,
+    args: &SnapshotArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -163,7 +163,7 @@ pub(crate) fn run(
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     // They stop a render, but nodes can be listed.
-    printer.findings(&Files::new(sources), &problems);
+    printer.findings(&ShownFiles::new(sources), &problems);
     let outcome = args
         .handling
         .strict
@@ -187,7 +187,7 @@ fn as_warnings(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 /// Keeps the nodes of live clusters, or those of a dump.
 fn keep(
-    args: &Args,
+    args: &SnapshotArgs,
     settings: &Settings,
     meshes: &[Mesh],
     (printer, result): (&mut Printer, &mut impl Write),
@@ -222,7 +222,7 @@ fn keep(
 
 /// Reports the findings about the config, and its expired entries.
 fn tell_of_config(
-    args: &Args,
+    args: &SnapshotArgs,
     settings: &Settings,
     mut findings: Vec<Finding>,
     printer: &mut Printer,
@@ -231,7 +231,10 @@ fn tell_of_config(
     let (today, purpose) = (clock::today(), Purpose::Snapshot);
     findings.extend(levels.expired(today, purpose));
     let findings = levels.apply(findings, today, purpose);
-    printer.findings(&Files::new(source.iter().cloned().collect()), &findings);
+    printer.findings(
+        &ShownFiles::new(source.iter().cloned().collect()),
+        &findings,
+    );
     args.handling.strict.threshold().outcome(&findings)
 }
 
@@ -241,7 +244,7 @@ fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
 }
 
 /// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.
-fn check_named(args: &Args, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
+fn check_named(args: &SnapshotArgs, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
     let flags = [
         ("--accept", &args.handling.accept),
         ("--no-carry-over", &args.handling.no_carry_over),

@@ -6,18 +6,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::rules::clusters::{self, Fault};
 
-use crate::cluster::{Answer, Wanted};
+use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
-use crate::fabric::{Applied, Dumps, Gathered};
-use crate::files::Files;
+use crate::fabric::{AppliedFiles, Dumps, Gathered};
+use crate::files::ShownFiles;
 use crate::inputs::Inputs;
-use crate::output::{Format, Printer};
-use crate::reach::Reach;
+use crate::output::{Printer, ReportFormat};
+use crate::reach::ReachOptions;
 use crate::settings::{Options, Voice};
 use crate::{Outcome, clock, fabric};
 
@@ -28,7 +28,7 @@ mod state;
 
 pub(crate) use json::schema;
 
-use state::{Found, Nodes, State};
+use state::{ClusterState, NodeCounts, State};
 
 /// How long to wait before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// are still reported. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct StatusArgs {
     /// Clusters, by their names in the mesh [default: all]
     #[arg(value_name = "CLUSTER")]
     clusters: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     wait: Option<Duration>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: ReachOptions,
 
     #[command(flatten)]
     pub(crate) options: Options,
@@ -82,7 +82,7 @@ enum StatusFormat {
     Markdown,
 }
 
-impl From<StatusFormat> for Format {
+impl From<StatusFormat> for ReportFormat {
     /// Returns the form of findings alone.
     fn from(format: StatusFormat) -> Self {
         match format {
@@ -94,7 +94,7 @@ impl From<StatusFormat> for Format {
 }
 
 pub(crate) fn run(
-    args: &Args,
+    args: &StatusArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -135,13 +135,13 @@ pub(crate) fn run(
         StatusFormat::Markdown => crate::print(result, &markdown::text(&states))?,
     }
     let weaknesses: Vec<_> = states.iter().flat_map(|it| it.weaknesses.clone()).collect();
-    printer.findings(&Files::new(Vec::new()), &weaknesses);
+    printer.findings(&ShownFiles::new(Vec::new()), &weaknesses);
     let outcomes = states.iter().map(State::outcome);
     Ok(outcomes.max().unwrap_or(Outcome::Clean))
 }
 
 /// Returns the clusters that were asked for, else all that a mesh names.
-fn clusters(args: &Args, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
+fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
     let all = fabric::clusters(inputs);
     if args.clusters.is_empty() {
         return Ok(all);
@@ -152,12 +152,12 @@ fn clusters(args: &Args, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
 
 /// Compares what clusters answered with the snapshots and the rendered tree.
 fn compared(
-    answers: BTreeMap<ClusterName, Result<Answer, Fault>>,
+    answers: BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>,
     inputs: &Inputs,
-    rendered: &Applied,
+    rendered: &AppliedFiles,
 ) -> Vec<(ClusterName, State)> {
     let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
-    let mut has: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
+    let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, State)> = Vec::new();
     for (cluster, answer) in answers {
         let mut state = State::new(&cluster);
@@ -168,13 +168,15 @@ fn compared(
                 state.weaknesses = weaknesses
                     .map(|it| clusters::weakness(&cluster, it))
                     .collect();
-                state.found = Ok(Found {
+                state.found = Ok(ClusterState {
                     versions: answer.peers.versions,
                     inventory: Inventory::default(),
                     is_rendered: !rendered.absent.contains(&cluster),
                     nodes: match nodes.differences(&cluster, answer.listing, clock::now()) {
-                        Ok(differences) => Nodes::Compared(differences),
-                        Err(error) => Nodes::Unreadable(answer.hidden.hide(&format!("{error:#}"))),
+                        Ok(differences) => NodeCounts::Compared(differences),
+                        Err(error) => {
+                            NodeCounts::Unreadable(answer.hidden.hide(&format!("{error:#}")))
+                        }
                     },
                 });
                 has.insert(cluster.clone(), file.into_iter().collect());

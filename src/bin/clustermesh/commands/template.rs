@@ -25,7 +25,7 @@ use crate::{Outcome, check, input_file, inputs};
 /// config.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct TemplateArgs {
     /// Template file; `-` for standard input, as YAML
     #[arg(value_name = "FILE", required_unless_present = "values")]
     file: Option<PathBuf>,
@@ -52,7 +52,7 @@ Examples:
   echo '{{ targets | length }}' | clustermesh template -";
 
 pub(crate) fn run(
-    args: &Args,
+    args: &TemplateArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {

@@ -25,7 +25,7 @@ use crate::{Outcome, fabric};
 /// 0 if the packet and its reply are delivered, else with 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct TraceArgs {
     /// Sender: CLUSTER/NODE, CLUSTER/ADDRESS or an ADDRESS that only one cluster has
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     from: String,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
     /// Kind of address to use for a node or a cluster
     #[arg(long, value_name = "CLASS")]
-    class: Option<Class>,
+    class: Option<ClassArgument>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
@@ -62,7 +62,7 @@ Examples:
 
 /// The class of a source or destination.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Class {
+enum ClassArgument {
     /// A pod; of a node, the first address of its pod CIDR
     Pod,
     /// The node itself, or a pod with `hostNetwork`
@@ -73,19 +73,19 @@ enum Class {
     Network,
 }
 
-impl From<Class> for trace::Class {
-    fn from(class: Class) -> Self {
+impl From<ClassArgument> for trace::AddressClass {
+    fn from(class: ClassArgument) -> Self {
         match class {
-            Class::Pod => Self::Pod,
-            Class::Node => Self::Node,
-            Class::Service => Self::Service,
-            Class::Network => Self::Network,
+            ClassArgument::Pod => Self::Pod,
+            ClassArgument::Node => Self::Node,
+            ClassArgument::Service => Self::Service,
+            ClassArgument::Network => Self::Network,
         }
     }
 }
 
 pub(crate) fn run(
-    args: &Args,
+    args: &TraceArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -100,10 +100,10 @@ pub(crate) fn run(
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let fabric = applied.fabric(&inputs);
-    let class = args.class.map(trace::Class::from);
+    let class = args.class.map(trace::AddressClass::from);
     let of_sender = match class {
         // Nothing is sent from what a cluster has as a whole.
-        Some(trace::Class::Service | trace::Class::Network) => None,
+        Some(trace::AddressClass::Service | trace::AddressClass::Network) => None,
         class => class,
     };
     let from = end(&inputs, &fabric, "FROM", &args.from, of_sender)?;
@@ -135,7 +135,7 @@ fn end(
     fabric: &Fabric,
     argument: &str,
     text: &str,
-    class: Option<trace::Class>,
+    class: Option<trace::AddressClass>,
 ) -> anyhow::Result<End> {
     let error = match fabric.end(text, class) {
         Ok(end) => return Ok(end),
@@ -161,16 +161,18 @@ fn end(
             site.map_or_else(String::new, |site| of_nodes(site, node))
         }
         NoEnd::NoAddress { class, .. } => match class {
-            trace::Class::Service => {
+            trace::AddressClass::Service => {
                 "choose a cluster with a `serviceCIDR`, or give an address in \
                 it"
             }
-            trace::Class::Network => {
+            trace::AddressClass::Network => {
                 "choose a cluster with `additionalCIDRs`, or give an address \
                 in them"
             }
-            trace::Class::Pod => "the node has no pod CIDR",
-            trace::Class::Node => "the node has no internal address and no WireGuard address",
+            trace::AddressClass::Pod => "the node has no pod CIDR",
+            trace::AddressClass::Node => {
+                "the node has no internal address and no WireGuard address"
+            }
         }
         .to_owned(),
         NoEnd::Nobody { .. }

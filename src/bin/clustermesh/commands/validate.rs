@@ -8,7 +8,7 @@ use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
 use crate::check::OutputCheck;
-use crate::output::{Format, Printer, Report};
+use crate::output::{Printer, Report, ReportFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::FailOn;
 use crate::{Outcome, check, inputs};
@@ -20,10 +20,10 @@ use crate::{Outcome, check, inputs};
 /// checked too, and Peers that `render` would remove or rename are reported. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct ValidateArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: Format,
+    output: ReportFormat,
 
     /// Count the findings by rule instead of listing them
     ///
@@ -50,11 +50,11 @@ Examples:
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
 pub(crate) fn run(
-    args: &Args,
+    args: &ValidateArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    if args.statistics && !matches!(args.output, Format::Human | Format::Json) {
+    if args.statistics && !matches!(args.output, ReportFormat::Human | ReportFormat::Json) {
         bail!("`--statistics` works only with `--output human` and `--output json`");
     }
     let inputs = match inputs::gather(&args.options) {
@@ -79,13 +79,13 @@ pub(crate) fn run(
     } else {
         report.text(args.output)?
     };
-    if args.output == Format::Human {
+    if args.output == ReportFormat::Human {
         printer.result(result, &text)?;
         printer.counts(findings, checked.checked().as_ref());
     } else {
         crate::print(result, &text)?;
     }
-    if args.output == Format::Github {
+    if args.output == ReportFormat::Github {
         printer.summarize(&report);
     }
     Ok(if inputs.is_unparsable {

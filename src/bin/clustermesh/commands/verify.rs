@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
-use crate::output::{Checked, Printer, Verified, VerifyFormat};
+use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
@@ -34,7 +34,7 @@ mod hostile;
 /// your expectations is not met. Sends nothing and writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: VerifyFormat,
@@ -79,7 +79,7 @@ Examples:
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 pub(crate) fn run(
-    args: &Args,
+    args: &VerifyArgs,
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
@@ -165,7 +165,7 @@ fn tell(
     let text = verified.text(format)?;
     if format == VerifyFormat::Human {
         printer.result(result, &text)?;
-        let checked = Checked::fabric(verified.fabric);
+        let checked = CheckedCounts::fabric(verified.fabric);
         printer.counts(verified.findings, Some(&checked));
     } else {
         crate::print(result, &text)?;

@@ -7,9 +7,9 @@ use anyhow::bail;
 
 /// A folder that is locked.
 #[derive(Debug)]
-pub(super) struct Held(File);
+pub(super) struct HeldLock(File);
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         // Closing it is not enough while a child process, on its way to start, has a copy.
         let _ = self.0.unlock();
@@ -19,14 +19,14 @@ impl Drop for Held {
 /// Keeps other runs away until the result is dropped or the process ends.
 ///
 /// Where a folder can't be locked, as on some network file systems, we go without.
-pub(super) fn hold(root: &Path) -> anyhow::Result<Option<Held>> {
+pub(super) fn hold(root: &Path) -> anyhow::Result<Option<HeldLock>> {
     let Ok(folder) = File::open(root) else {
         return Ok(None);
     };
     match folder.try_lock() {
         Err(TryLockError::WouldBlock) => bail!("another run is writing it"),
         Err(TryLockError::Error(_)) => Ok(None),
-        Ok(()) => Ok(Some(Held(folder))),
+        Ok(()) => Ok(Some(HeldLock(folder))),
     }
 }
 

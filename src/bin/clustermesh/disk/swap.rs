@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use tempfile::{Builder, TempDir};
 
 use super::beside::{self, Beside, Waiting};
-use super::tree::{Files, Survey, folders};
+use super::tree::{TreeSurvey, WantedFiles, folders};
 use super::{OLD, TEMPORARY, create, lock, shown};
 
 /// A swap in progress.
@@ -24,13 +24,13 @@ struct Swap {
     /// New files that wait beside the tree.
     waiting: Waiting,
     /// What is to be done, in order.
-    steps: Vec<Step>,
+    steps: Vec<SwapStep>,
     /// How many of the steps are done, and so are to be undone.
     done: usize,
 }
 
 /// Something that is done to the tree.
-enum Step {
+enum SwapStep {
     /// A folder is moved with all its files to where none is.
     Move { from: PathBuf, to: PathBuf },
     /// A file is made where none is.
@@ -51,8 +51,8 @@ enum Step {
 /// was. What is not ours is left alone.
 pub(crate) fn apply(
     root: &Path,
-    wanted: &Files,
-    survey: &Survey,
+    wanted: &WantedFiles,
+    survey: &TreeSurvey,
     beside: &Beside,
 ) -> anyhow::Result<()> {
     survey.check_unblocked(root)?;
@@ -72,7 +72,7 @@ pub(crate) fn apply(
 
 fn apply_in(
     root: &Path,
-    (wanted, survey): (&Files, &Survey),
+    (wanted, survey): (&WantedFiles, &TreeSurvey),
     beside: &Beside,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
@@ -112,7 +112,7 @@ fn remove_abandoned(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Removes empty folders, as git would. A failure does no harm.
-fn remove_emptied(root: &Path, wanted: &Files, survey: &Survey) {
+fn remove_emptied(root: &Path, wanted: &WantedFiles, survey: &TreeSurvey) {
     let kept = folders(wanted).unwrap_or_default();
     let mut emptied: Vec<&str> = survey
         .stale
@@ -131,7 +131,7 @@ impl Swap {
     fn run(
         &mut self,
         root: &Path,
-        (wanted, survey): (&Files, &Survey),
+        (wanted, survey): (&WantedFiles, &TreeSurvey),
         beside: &Beside,
     ) -> anyhow::Result<()> {
         self.stage(root, wanted, survey)?;
@@ -145,7 +145,12 @@ impl Swap {
     }
 
     /// Writes what is new, keeps what is old, and makes ready what is to be done.
-    fn stage(&mut self, root: &Path, wanted: &Files, survey: &Survey) -> anyhow::Result<()> {
+    fn stage(
+        &mut self,
+        root: &Path,
+        wanted: &WantedFiles,
+        survey: &TreeSurvey,
+    ) -> anyhow::Result<()> {
         let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for path in survey.missing.iter().chain(&survey.changed) {
             let (folder, _) = path.split_once('/').context("surveyed another tree")?;
@@ -164,23 +169,23 @@ impl Swap {
         for (folder, paths) in folders {
             if fs::symlink_metadata(root.join(folder)).is_err() {
                 let (from, to) = (self.staged(folder), root.join(folder));
-                self.steps.push(Step::Move { from, to });
+                self.steps.push(SwapStep::Move { from, to });
                 continue;
             }
             for path in paths {
                 let (from, to) = (self.staged(path), root.join(path));
                 self.steps.push(if changed.contains(path) {
                     let old = self.back_up(&to)?;
-                    Step::Replace { from, to, old }
+                    SwapStep::Replace { from, to, old }
                 } else {
-                    Step::Make { from, to }
+                    SwapStep::Make { from, to }
                 });
             }
         }
         for path in &survey.stale {
             let path = root.join(path);
             let old = self.back_up(&path)?;
-            self.steps.push(Step::Remove { path, old });
+            self.steps.push(SwapStep::Remove { path, old });
         }
         Ok(())
     }
@@ -192,16 +197,16 @@ impl Swap {
         for path in &beside.remove {
             let old = self.back_up(path)?;
             let path = path.clone();
-            self.steps.push(Step::Remove { path, old });
+            self.steps.push(SwapStep::Remove { path, old });
         }
         for (to, text) in &beside.write {
             let from = self.waiting.add(to, text)?;
             let to = to.clone();
             self.steps.push(if fs::symlink_metadata(&to).is_ok() {
                 let old = self.back_up(&to)?;
-                Step::Replace { from, to, old }
+                SwapStep::Replace { from, to, old }
             } else {
-                Step::Make { from, to }
+                SwapStep::Make { from, to }
             });
         }
         Ok(())
@@ -249,7 +254,7 @@ impl Swap {
     }
 }
 
-impl Step {
+impl SwapStep {
     fn run(&self) -> io::Result<()> {
         match self {
             Self::Move { from, to } | Self::Make { from, to } | Self::Replace { from, to, .. } => {
@@ -291,7 +296,7 @@ mod tests {
         format!("{}\n{text}\n", yaml::HEADER)
     }
 
-    fn files(files: &[(&str, &str)]) -> Files {
+    fn files(files: &[(&str, &str)]) -> WantedFiles {
         let file = |&(path, text): &(&str, &str)| (path.to_owned(), ours(text).into());
         files.iter().map(file).collect()
     }
@@ -312,17 +317,17 @@ mod tests {
         on_disk
     }
 
-    fn put(root: &Path, wanted: &Files) -> anyhow::Result<()> {
+    fn put(root: &Path, wanted: &WantedFiles) -> anyhow::Result<()> {
         let survey = survey(&Roots::anywhere(), root, wanted)?;
         apply(root, wanted, &survey, &Beside::default())
     }
 
-    fn assert_stands(root: &Path, wanted: &Files) {
+    fn assert_stands(root: &Path, wanted: &WantedFiles) {
         let there = on_disk(root).into_iter().filter_map(|(path, text)| {
             let path = path.strip_prefix(root).unwrap().to_str()?.to_owned();
             Some((path, text?.into()))
         });
-        assert_eq!(there.collect::<Files>(), *wanted);
+        assert_eq!(there.collect::<WantedFiles>(), *wanted);
     }
 
     #[test]
@@ -491,7 +496,7 @@ mod tests {
         swap.stage_beside(&beside).unwrap();
         assert!(matches!(
             swap.steps[..],
-            [Step::Remove { .. }, Step::Make { .. }]
+            [SwapStep::Remove { .. }, SwapStep::Make { .. }]
         ));
     }
 

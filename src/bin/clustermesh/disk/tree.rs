@@ -20,11 +20,11 @@ use super::{OLD, Roots, holds, is_temporary, kind, shown};
 
 /// The wanted tree: text by path, each of a folder and a file in it, such as
 /// `west/prod--east.yaml`.
-pub(crate) type Files = BTreeMap<String, Arc<str>>;
+pub(crate) type WantedFiles = BTreeMap<String, Arc<str>>;
 
 /// How a tree on disk compares with the wanted one; every list is sorted.
 #[derive(Debug, Default, Eq, PartialEq)]
-pub(crate) struct Survey {
+pub(crate) struct TreeSurvey {
     /// Wanted, but not there.
     pub(crate) missing: Vec<String>,
     /// Wanted, ours, and different.
@@ -34,16 +34,16 @@ pub(crate) struct Survey {
     /// Ours, but not wanted.
     pub(crate) stale: Vec<String>,
     /// Not ours, and so left alone.
-    pub(crate) foreign: Vec<Foreign>,
+    pub(crate) foreign: Vec<ForeignEntry>,
     /// Not ours, and in the way of something wanted.
-    pub(crate) blocked: Vec<Foreign>,
+    pub(crate) blocked: Vec<ForeignEntry>,
     /// Folders in which a killed run had begun its work.
     pub(super) abandoned: Vec<PathBuf>,
 }
 
 /// Something in the tree that we did not make.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignEntry {
     /// Where, from the root of the tree.
     pub(crate) path: String,
     /// What it is, with its article.
@@ -51,20 +51,20 @@ pub(crate) struct Foreign {
 }
 
 /// What a file turned out to hold.
-enum Content {
+enum EntryContent {
     Wanted,
     Ours,
     Foreign,
 }
 
 /// A walk through the tree.
-struct Walk<'a> {
-    wanted: &'a Files,
+struct TreeWalk<'a> {
+    wanted: &'a WantedFiles,
     folders: BTreeSet<&'a str>,
-    survey: Survey,
+    survey: TreeSurvey,
 }
 
-impl Survey {
+impl TreeSurvey {
     /// Returns whether the tree is up to date, except for foreign files.
     pub(crate) fn is_current(&self) -> bool {
         let Self {
@@ -93,7 +93,7 @@ impl Survey {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(
             formatter,
@@ -106,13 +106,17 @@ impl fmt::Display for Foreign {
 
 /// Compares the tree under `root` with the wanted one. Only `root` itself may be a link, and must
 /// be within the roots.
-pub(crate) fn survey(roots: &Roots, root: &Path, wanted: &Files) -> anyhow::Result<Survey> {
+pub(crate) fn survey(
+    roots: &Roots,
+    root: &Path,
+    wanted: &WantedFiles,
+) -> anyhow::Result<TreeSurvey> {
     let allowed = roots.check_output(root);
     allowed.with_context(|| format!("cannot look into {}", shown(root)))?;
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         wanted,
         folders: folders(wanted)?,
-        survey: Survey::default(),
+        survey: TreeSurvey::default(),
     };
     if is_there(root).with_context(|| format!("cannot look into {}", shown(root)))? {
         walk.root(root)?;
@@ -121,7 +125,7 @@ pub(crate) fn survey(roots: &Roots, root: &Path, wanted: &Files) -> anyhow::Resu
 }
 
 /// Returns the folders of the wanted tree.
-pub(super) fn folders(wanted: &Files) -> anyhow::Result<BTreeSet<&str>> {
+pub(super) fn folders(wanted: &WantedFiles) -> anyhow::Result<BTreeSet<&str>> {
     let folder = |path| folder(path).with_context(|| wrong_path(path));
     wanted.keys().map(|path| folder(path.as_str())).collect()
 }
@@ -154,7 +158,7 @@ fn is_there(root: &Path) -> io::Result<bool> {
     }
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn root(&mut self, root: &Path) -> anyhow::Result<()> {
         for entry in entries(root)? {
             let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
@@ -193,10 +197,10 @@ impl Walk<'_> {
             }
             let content = content(&path, wanted);
             match content.with_context(|| format!("cannot read {}", shown(&path)))? {
-                Content::Wanted => self.survey.same.push(key),
-                Content::Ours if wanted.is_some() => self.survey.changed.push(key),
-                Content::Ours => self.survey.stale.push(key),
-                Content::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+                EntryContent::Wanted => self.survey.same.push(key),
+                EntryContent::Ours if wanted.is_some() => self.survey.changed.push(key),
+                EntryContent::Ours => self.survey.stale.push(key),
+                EntryContent::Foreign => self.not_ours(key, "a file", wanted.is_some()),
             }
         }
         Ok(())
@@ -221,7 +225,7 @@ impl Walk<'_> {
     }
 
     fn not_ours(&mut self, path: String, kind: &'static str, blocks: bool) {
-        let foreign = Foreign { path, kind };
+        let foreign = ForeignEntry { path, kind };
         if blocks {
             self.survey.blocked.push(foreign);
         } else {
@@ -229,11 +233,11 @@ impl Walk<'_> {
         }
     }
 
-    fn finish(self) -> Survey {
+    fn finish(self) -> TreeSurvey {
         let Self {
             wanted, mut survey, ..
         } = self;
-        let Survey {
+        let TreeSurvey {
             changed,
             same,
             stale,
@@ -248,7 +252,7 @@ impl Walk<'_> {
         blocked.sort_unstable();
         let blocks = |path: &str| {
             let folder = path.split_once('/').map_or(path, |(folder, _)| folder);
-            let at = |it: &Foreign| it.path == path || it.path == folder;
+            let at = |it: &ForeignEntry| it.path == path || it.path == folder;
             blocked.iter().any(at)
         };
         let there = |path: &String| {
@@ -265,7 +269,7 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
     entries.with_context(|| format!("cannot look into {}", shown(folder)))
 }
 
-fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<Content> {
+fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<EntryContent> {
     let (mut file, metadata) = open_regular(path)?;
     let length = metadata.len();
     let head = head(&mut file)?;
@@ -273,12 +277,12 @@ fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<Content> {
     if let Some(rest) = wanted.and_then(|text| text.as_bytes().strip_prefix(head.as_slice()))
         && holds(&mut file, rest)?
     {
-        return Ok(Content::Wanted);
+        return Ok(EntryContent::Wanted);
     }
     if is_ours(&head) {
-        return Ok(Content::Ours);
+        return Ok(EntryContent::Ours);
     }
-    Ok(Content::Foreign)
+    Ok(EntryContent::Foreign)
 }
 
 /// Our first line, also as git may check it out on Windows.
@@ -334,7 +338,7 @@ mod tests {
         format!("{}\n{text}\n", yaml::HEADER)
     }
 
-    fn wanted(files: &[&str]) -> Files {
+    fn wanted(files: &[&str]) -> WantedFiles {
         let file = |path: &&str| ((*path).to_owned(), ours(path).into());
         files.iter().map(file).collect()
     }
@@ -349,7 +353,7 @@ mod tests {
         root
     }
 
-    fn told(foreign: &[Foreign]) -> Vec<String> {
+    fn told(foreign: &[ForeignEntry]) -> Vec<String> {
         foreign.iter().map(ToString::to_string).collect()
     }
 

@@ -10,13 +10,13 @@ use super::plural;
 
 /// How much was checked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedCounts {
     clusters: usize,
     nodes: usize,
     peers: usize,
 }
 
-impl Checked {
+impl CheckedCounts {
     /// Counts what a plan was made of, and its Peers.
     pub(crate) fn plan(fleet: &Fleet, plan: &Plan) -> Self {
         let clusters = fleet.clusters();
@@ -31,7 +31,7 @@ impl Checked {
     /// Counts what a proof is about.
     pub(crate) fn fabric(fabric: &Fabric) -> Self {
         let sites = || fabric.sites.iter();
-        let peers = |file: &clustermesh::agent::applied::File| file.content.peers.len();
+        let peers = |file: &clustermesh::agent::applied::AppliedFile| file.content.peers.len();
         Self {
             clusters: sites().count(),
             nodes: sites().map(|it| it.snapshot.nodes.len()).sum(),
@@ -40,7 +40,7 @@ impl Checked {
     }
 }
 
-impl fmt::Display for Checked {
+impl fmt::Display for CheckedCounts {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(
             formatter,
@@ -62,7 +62,7 @@ pub(super) fn peers(plan: &Plan, target: &Target) -> usize {
 }
 
 /// Returns the line for a run without findings.
-pub(super) fn no_problems(checked: Option<&Checked>) -> String {
+pub(super) fn no_problems(checked: Option<&CheckedCounts>) -> String {
     match checked {
         Some(checked) => format!("No problems found ({checked})."),
         None => "No problems found.".to_owned(),

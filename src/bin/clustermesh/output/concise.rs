@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clustermesh::document::Position;
 
-use super::entry::Entry;
+use super::entry::ReportEntry;
 use super::wording::title;
 use super::{Report, line_start};
 
@@ -15,7 +15,7 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 /// Returns the line of an entry.
-pub(super) fn line(report: &Report, entry: &Entry) -> String {
+pub(super) fn line(report: &Report, entry: &ReportEntry) -> String {
     let mut line = String::new();
     let finding = entry.finding;
     let place = finding.labels.first().map(|label| &label.place);

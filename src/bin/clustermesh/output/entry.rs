@@ -7,14 +7,14 @@ use clustermesh::diagnostic::{Cause, Severity};
 use clustermesh::rules::Finding;
 
 /// A finding, and those that follow from it.
-pub(super) struct Entry<'f> {
+pub(super) struct ReportEntry<'f> {
     /// The finding.
     pub(super) finding: &'f Finding,
     /// What follows from it, in order.
     pub(super) consequences: Vec<&'f Finding>,
 }
 
-impl<'f> Entry<'f> {
+impl<'f> ReportEntry<'f> {
     fn alone(finding: &'f Finding) -> Self {
         Self {
             finding,
@@ -24,18 +24,18 @@ impl<'f> Entry<'f> {
 }
 
 /// What is shown of entries where there is no room for all, both parts in order.
-pub(super) struct Selection<'e, 'f> {
+pub(super) struct EntrySelection<'e, 'f> {
     /// What is shown.
-    pub(super) shown: Vec<&'e Entry<'f>>,
+    pub(super) shown: Vec<&'e ReportEntry<'f>>,
     /// What is left out.
-    pub(super) left_out: Vec<&'e Entry<'f>>,
+    pub(super) left_out: Vec<&'e ReportEntry<'f>>,
 }
 
 /// Returns findings, with those that follow from another one below it. A finding that is more
 /// severe than its cause is listed separately.
-pub(super) fn entries(findings: &[Finding]) -> Vec<Entry<'_>> {
+pub(super) fn entries(findings: &[Finding]) -> Vec<ReportEntry<'_>> {
     if findings.iter().all(|finding| finding.cause.is_none()) {
-        return findings.iter().map(Entry::alone).collect();
+        return findings.iter().map(ReportEntry::alone).collect();
     }
     let mut by_subject: BTreeMap<Cause, &Finding> = BTreeMap::new();
     for finding in findings {
@@ -52,7 +52,7 @@ pub(super) fn entries(findings: &[Finding]) -> Vec<Entry<'_>> {
             None => first.push(finding),
         }
     }
-    let entries = first.into_iter().map(|finding| Entry {
+    let entries = first.into_iter().map(|finding| ReportEntry {
         finding,
         consequences: consequences.remove(&finding.as_cause()).unwrap_or_default(),
     });
@@ -80,9 +80,9 @@ fn root<'f>(
 /// clusters take turns, so that what is wrong with one cannot hide what is wrong with the others.
 /// It ends with the first that does not fit.
 pub(super) fn select<'e, 'f>(
-    entries: &[&'e Entry<'f>],
-    mut fits: impl FnMut(&Entry) -> bool,
-) -> Selection<'e, 'f> {
+    entries: &[&'e ReportEntry<'f>],
+    mut fits: impl FnMut(&ReportEntry) -> bool,
+) -> EntrySelection<'e, 'f> {
     let mut turns: BTreeMap<(Severity, Option<&str>), usize> = BTreeMap::new();
     let mut order: Vec<_> = entries
         .iter()
@@ -104,14 +104,14 @@ pub(super) fn select<'e, 'f>(
         .iter()
         .enumerate()
         .partition(|(index, _)| shown.contains(index));
-    Selection {
+    EntrySelection {
         shown: shown.into_iter().map(|(_, it)| *it).collect(),
         left_out: left_out.into_iter().map(|(_, it)| *it).collect(),
     }
 }
 
 /// Returns a filter that admits only this many.
-pub(super) fn at_most(number: usize) -> impl FnMut(&Entry) -> bool {
+pub(super) fn at_most(number: usize) -> impl FnMut(&ReportEntry) -> bool {
     let mut room = number;
     move |_| {
         let fits = 0 < room;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Level, Snippet};
 use clustermesh::diagnostic::{Label, Severity, is_command, is_deceptive};
 
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// How many places of a finding are shown.
 const SHOWN: usize = 4;
@@ -38,7 +38,7 @@ pub(super) struct Excerpt<'a> {
 }
 
 /// Looks up the first labels whose file is at hand.
-pub(super) fn excerpts<'a>(files: &'a Files, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
+pub(super) fn excerpts<'a>(files: &'a ShownFiles, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     labels
         .iter()
         .filter_map(|Label { place, text }| {

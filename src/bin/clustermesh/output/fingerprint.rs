@@ -7,7 +7,7 @@ use clustermesh::place::Pointer;
 use clustermesh::rules::Finding;
 use sha2::{Digest as _, Sha256};
 
-use super::site::Site;
+use super::site::RepositorySite;
 
 /// Makes fingerprints, no two of which are the same.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Fingerprints {
 impl Fingerprints {
     /// Returns the fingerprint of a finding: its message, the value, the file, and a number if
     /// there are several.
-    pub(super) fn next(&mut self, finding: &Finding, site: &Site) -> String {
+    pub(super) fn next(&mut self, finding: &Finding, site: &RepositorySite) -> String {
         let place = finding.labels.first().map(|label| &label.place);
         let pointer = place.map(|place| pointer(finding, &place.pointer));
         let parts = [

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::Severity;
 
-use super::entry::{Entry, at_most, select};
-use super::site::{Site, Sites};
+use super::entry::{ReportEntry, at_most, select};
+use super::site::{RepositorySite, RepositorySites};
 use super::{Report, wording};
 
 /// The longest text of an annotation, in characters.
@@ -17,12 +17,12 @@ const ANNOTATIONS: usize = 10;
 /// Returns a command for each finding, the most severe first, and first of all those that a job has
 /// room for.
 pub(super) fn text(report: &Report) -> String {
-    let sites = Sites::new(report.files);
+    let sites = RepositorySites::new(report.files);
     let entries = report.entries();
     let mut commands = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
-        let of_severity: Vec<&Entry> = of_severity.collect();
+        let of_severity: Vec<&ReportEntry> = of_severity.collect();
         let selection = select(&of_severity, at_most(ANNOTATIONS));
         for entry in selection.shown.into_iter().chain(selection.left_out) {
             commands.push_str(&command(entry, &sites.first(entry.finding)));
@@ -31,7 +31,7 @@ pub(super) fn text(report: &Report) -> String {
     commands
 }
 
-fn command(entry: &Entry, site: &Site) -> String {
+fn command(entry: &ReportEntry, site: &RepositorySite) -> String {
     let finding = entry.finding;
     // GitHub has the same words for severities.
     let mut command = format!("::{} file={}", finding.severity, property(&site.path));

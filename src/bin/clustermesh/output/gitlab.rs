@@ -3,9 +3,9 @@
 use clustermesh::diagnostic::{Severity, plain_json};
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::ReportEntry;
 use super::fingerprint::Fingerprints;
-use super::site::Sites;
+use super::site::RepositorySites;
 use super::{Report, wording};
 
 /// The longest text of a finding, in characters.
@@ -17,23 +17,23 @@ struct Issue {
     check_name: &'static str,
     fingerprint: String,
     severity: &'static str,
-    location: Location,
+    location: IssueLocation,
 }
 
 #[derive(Serialize)]
-struct Location {
+struct IssueLocation {
     path: String,
-    lines: Lines,
+    lines: IssueLines,
 }
 
 #[derive(Serialize)]
-struct Lines {
+struct IssueLines {
     begin: usize,
 }
 
 /// Returns the array.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
-    let sites = Sites::new(report.files);
+    let sites = RepositorySites::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let entries = report.entries();
     let issues: Vec<Issue> = entries
@@ -45,7 +45,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     Ok(plain_json(text))
 }
 
-fn issue(entry: &Entry, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue {
+fn issue(entry: &ReportEntry, sites: &RepositorySites, fingerprints: &mut Fingerprints) -> Issue {
     let finding = entry.finding;
     let site = sites.first(finding);
     Issue {
@@ -57,9 +57,9 @@ fn issue(entry: &Entry, sites: &Sites, fingerprints: &mut Fingerprints) -> Issue
             Severity::Warning => "major",
             Severity::Notice => "info",
         },
-        location: Location {
+        location: IssueLocation {
             path: site.path,
-            lines: Lines {
+            lines: IssueLines {
                 // A report without a line is refused as a whole.
                 begin: site.positions.map_or(1, |positions| positions.start.line),
             },

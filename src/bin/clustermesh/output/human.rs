@@ -8,11 +8,11 @@ use annotate_snippets::{Group, Level, Origin, Renderer, Title};
 use clustermesh::diagnostic::{Finding, Label};
 
 use super::Report;
-use super::entry::Entry;
+use super::entry::ReportEntry;
 use super::excerpt::{excerpts, level, level_name, snippets};
 use super::wording::title;
 use super::wrap::Width;
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// How many findings of one kind are printed in full.
 const SHOWN_ALIKE: usize = 3;
@@ -22,16 +22,16 @@ const SHOWN_IN_FULL: usize = 100;
 
 /// Returns what to print, in pieces: each a kind of finding, with what to do about it.
 pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
-    let printer = Printer {
+    let printer = FindingPrinter {
         files: report.files,
         width,
     };
     let mut pieces = Vec::new();
     let entries = report.entries();
-    let (folded, single): (Vec<&Entry>, Vec<&Entry>) = entries
+    let (folded, single): (Vec<&ReportEntry>, Vec<&ReportEntry>) = entries
         .iter()
         .partition(|entry| entry.finding.cluster.is_some());
-    let alone = |entry: &&&Entry| {
+    let alone = |entry: &&&ReportEntry| {
         let help = entry.finding.help.as_deref();
         [vec![printer.finding(entry)], printer.help(help)].concat()
     };
@@ -43,7 +43,7 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     }
     // Groups in the order of their first entries.
     let mut numbers = BTreeMap::new();
-    let mut groups: Vec<Vec<&Entry>> = Vec::new();
+    let mut groups: Vec<Vec<&ReportEntry>> = Vec::new();
     for entry in folded {
         let finding = entry.finding;
         let kind = (finding.rule.name, finding.severity, &finding.group);
@@ -75,20 +75,20 @@ fn piece(lines: &[String]) -> String {
 }
 
 /// Returns what to do about entries that are alike.
-fn help<'e>(entries: &[&'e Entry]) -> Option<&'e str> {
+fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
     let mut entries = entries.iter().rev();
     entries.find_map(|entry| entry.finding.help.as_deref())
 }
 
 /// What findings are printed with.
-struct Printer<'a> {
-    files: &'a Files,
+struct FindingPrinter<'a> {
+    files: &'a ShownFiles,
     width: Width,
 }
 
-impl Printer<'_> {
+impl FindingPrinter<'_> {
     /// Prints entries of one kind, the first few in full.
-    fn alike(&self, entries: &[&Entry]) -> Vec<String> {
+    fn alike(&self, entries: &[&ReportEntry]) -> Vec<String> {
         // One more than the limit takes a line anyway.
         let shown = if entries.len() <= SHOWN_ALIKE + 1 {
             entries.len()
@@ -97,7 +97,7 @@ impl Printer<'_> {
         };
         let shown_entries = entries.iter().take(shown);
         let mut lines: Vec<String> = shown_entries.map(|entry| self.finding(entry)).collect();
-        if let Some(Entry { finding, .. }) = entries.get(shown) {
+        if let Some(ReportEntry { finding, .. }) = entries.get(shown) {
             let more = entries.len() - shown;
             let text = format!("{}: {more} more like these", finding.group);
             lines.push(self.rendered(Group::with_title(self.title(finding, &text))));
@@ -106,7 +106,7 @@ impl Printer<'_> {
     }
 
     /// Prints an entry without its help.
-    fn finding(&self, entry: &Entry) -> String {
+    fn finding(&self, entry: &ReportEntry) -> String {
         let finding = entry.finding;
         let title = self.title(finding, &title(entry));
         let excerpts = excerpts(self.files, &finding.labels);
@@ -147,7 +147,7 @@ impl Printer<'_> {
 }
 
 /// Returns where something is that is not shown.
-fn origin(files: &Files, label: &Label) -> Origin<'static> {
+fn origin(files: &ShownFiles, label: &Label) -> Origin<'static> {
     let origin = Origin::path(label.place.source.to_string());
     match files.positions(&label.place) {
         Some(positions) => origin

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// The version of the format.
 pub(super) const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -20,7 +20,7 @@ const KIND: &str = "Report";
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Report", example = example())]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct WrittenReport<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -125,7 +125,7 @@ pub(super) struct WrittenPlace<'a> {
     #[schemars(example = &"/spec/clusters/0/podCIDRs/0")]
     pointer: String,
     #[serde(flatten)]
-    range: Option<Range>,
+    range: Option<WrittenRange>,
     /// A remark about this place.
     #[schemars(example = &"first here")]
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -135,7 +135,8 @@ pub(super) struct WrittenPlace<'a> {
 /// Lines and columns from one, columns in characters, the end being the first character after.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Range {
+#[schemars(rename = "Range")]
+struct WrittenRange {
     /// The first line, counted from 1.
     #[schemars(range(min = 1))]
     line: usize,
@@ -157,7 +158,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         findings.filter(|it| it.severity == severity).count()
     };
     let findings = report.findings.iter();
-    let mut text = serde_json::to_string_pretty(&Written {
+    let mut text = serde_json::to_string_pretty(&WrittenReport {
         api_version: API_VERSION,
         kind: KIND,
         summary: Summary {
@@ -172,7 +173,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
 }
 
 /// Returns a finding with its lines and columns.
-pub(super) fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding<'a> {
+pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFinding<'a> {
     WrittenFinding {
         rule: finding.rule.name,
         aliases: finding.rule.aliases,
@@ -196,7 +197,7 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &Files) -> WrittenFinding
 
 /// Returns the JSON Schema of the object.
 pub(crate) fn schema() -> Schema {
-    schema::of_output::<Written>()
+    schema::of_output::<WrittenReport>()
 }
 
 /// A report of one finding.
@@ -240,8 +241,8 @@ fn severity(severity: Severity) -> WrittenSeverity {
     }
 }
 
-pub(super) fn place<'a>(label: &'a Label, files: &Files) -> WrittenPlace<'a> {
-    let range = files.positions(&label.place).map(|positions| Range {
+pub(super) fn place<'a>(label: &'a Label, files: &ShownFiles) -> WrittenPlace<'a> {
+    let range = files.positions(&label.place).map(|positions| WrittenRange {
         line: positions.start.line,
         column: positions.start.column,
         end_line: positions.end.line,

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped};
 
-use super::entry::{Entry, select};
-use super::site::Sites;
+use super::entry::{ReportEntry, select};
+use super::site::RepositorySites;
 use super::wording::{counts, title};
 use super::{Report, plural};
 
@@ -25,14 +25,14 @@ const RESERVE: usize = 1000;
 
 /// Returns the page, of at most `limit` bytes unless that is too few for anything.
 pub(super) fn text(report: &Report, limit: usize) -> String {
-    let sites = Sites::new(report.files);
+    let sites = RepositorySites::new(report.files);
     let entries = report.entries();
     let counts = counts(&entries);
     let heading = counts.as_deref().unwrap_or("no problems found");
     let mut page = format!("### clustermesh: {heading}\n");
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
-        let of_severity: Vec<&Entry> = of_severity.collect();
+        let of_severity: Vec<&ReportEntry> = of_severity.collect();
         if !of_severity.is_empty() {
             list(&mut page, severity, &of_severity, &sites, limit);
         }
@@ -41,7 +41,13 @@ pub(super) fn text(report: &Report, limit: usize) -> String {
 }
 
 /// Adds entries of one severity, as many as there is room for.
-fn list(page: &mut String, severity: Severity, entries: &[&Entry], sites: &Sites, limit: usize) {
+fn list(
+    page: &mut String,
+    severity: Severity,
+    entries: &[&ReportEntry],
+    sites: &RepositorySites,
+    limit: usize,
+) {
     let heading = plural(entries.len(), &severity.to_string());
     let is_folded = OPEN < entries.len();
     let _ = if is_folded {
@@ -67,7 +73,7 @@ fn list(page: &mut String, severity: Severity, entries: &[&Entry], sites: &Sites
     }
 }
 
-fn item(entry: &Entry, sites: &Sites) -> String {
+fn item(entry: &ReportEntry, sites: &RepositorySites) -> String {
     let finding = entry.finding;
     let site = sites.first(finding);
     let place = match site.positions {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
 
-use super::entry::{Entry, select};
+use super::entry::{ReportEntry, select};
 use super::{Report, concise, wording};
 use crate::threshold::Threshold;
 
@@ -25,7 +25,7 @@ const LINE: usize = 1000;
 /// more there are.
 pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
     let entries = report.entries();
-    let all: Vec<&Entry> = entries.iter().collect();
+    let all: Vec<&ReportEntry> = entries.iter().collect();
     let (mut room, mut others) = (LIMIT - END, 0);
     let selection = select(&all, |entry| {
         others += usize::from(!threshold.fails([entry.finding]));
@@ -58,7 +58,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> String {
 }
 
 /// Returns the lines of an entry; its help only if the next one has another.
-fn lines(report: &Report, entry: &Entry, next: Option<&Entry>) -> String {
+fn lines(report: &Report, entry: &ReportEntry, next: Option<&ReportEntry>) -> String {
     let mut text = escaped(&concise::line(report, entry), LINE);
     text.push('\n');
     let help = entry.finding.help.as_ref();

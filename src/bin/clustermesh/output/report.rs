@@ -6,14 +6,14 @@ use clap::ValueEnum;
 use clustermesh::diagnostic::Cause;
 use clustermesh::rules::Finding;
 
-use super::entry::{Entry, entries};
+use super::entry::{ReportEntry, entries};
 use super::wrap::Width;
 use super::{concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary};
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// How findings are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ReportFormat {
     /// Findings with excerpts of the files
     Human,
     /// One line per finding: `file:line:column: severity[rule] message`
@@ -33,14 +33,14 @@ pub(crate) enum Format {
 /// Findings, and the files that they point into.
 pub(crate) struct Report<'a> {
     /// The files.
-    pub(super) files: &'a Files,
+    pub(super) files: &'a ShownFiles,
     /// The findings in order, with their texts escaped: no format has to see to that itself.
     pub(super) findings: Vec<Finding>,
 }
 
 impl<'a> Report<'a> {
     /// Returns a report of findings, in the order in which they are listed.
-    pub(crate) fn new(files: &'a Files, findings: &[Finding]) -> Self {
+    pub(crate) fn new(files: &'a ShownFiles, findings: &[Finding]) -> Self {
         let findings = &files.presentable(findings)[..];
         let causes: BTreeSet<&Cause> = findings.iter().filter_map(|it| it.cause.as_ref()).collect();
         let known: BTreeSet<Cause> = findings
@@ -60,23 +60,23 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the report as text; in colours only for a person.
-    pub(crate) fn text(&self, format: Format) -> anyhow::Result<String> {
+    pub(crate) fn text(&self, format: ReportFormat) -> anyhow::Result<String> {
         Ok(match format {
-            Format::Human => {
+            ReportFormat::Human => {
                 let pieces = human::pieces(self, Width::stdout()).into_iter();
                 pieces.map(|piece| piece + "\n").collect()
             }
-            Format::Concise => concise::text(self),
-            Format::Json => json::text(self)?,
-            Format::Sarif => sarif::text(self)?,
-            Format::Github => github::text(self),
-            Format::Gitlab => gitlab::text(self)?,
-            Format::Markdown => markdown::text(self, markdown::COMMENT),
+            ReportFormat::Concise => concise::text(self),
+            ReportFormat::Json => json::text(self)?,
+            ReportFormat::Sarif => sarif::text(self)?,
+            ReportFormat::Github => github::text(self),
+            ReportFormat::Gitlab => gitlab::text(self)?,
+            ReportFormat::Markdown => markdown::text(self, markdown::COMMENT),
         })
     }
 
     /// Returns how many findings there are of each rule, as JSON or as a table.
-    pub(crate) fn statistics(&self, format: Format) -> anyhow::Result<String> {
+    pub(crate) fn statistics(&self, format: ReportFormat) -> anyhow::Result<String> {
         statistics::text(&self.findings, format)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the findings with what follows from them.
-    pub(super) fn entries(&self) -> Vec<Entry<'_>> {
+    pub(super) fn entries(&self) -> Vec<ReportEntry<'_>> {
         entries(&self.findings)
     }
 }

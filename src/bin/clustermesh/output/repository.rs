@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Component, Path, PathBuf};
 
-use crate::settings::Surroundings;
+use crate::settings::WorkingRepository;
 
 /// The repository that we run in, and where in it.
 pub(super) struct Repository {
@@ -16,7 +16,7 @@ impl Repository {
     pub(super) fn around() -> Self {
         let here = env::current_dir().unwrap_or_default();
         Self {
-            root: Surroundings::default()
+            root: WorkingRepository::default()
                 .repository()
                 .unwrap_or_else(|| here.clone()),
             here,

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use clustermesh::diagnostic::{Severity, escaped, plain_json};
 use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
 
-use super::entry::{Entry, at_most, select};
+use super::entry::{ReportEntry, at_most, select};
 use super::fingerprint::Fingerprints;
-use super::site::{Site, Sites};
+use super::site::{RepositorySite, RepositorySites};
 use super::{Report, wording};
 
 mod log;
@@ -37,7 +37,7 @@ const SHOWN: usize = 2000;
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let entries = report.entries();
     let selection = select(&entries.iter().collect::<Vec<_>>(), at_most(RESULTS));
-    let sites = Sites::new(report.files);
+    let sites = RepositorySites::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let mut rules = Rules::default();
     let results: Vec<SarifResult> = selection
@@ -168,13 +168,13 @@ fn invocation(more: usize) -> Invocation {
 }
 
 /// Returns where else an entry is, and where what follows from it is.
-fn related(entry: &Entry, sites: &Sites) -> Vec<Location> {
+fn related(entry: &ReportEntry, sites: &RepositorySites) -> Vec<Location> {
     let followed: Vec<(&Finding, String)> = entry
         .consequences
         .iter()
         .map(|it| (*it, wording::alone(it)))
         .collect();
-    let followed = followed.iter().map(|(finding, title)| Site {
+    let followed = followed.iter().map(|(finding, title)| RepositorySite {
         label: title,
         ..sites.first(finding)
     });
@@ -187,7 +187,7 @@ fn related(entry: &Entry, sites: &Sites) -> Vec<Location> {
         .collect()
 }
 
-fn location(site: Site, id: Option<usize>) -> Location {
+fn location(site: RepositorySite, id: Option<usize>) -> Location {
     let label = Some(site.label).filter(|label| !label.is_empty());
     Location {
         id,
@@ -228,7 +228,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::files::Files;
+    use crate::files::ShownFiles;
 
     fn finding(number: usize, rule: &'static Rule) -> Finding {
         Finding {
@@ -244,7 +244,7 @@ mod tests {
         let error = rules::find("unknown-field")[0];
         let mut findings: Vec<Finding> = (0..=RESULTS).map(|it| finding(it, warning)).collect();
         findings.push(finding(0, error));
-        let files = Files::new(Vec::new());
+        let files = ShownFiles::new(Vec::new());
         let report = Report::new(&files, &findings);
         let log: Value = serde_json::from_str(&text(&report).unwrap()).unwrap();
         let run = &log["runs"][0];

@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use clustermesh::diagnostic::Label;
-use clustermesh::document::{Node, Position, Source, Value};
+use clustermesh::document::{Position, Source, TreeNode, TreeValue};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
 use super::repository::Repository;
-use crate::files::Files;
+use crate::files::ShownFiles;
 
 /// What a file is called for which there is no name at all.
 const NAMELESS: &str = "mesh.yaml";
 
 /// A piece of a file.
-pub(super) struct Site<'a> {
+pub(super) struct RepositorySite<'a> {
     /// The file as seen from the root of the repository, with slashes.
     pub(super) path: String,
     /// From where to where, the end being the first character after; none for the whole file.
@@ -24,14 +24,14 @@ pub(super) struct Site<'a> {
 }
 
 /// The places of findings as sites.
-pub(super) struct Sites<'a> {
-    files: &'a Files,
+pub(super) struct RepositorySites<'a> {
+    files: &'a ShownFiles,
     repository: Repository,
 }
 
-impl<'a> Sites<'a> {
+impl<'a> RepositorySites<'a> {
     /// Returns the sites in these files.
-    pub(super) fn new(files: &'a Files) -> Self {
+    pub(super) fn new(files: &'a ShownFiles) -> Self {
         Self {
             files,
             repository: Repository::around(),
@@ -40,7 +40,7 @@ impl<'a> Sites<'a> {
 
     /// Returns where a finding is first of all. One about a cluster as a whole is where a mesh
     /// names it, and any other one where people would begin to look.
-    pub(super) fn first<'b>(&self, finding: &'b Finding) -> Site<'b> {
+    pub(super) fn first<'b>(&self, finding: &'b Finding) -> RepositorySite<'b> {
         if let Some(label) = finding.labels.first() {
             return self.site(&label.place, &label.text);
         }
@@ -49,7 +49,7 @@ impl<'a> Sites<'a> {
         }
         let file = self.files.read().next();
         let name = file.map_or(NAMELESS, |source| &source.name);
-        Site {
+        RepositorySite {
             path: self.repository.path(name),
             positions: None,
             label: "",
@@ -57,13 +57,16 @@ impl<'a> Sites<'a> {
     }
 
     /// Returns where else it is.
-    pub(super) fn further<'b>(&self, finding: &'b Finding) -> impl Iterator<Item = Site<'b>> {
+    pub(super) fn further<'b>(
+        &self,
+        finding: &'b Finding,
+    ) -> impl Iterator<Item = RepositorySite<'b>> {
         let labels = finding.labels.iter().skip(1);
         labels.map(|Label { place, text }| self.site(place, text))
     }
 
-    fn site<'b>(&self, place: &Place, label: &'b str) -> Site<'b> {
-        Site {
+    fn site<'b>(&self, place: &Place, label: &'b str) -> RepositorySite<'b> {
+        RepositorySite {
             path: self.repository.path(&place.source),
             positions: self.files.positions(place),
             label,
@@ -81,10 +84,11 @@ impl<'a> Sites<'a> {
 fn entry(source: &Source, cluster: &str) -> Option<Place> {
     let mut documents = source.documents.iter().enumerate();
     documents.find_map(|(index, document)| {
-        let Value::Sequence(entries) = &document.get("spec")?.get("clusters")?.value else {
+        let TreeValue::Sequence(entries) = &document.get("spec")?.get("clusters")?.value else {
             return None;
         };
-        let is_meant = |entry: &Node| entry.get("name").and_then(Node::text) == Some(cluster);
+        let is_meant =
+            |entry: &TreeNode| entry.get("name").and_then(TreeNode::text) == Some(cluster);
         let position = entries.iter().position(is_meant)?;
         let place = Place::document(&source.name, index);
         let clusters = place.key("spec").key("clusters");

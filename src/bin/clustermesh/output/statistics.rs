@@ -8,7 +8,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Finding;
 use serde::Serialize;
 
-use super::Format;
+use super::ReportFormat;
 
 /// The findings of a rule with the same severity.
 #[derive(Serialize)]
@@ -21,17 +21,17 @@ struct Count {
 /// All of them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct StatisticsDocument<'a> {
     api_version: &'static str,
     kind: &'static str,
     rules: &'a [Count],
 }
 
 /// Returns the counts as JSON, or as a table.
-pub(super) fn text(findings: &[Finding], format: Format) -> anyhow::Result<String> {
+pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result<String> {
     let counts = counts(findings);
-    if format == Format::Json {
-        let document = Document {
+    if format == ReportFormat::Json {
+        let document = StatisticsDocument {
             api_version: "kilo-clustermesh.io/v1",
             kind: "Statistics",
             rules: &counts,

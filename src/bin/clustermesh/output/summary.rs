@@ -6,21 +6,21 @@ use clustermesh::plan::{Plan, Target};
 
 use super::checked::peers;
 use super::plural;
-use crate::disk::tree::Survey;
+use crate::disk::tree::TreeSurvey;
 
 /// How many changed targets have a line each.
 const SHOWN: usize = 20;
 
 /// How many files of a target a render changes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Change {
+struct TargetChange {
     added: usize,
     changed: usize,
     removed: usize,
 }
 
 /// Returns the lines of the summary.
-pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String> {
+pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<String> {
     let changes = changes(survey);
     let mut shown = changes.iter();
     let mut lines: Vec<String> = shown
@@ -42,9 +42,9 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &Survey) -> Vec<String
 }
 
 /// Returns what changes, by target.
-fn changes(survey: &Survey) -> BTreeMap<&str, Change> {
-    let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
-    let lists: [(&[String], fn(&mut Change)); 3] = [
+fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
+    let mut changes: BTreeMap<&str, TargetChange> = BTreeMap::new();
+    let lists: [(&[String], fn(&mut TargetChange)); 3] = [
         (&survey.missing, |it| it.added += 1),
         (&survey.changed, |it| it.changed += 1),
         (&survey.stale, |it| it.removed += 1),
@@ -59,8 +59,8 @@ fn changes(survey: &Survey) -> BTreeMap<&str, Change> {
 }
 
 /// Returns what becomes of one target.
-fn line(plan: &Plan, name: &str, change: Change) -> String {
-    let Change {
+fn line(plan: &Plan, name: &str, change: TargetChange) -> String {
+    let TargetChange {
         added,
         changed,
         removed,

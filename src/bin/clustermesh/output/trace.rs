@@ -13,14 +13,14 @@ use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
 use super::wrap::Width;
-use super::{Format, Report, human};
-use crate::files::Files;
+use super::{Report, ReportFormat, human};
+use crate::files::ShownFiles;
 
 mod json;
 mod mermaid;
 
 pub(crate) use json::schema;
-pub(super) use json::{Written, value};
+pub(super) use json::{WrittenTrace, value};
 
 /// The longest text of a step, in characters.
 const SHOWN: usize = 2000;
@@ -36,7 +36,7 @@ pub(crate) enum TraceFormat {
     Mermaid,
 }
 
-impl From<TraceFormat> for Format {
+impl From<TraceFormat> for ReportFormat {
     /// Returns the form of findings, which no diagram shows.
     fn from(format: TraceFormat) -> Self {
         match format {
@@ -51,7 +51,7 @@ pub(crate) struct Traced<'a, 'f> {
     /// The clusters.
     pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
-    pub(crate) files: &'a Files,
+    pub(crate) files: &'a ShownFiles,
     /// Where it comes from and where it goes.
     pub(crate) ends: (End, End),
     /// What became of it.

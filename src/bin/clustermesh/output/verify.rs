@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use clap::ValueEnum;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::packet::messages;
-use clustermesh::packet::trace::Class;
+use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
 use clustermesh::rules::Finding;
 
 use super::wrap::Width;
-use super::{Format, Report, human, plural};
-use crate::files::Files;
+use super::{Report, ReportFormat, human, plural};
+use crate::files::ShownFiles;
 
 mod expected;
 mod hostile;
@@ -27,15 +27,15 @@ pub(crate) use json::schema;
 const SHOWN: usize = 30;
 
 /// The classes, in the order in which they are shown.
-const CLASSES: [(Class, Class); 8] = [
-    (Class::Pod, Class::Pod),
-    (Class::Pod, Class::Service),
-    (Class::Pod, Class::Network),
-    (Class::Pod, Class::Node),
-    (Class::Node, Class::Pod),
-    (Class::Node, Class::Node),
-    (Class::Node, Class::Service),
-    (Class::Node, Class::Network),
+const CLASSES: [(AddressClass, AddressClass); 8] = [
+    (AddressClass::Pod, AddressClass::Pod),
+    (AddressClass::Pod, AddressClass::Service),
+    (AddressClass::Pod, AddressClass::Network),
+    (AddressClass::Pod, AddressClass::Node),
+    (AddressClass::Node, AddressClass::Pod),
+    (AddressClass::Node, AddressClass::Node),
+    (AddressClass::Node, AddressClass::Service),
+    (AddressClass::Node, AddressClass::Network),
 ];
 
 /// How a verification is printed.
@@ -57,7 +57,7 @@ pub(crate) enum VerifyFormat {
     Markdown,
 }
 
-impl From<VerifyFormat> for Format {
+impl From<VerifyFormat> for ReportFormat {
     /// Returns the form of the findings alone.
     fn from(format: VerifyFormat) -> Self {
         match format {
@@ -88,7 +88,7 @@ pub(crate) struct Verified<'a, 'f> {
     /// The clusters.
     pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
-    pub(crate) files: &'a Files,
+    pub(crate) files: &'a ShownFiles,
     /// What came of it.
     pub(crate) verification: &'a Verification,
     /// What came of the expectations.
@@ -137,7 +137,7 @@ impl Verified<'_, '_> {
 
     /// The findings, and the table.
     fn markdown(&self) -> anyhow::Result<String> {
-        let mut text = self.report().text(Format::Markdown)?;
+        let mut text = self.report().text(ReportFormat::Markdown)?;
         let Matrix { rows, rest } = self.matrix();
         text.push_str(&markdown_table(&rows));
         let _ = write!(text, "\n{rest}{}", self.summary());
@@ -167,13 +167,13 @@ impl Verified<'_, '_> {
             let fails = |it: &&Pairing| it.tallies.values().any(Tally::fails);
             pairings.iter().copied().filter(fails).take(SHOWN).collect()
         };
-        let used: BTreeSet<(Class, Class)> = pairings
+        let used: BTreeSet<(AddressClass, AddressClass)> = pairings
             .iter()
             .flat_map(|it| it.tallies.iter())
             .filter(|(_, tally)| 0 < tally.promised || 0 < tally.reached)
             .map(|(classes, _)| *classes)
             .collect();
-        let classes: Vec<(Class, Class)> =
+        let classes: Vec<(AddressClass, AddressClass)> =
             CLASSES.into_iter().filter(|it| used.contains(it)).collect();
         let mut rows = vec![vec!["FROM".to_owned(), "TO".to_owned()]];
         if let Some(head) = rows.first_mut() {

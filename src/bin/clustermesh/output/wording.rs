@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::rules::{Finding, Rule};
 
-use super::entry::Entry;
+use super::entry::ReportEntry;
 use super::plural;
 
 /// Returns whom it concerns and what is the matter, and how much follows from it.
-pub(super) fn title(entry: &Entry) -> String {
+pub(super) fn title(entry: &ReportEntry) -> String {
     format!("{}{}", alone(entry.finding), followed(&entry.consequences))
 }
 
@@ -49,7 +49,7 @@ fn followed(consequences: &[&Finding]) -> String {
 
 /// Returns the same for where no excerpt is beside it: with what to do on a line of its own, each
 /// of at most `limit` characters.
-pub(super) fn text(entry: &Entry, limit: usize) -> String {
+pub(super) fn text(entry: &ReportEntry, limit: usize) -> String {
     let title = escaped(&title(entry), limit);
     match &entry.finding.help {
         Some(help) => format!("{title}\nhelp: {}", escaped(help, limit)),
@@ -63,7 +63,7 @@ pub(super) fn description(rule: &Rule) -> String {
 }
 
 /// Returns how many entries there are of each severity.
-pub(super) fn counts(entries: &[Entry]) -> Option<String> {
+pub(super) fn counts(entries: &[ReportEntry]) -> Option<String> {
     let count = |severity: Severity| {
         let entries = entries.iter();
         entries.filter(|it| it.finding.severity == severity).count()

@@ -7,14 +7,17 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 
-use super::Reach;
+use super::ReachOptions;
 use super::contexts::Contexts;
-use crate::cluster::{Key, Kubeconfigs, Route, Store};
+use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, Store};
 use crate::input_file;
-use crate::settings::{Access, Origin, Settings};
+use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
 /// How clusters are reached, and which are not.
-pub(crate) type Routes = (BTreeMap<ClusterName, Route>, Vec<(ClusterName, Fault)>);
+pub(crate) type Routes = (
+    BTreeMap<ClusterName, ClusterRoute>,
+    Vec<(ClusterName, Fault)>,
+);
 
 /// Returns how clusters are reached: with the context of a flag, else as set in the config, else with a
 /// Secret of the operator if `--secrets-from` names the context of its cluster, else with the context of
@@ -23,7 +26,7 @@ pub(super) fn routes(
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
     meshes: &[Mesh],
-    (reach, contexts): (&Reach, &Contexts),
+    (reach, contexts): (&ReachOptions, &Contexts),
 ) -> Routes {
     let mut kubeconfigs = Kubeconfigs::new(reach.patience());
     let store = reach.secrets_from.as_deref().map(|context| {
@@ -40,9 +43,9 @@ pub(super) fn routes(
             return route;
         }
         let (files, context) = match settings.access(cluster) {
-            Access::InCluster if named.is_none() => return Ok(Route::InCluster),
-            Access::InCluster => (settings.kubeconfig.clone(), None),
-            Access::Kubeconfig { files, context } => (files, context.value),
+            ClusterAccess::InCluster if named.is_none() => return Ok(ClusterRoute::InCluster),
+            ClusterAccess::InCluster => (settings.kubeconfig.clone(), None),
+            ClusterAccess::Kubeconfig { files, context } => (files, context.value),
         };
         let context = named.cloned().or(context);
         let selected = match &context {
@@ -50,10 +53,12 @@ pub(super) fn routes(
             None => kubeconfigs.context_or_only(&files.value, cluster.as_str())?,
         };
         let selected = match (&files.origin, settings.config.of_other()) {
-            (Origin::File(_), Some(config)) => selected.named_by_other(input_file::name(config))?,
+            (SettingOrigin::File(_), Some(config)) => {
+                selected.named_by_other(input_file::name(config))?
+            }
             _ => selected,
         };
-        Ok(Route::Context(Box::new(selected)))
+        Ok(ClusterRoute::Context(Box::new(selected)))
     };
     let (mut routes, mut lost) = (BTreeMap::new(), Vec::new());
     for &cluster in clusters {
@@ -89,7 +94,7 @@ fn operator_route(
     cluster: &ClusterName,
     meshes: &[Mesh],
     store: &Arc<Store>,
-) -> Option<Result<Route, Fault>> {
+) -> Option<Result<ClusterRoute, Fault>> {
     let entries = || {
         meshes.iter().flat_map(|mesh| {
             let named = mesh.entries.iter().filter(|entry| entry.name == *cluster);
@@ -119,17 +124,17 @@ fn operator_route(
             ),
         }));
     };
-    let key = Key::new(namespace, secret);
-    Some(key.map(|key| Route::Secret(Arc::clone(store), key)))
+    let key = SecretKey::new(namespace, secret);
+    Some(key.map(|key| ClusterRoute::Secret(Arc::clone(store), key)))
 }
 
 /// Returns how a cluster is reached in which an operator runs: only one can be the store's.
-fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<Route, Fault> {
+fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Fault> {
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     let local = entries.filter(|entry| entry.local);
     let local: BTreeSet<&str> = local.map(|entry| entry.name.as_str()).collect();
     if local.len() == 1 {
-        return Ok(Route::Store(Arc::clone(store)));
+        return Ok(ClusterRoute::Store(Arc::clone(store)));
     }
     let local: Vec<&str> = local.into_iter().collect();
     Err(Fault::Ambiguous {

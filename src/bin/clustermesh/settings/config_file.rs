@@ -12,8 +12,8 @@ use clustermesh::rules::{self, Finding, Levels};
 
 #[cfg(feature = "snapshot")]
 use super::owner::Owners;
-use super::setting::{Origin, Setting};
-use super::surroundings::Surroundings;
+use super::setting::{Setting, SettingOrigin};
+use super::surroundings::WorkingRepository;
 use crate::disk::{self, Roots};
 use crate::input_file::{self, InputFile, Unreadable};
 
@@ -43,7 +43,7 @@ impl ConfigFile {
     pub(super) fn read(
         named: Option<Setting<PathBuf>>,
         roots: Roots,
-        surroundings: &Surroundings,
+        surroundings: &WorkingRepository,
     ) -> Result<Self, Unreadable> {
         let path = match named {
             Some(Setting { value, origin }) => Setting {
@@ -52,7 +52,7 @@ impl ConfigFile {
             },
             None => Setting {
                 value: surroundings.nearest().config,
-                origin: Origin::Default,
+                origin: SettingOrigin::Default,
             },
         };
         let roots = match folder_of(&path) {
@@ -100,7 +100,7 @@ impl ConfigFile {
     #[cfg(feature = "snapshot")]
     pub(crate) fn of_other(&self) -> Option<&Path> {
         let file = self.path.value.as_deref()?;
-        let is_found = matches!(self.path.origin, Origin::Default);
+        let is_found = matches!(self.path.origin, SettingOrigin::Default);
         (is_found && !Owners::of_run().own(file)).then_some(file)
     }
 
@@ -113,8 +113,9 @@ impl ConfigFile {
     }
 
     /// Returns the source of the value under these keys: the config, or the default.
-    pub(crate) fn origin(&self, keys: &[&str]) -> Origin {
-        self.place(keys).map_or(Origin::Default, Origin::File)
+    pub(crate) fn origin(&self, keys: &[&str]) -> SettingOrigin {
+        self.place(keys)
+            .map_or(SettingOrigin::Default, SettingOrigin::File)
     }
 
     /// Returns the place of what stands under these keys.

@@ -7,7 +7,7 @@ use anyhow::bail;
 use thiserror::Error;
 
 use super::config_file::{self, ConfigFile};
-use super::surroundings::Surroundings;
+use super::surroundings::WorkingRepository;
 use crate::disk;
 use crate::input_file::InputFile;
 
@@ -49,7 +49,7 @@ pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
 /// Returns the files that paths mean, at least one for each.
 pub(super) fn all(
     paths: &[InputFile],
-    surroundings: &Surroundings,
+    surroundings: &WorkingRepository,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
@@ -81,7 +81,7 @@ pub(super) fn any(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
 }
 
 /// Returns the nearest folder above that has meshes, no further than the repository's root.
-fn above(surroundings: &Surroundings) -> Option<PathBuf> {
+fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     surroundings
         .upwards(&here)

@@ -10,14 +10,14 @@ use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
 use super::config_file::NAME;
-use super::setting::{Origin, Setting};
-use super::surroundings::Surroundings;
+use super::setting::{Setting, SettingOrigin};
+use super::surroundings::WorkingRepository;
 use crate::disk::{self, Roots};
 
 /// Options of a command that reads meshes, snapshots and the rendered tree.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
-    pub(super) surroundings: Surroundings,
+    pub(super) surroundings: WorkingRepository,
     directory: Option<PathBuf>,
     root: Option<PathBuf>,
     pub(super) config: Option<Setting<PathBuf>>,
@@ -139,7 +139,7 @@ mod groups {
 
     #[derive(clap::Args)]
     #[command(next_help_heading = FILES)]
-    pub(super) struct Rendered {
+    pub(super) struct RenderedOptions {
         /// Folder with the rendered manifests [default: rendered]
         #[arg(
             long,
@@ -197,7 +197,7 @@ options! {
     FolderOptions { Folder } Self;
     MeshOptions { Folder Meshes } Self;
     SnapshotOptions { Folder Meshes Snapshots } Self;
-    Options { Folder Meshes Snapshots Rendered } |options| options;
+    Options { Folder Meshes Snapshots RenderedOptions } |options| options;
 }
 
 /// What an option is called.
@@ -251,7 +251,7 @@ impl Options {
         let meshes: Vec<PathBuf> = meshes.filter(|it| says_something(it)).cloned().collect();
         let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
         Self {
-            surroundings: Surroundings::default(),
+            surroundings: WorkingRepository::default(),
             directory: path("directory"),
             root: path("root"),
             config: setting(&CONFIG),
@@ -284,7 +284,7 @@ impl Options {
     /// Goes to the folder, here or above, from which a repository with this root is rendered, and returns
     /// the options of a run that stays within that root.
     pub(crate) fn enter_repository(&self, root: PathBuf) -> anyhow::Result<Self> {
-        let surroundings = Surroundings::within(root);
+        let surroundings = WorkingRepository::within(root);
         let home = surroundings.home().with_context(|| {
             format!(
                 "no {NAME}, mesh.yaml or meshes/ found in the folder of the Application or above \
@@ -320,10 +320,10 @@ impl Options {
 }
 
 impl Names {
-    fn origin(&self, matches: &ArgMatches) -> Origin {
+    fn origin(&self, matches: &ArgMatches) -> SettingOrigin {
         match matches.value_source(self.id) {
-            Some(ValueSource::EnvVariable) => Origin::Variable(self.variable),
-            _ => Origin::Flag(self.flag),
+            Some(ValueSource::EnvVariable) => SettingOrigin::Variable(self.variable),
+            _ => SettingOrigin::Flag(self.flag),
         }
     }
 }

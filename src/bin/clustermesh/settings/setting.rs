@@ -8,19 +8,22 @@ pub(crate) struct Setting<T> {
     /// What is so.
     pub(crate) value: T,
     /// The source of the value.
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
 impl<T> Setting<T> {
     /// Returns whether it was set for this run, with a flag or a variable.
     pub(crate) fn is_named(&self) -> bool {
-        matches!(self.origin, Origin::Flag(_) | Origin::Variable(_))
+        matches!(
+            self.origin,
+            SettingOrigin::Flag(_) | SettingOrigin::Variable(_)
+        )
     }
 }
 
 /// The source of a value.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     /// A flag, with its dashes.
     Flag(&'static str),
     /// A variable of the environment.

@@ -20,12 +20,12 @@ pub(super) struct Nearest {
 
 /// What is around the working folder.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct WorkingRepository {
     /// The root of the repository, canonical, where the caller of the program knows it.
     root: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl WorkingRepository {
     /// Returns the surroundings in a repository with this root, which needs no `.git`. One user
     /// created all of it, so owners are not checked.
     pub(super) fn within(root: PathBuf) -> Self {

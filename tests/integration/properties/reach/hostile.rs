@@ -1,7 +1,7 @@
 //! What a hostile cluster could do, against looking at every address by itself.
 
 use super::*;
-use clustermesh::agent::model::{Claim, Holder};
+use clustermesh::agent::model::{RangeHolder, TunnelClaim};
 use clustermesh::kilo::id::SegmentId;
 use clustermesh::kilo::topology::Leader;
 use clustermesh::packet::{Doubt, Ending, Step};
@@ -14,7 +14,7 @@ fn keys(site: &Site) -> Keys {
     nodes.filter_map(|it| it.kilo.key).collect()
 }
 
-fn has(site: &Site, keys: &Keys, claim: &Claim) -> bool {
+fn has(site: &Site, keys: &Keys, claim: &TunnelClaim) -> bool {
     let key = site.model.key(claim.tunnel);
     key.is_some_and(|key| keys.contains(&key))
 }
@@ -25,10 +25,10 @@ fn held(site: &Site, segment: SegmentId, keys: &Keys, address: IpAddr) -> Option
     for slot in site.model.tunnels.holding(address) {
         match site.model.holder(segment, slot) {
             None => {}
-            Some(Holder::Certain(claim)) => {
+            Some(RangeHolder::Certain(claim)) => {
                 return has(site, keys, &claim).then_some(is_certain);
             }
-            Some(Holder::Ambiguous(claims)) => {
+            Some(RangeHolder::Ambiguous(claims)) => {
                 if claims.iter().any(|it| has(site, keys, it)) {
                     return Some(false);
                 }
@@ -87,8 +87,9 @@ fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<O
         } => {
             let segment = site.segment(at.node)?;
             let mut claims = claims.iter();
-            let is_sent =
-                |it: &Claim| has(site, &keys, it) && site.model.is_configured(segment, it.tunnel);
+            let is_sent = |it: &TunnelClaim| {
+                has(site, &keys, it) && site.model.is_configured(segment, it.tunnel)
+            };
             claims.any(is_sent).then_some(Some(false))
         }
         // A node of its own cluster, as far as the path shows: the key may belong to another one.

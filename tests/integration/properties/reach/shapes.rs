@@ -41,8 +41,8 @@ fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
         .filter(|(path, _)| !path.ends_with("kustomization.yaml"))
         .map(|(path, text)| (path.as_str().into(), text.to_string().into()))
         .collect();
-    let mut files: BTreeMap<ClusterName, Vec<File>> = BTreeMap::new();
-    for file in File::read_all(&texts) {
+    let mut files: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
+    for file in AppliedFile::read_all(&texts) {
         let (cluster, _) = file.source.split_once('/').unwrap();
         files
             .entry(cluster.parse().unwrap())

@@ -38,7 +38,7 @@ pub(super) struct Parameters {
 
 /// A parameter as Argo CD writes it.
 #[derive(Debug, Deserialize)]
-struct Written {
+struct ParameterFields {
     name: String,
     string: Option<String>,
     array: Option<Vec<String>>,
@@ -62,10 +62,11 @@ impl Parameters {
             return Ok(Self::default());
         }
         // An Application without parameters has `null`.
-        let written: Option<Vec<Written>> = serde_json::from_str(text).map_err(|error| {
-            let error = escaped(&error.to_string(), 400);
-            anyhow!("{VARIABLE} is not a JSON list of parameters: {error}")
-        })?;
+        let written: Option<Vec<ParameterFields>> =
+            serde_json::from_str(text).map_err(|error| {
+                let error = escaped(&error.to_string(), 400);
+                anyhow!("{VARIABLE} is not a JSON list of parameters: {error}")
+            })?;
         let mut parameters = Self::default();
         let mut known = BTreeSet::new();
         for it in written.unwrap_or_default() {
@@ -92,7 +93,7 @@ impl Parameters {
     }
 }
 
-impl Written {
+impl ParameterFields {
     fn target(self) -> anyhow::Result<String> {
         let target = self.string()?;
         if target.is_empty() {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use clustermesh::agent::applied::File;
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::model::Model;
-use clustermesh::capacity::{Estimate, Files, Lever, Load, Wave, estimates, levers};
+use clustermesh::capacity::{Estimate, FileLoad, Lever, Load, Wave, estimates, levers};
 use clustermesh::config::Capacity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
@@ -42,7 +42,7 @@ impl Cost {
 }
 
 /// Files of Peers, by cluster.
-type ByTarget = BTreeMap<String, Vec<File>>;
+type ByTarget = BTreeMap<String, Vec<AppliedFile>>;
 
 /// What the costs are counted from.
 pub(super) struct Ledger<'a> {
@@ -51,7 +51,7 @@ pub(super) struct Ledger<'a> {
     rendered: &'a Rendered,
     capacity: &'a Capacity,
     /// What is in clusters, as people have looked it up there.
-    dumps: &'a BTreeMap<ClusterName, Vec<File>>,
+    dumps: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// What each cluster should have.
     after: ByTarget,
     /// Files of the tree that differ from that, as they stand, of each cluster that has such.
@@ -65,7 +65,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn new(
         (fleet, plan): (&'a Fleet<'a>, &'a Plan),
         rendered: &'a Rendered,
-        (settings, dumps): (&'a Settings, &'a BTreeMap<ClusterName, Vec<File>>),
+        (settings, dumps): (&'a Settings, &'a BTreeMap<ClusterName, Vec<AppliedFile>>),
     ) -> Self {
         let tree = rendered.tree.iter();
         Self {
@@ -89,7 +89,7 @@ impl<'a> Ledger<'a> {
     fn cost(&self, cluster: &ClusterName) -> Option<Cost> {
         let own = own(self.fleet, cluster)?;
         let mut after = self.rendered_files(cluster).to_vec();
-        let foreign: Vec<File> = self.dumps.get(cluster).map_or_else(Vec::new, |dumps| {
+        let foreign: Vec<AppliedFile> = self.dumps.get(cluster).map_or_else(Vec::new, |dumps| {
             dumps.iter().map(|dump| self.foreign(dump)).collect()
         });
         after.extend(foreign.iter().cloned());
@@ -112,23 +112,23 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    fn rendered_files(&self, cluster: &ClusterName) -> &[File] {
+    fn rendered_files(&self, cluster: &ClusterName) -> &[AppliedFile] {
         self.after.get(cluster.as_str()).map_or(&[], Vec::as_slice)
     }
 
-    fn sizes(&self, cluster: &ClusterName) -> Files {
+    fn sizes(&self, cluster: &ClusterName) -> FileLoad {
         let prefix = format!("{cluster}/");
         let texts = self.rendered.tree.iter();
         let sizes = texts.filter(|(path, _)| path.starts_with(&prefix));
         let sizes: Vec<usize> = sizes.map(|(_, text)| text.len()).collect();
-        Files {
+        FileLoad {
             entries: sizes.len(),
             largest: sizes.into_iter().max().unwrap_or_default(),
         }
     }
 
     /// Returns the Peers that a cluster has now; none if they are up to date.
-    fn before(&self, cluster: &ClusterName) -> Option<Vec<File>> {
+    fn before(&self, cluster: &ClusterName) -> Option<Vec<AppliedFile>> {
         if let Some(dumps) = self.dumps.get(cluster) {
             return Some(dumps.clone());
         }
@@ -143,13 +143,13 @@ impl<'a> Ledger<'a> {
 
     /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not
     /// change them.
-    fn foreign(&self, dump: &File) -> File {
+    fn foreign(&self, dump: &AppliedFile) -> AppliedFile {
         let members = self.fleet.members().iter();
         let meshes: BTreeSet<&MeshName> = members.map(|it| &it.mesh.name).collect();
         let mut content = (*dump.content).clone();
         let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
         content.peers.retain(|it| !is_ours(&it.name));
-        File {
+        AppliedFile {
             source: Arc::clone(&dump.source),
             content: Arc::new(content),
         }
@@ -175,7 +175,7 @@ fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarge
         files.push((Arc::from(stem), text));
     }
     let mut by_target = ByTarget::new();
-    for (target, file) in targets.into_iter().zip(File::read_all(&files)) {
+    for (target, file) in targets.into_iter().zip(AppliedFile::read_all(&files)) {
         by_target.entry(target).or_default().push(file);
     }
     by_target

@@ -20,7 +20,7 @@ const KIND: &str = "Capacity";
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Capacity", example = example())]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct WrittenCapacityReport<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -185,7 +185,7 @@ enum WrittenMeasure<'a> {
 
 /// Returns the object.
 pub(super) fn text(costs: &[Cost]) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Written {
+    let mut text = serde_json::to_string_pretty(&WrittenCapacityReport {
         api_version: API_VERSION,
         kind: KIND,
         targets: costs.iter().map(target).collect(),
@@ -196,7 +196,7 @@ pub(super) fn text(costs: &[Cost]) -> serde_json::Result<String> {
 
 /// Returns the JSON Schema of the object.
 pub(crate) fn schema() -> Schema {
-    schema::of_output::<Written>()
+    schema::of_output::<WrittenCapacityReport>()
 }
 
 /// A plan of one cluster.

@@ -8,7 +8,7 @@ use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, escaped};
 
 use super::cost::Cost;
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 
 /// The longest name of a source that is shown, in characters.
 const SHOWN: usize = 200;
@@ -43,7 +43,7 @@ const ONE_WAY_STREAMS: &str = "
 
 /// The sections of the full output.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Section {
+enum CapacitySection {
     /// What each node has to carry.
     Kilo,
     /// What the API server, GitOps and git have to.
@@ -52,7 +52,7 @@ enum Section {
     Change,
 }
 
-impl Section {
+impl CapacitySection {
     const ALL: [(Self, &'static str); 3] = [
         (Self::Kilo, "Kilo, on the busiest node"),
         (Self::Objects, "the API server, GitOps and git"),
@@ -130,16 +130,16 @@ pub(super) fn details(costs: &[Cost]) -> String {
             head(&cost.cluster),
             grade(cost.grade())
         );
-        for (section, title) in Section::ALL {
+        for (section, title) in CapacitySection::ALL {
             let of_section = cost.estimates.iter();
-            let of_section = of_section.filter(|it| Section::of(it.quantity) == section);
+            let of_section = of_section.filter(|it| CapacitySection::of(it.quantity) == section);
             let of_section: Vec<&Estimate> = of_section.collect();
-            if section == Section::Change && cost.wave.is_empty() {
+            if section == CapacitySection::Change && cost.wave.is_empty() {
                 let _ = writeln!(text, "\n  {title}: none");
             } else {
                 let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    "));
             }
-            if section == Section::Change && !cost.wave.is_empty() {
+            if section == CapacitySection::Change && !cost.wave.is_empty() {
                 text.push_str(ONE_WAY_STREAMS);
             }
         }
@@ -156,7 +156,7 @@ fn clusters(costs: &[Cost]) -> String {
     let mut columns = vec![Align::Left];
     columns.extend(COLUMNS.map(|_| Align::Right));
     columns.extend([Align::Right, Align::Right, Align::Left]);
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.wave.is_empty());
     let head = |name: &str| (if is_changing { name } else { "" }).to_owned();
@@ -259,7 +259,7 @@ fn estimates(estimates: &[&Estimate], indent: &str) -> String {
         Align::Left,
         Align::Left,
     ];
-    let mut table = Table::new(columns.into());
+    let mut table = TextTable::new(columns.into());
     for estimate in estimates {
         table.add(vec![
             graded(estimate),
@@ -322,12 +322,12 @@ fn formula(estimate: &Estimate) -> String {
 
 /// Returns the levers that are about any of these quantities.
 fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
-    let sections = estimates.iter().map(|it| Section::of(it.quantity));
-    let sections: Vec<Section> = sections.collect();
-    let of_change = sections.contains(&Section::Change);
-    let of_load = sections.iter().any(|it| *it != Section::Change);
+    let sections = estimates.iter().map(|it| CapacitySection::of(it.quantity));
+    let sections: Vec<CapacitySection> = sections.collect();
+    let of_change = sections.contains(&CapacitySection::Change);
+    let of_load = sections.iter().any(|it| *it != CapacitySection::Change);
     let columns = [Align::Left, Align::Left, Align::Left, Align::Left];
-    let mut table = Table::new(columns.into());
+    let mut table = TextTable::new(columns.into());
     let mut number = 0;
     for lever in &cost.levers {
         let is_meant = match lever.measure {

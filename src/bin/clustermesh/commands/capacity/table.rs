@@ -12,12 +12,12 @@ pub(crate) enum Align {
 }
 
 /// Rows that have the same columns.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     columns: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// Returns a table without rows.
     pub(crate) fn new(columns: Vec<Align>) -> Self {
         Self {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn cells_stand_below_each_other_whatever_their_colour() {
-        let mut table = Table::new(vec![Align::Left, Align::Right, Align::Left, Align::Left]);
+        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Left, Align::Left]);
         let rows = [
             ["\u{1b}[31merror\u{1b}[0m", "1", "", "µ\nsecond line"],
             ["ok", "1,000", "", "last"],

@@ -7,7 +7,7 @@ use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
-use crate::settings::{ConfigFile, Origin};
+use crate::settings::{ConfigFile, SettingOrigin};
 
 /// The longest name and the longest value that are shown, in characters.
 const SHOWN: usize = 400;
@@ -16,12 +16,12 @@ const SHOWN: usize = 400;
 #[derive(Serialize)]
 pub(super) struct Shown {
     name: String,
-    value: Value,
+    value: ShownValue,
     origin: ShownOrigin,
 }
 
 /// The value of a setting.
-pub(super) enum Value {
+pub(super) enum ShownValue {
     /// A text.
     Text(String),
     /// Several of them.
@@ -57,7 +57,7 @@ enum ShownOrigin {
 /// Everything together.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct ConfigDocument<'a> {
     api_version: &'static str,
     kind: &'static str,
     settings: &'a [Shown],
@@ -65,7 +65,12 @@ struct Document<'a> {
 
 impl Shown {
     /// Returns a setting with the lines and columns of a config.
-    pub(super) fn new(name: &str, value: Value, origin: &Origin, config: &ConfigFile) -> Self {
+    pub(super) fn new(
+        name: &str,
+        value: ShownValue,
+        origin: &SettingOrigin,
+        config: &ConfigFile,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             value,
@@ -76,20 +81,20 @@ impl Shown {
     /// Returns a line for each value, and at least one.
     fn lines(&self) -> Vec<[String; 3]> {
         let values = match &self.value {
-            Value::Text(text) => vec![escaped(text, SHOWN)],
-            Value::List(texts) if texts.is_empty() => vec!["(none)".to_owned()],
-            Value::List(texts) => texts.iter().map(|text| escaped(text, SHOWN)).collect(),
-            Value::Number(number) => vec![number.to_string()],
-            Value::Steps(steps) => vec![said(*steps)],
-            Value::Boolean(is_so) => vec![is_so.to_string()],
-            Value::Nothing(meaning) => vec![format!("({meaning})")],
+            ShownValue::Text(text) => vec![escaped(text, SHOWN)],
+            ShownValue::List(texts) if texts.is_empty() => vec!["(none)".to_owned()],
+            ShownValue::List(texts) => texts.iter().map(|text| escaped(text, SHOWN)).collect(),
+            ShownValue::Number(number) => vec![number.to_string()],
+            ShownValue::Steps(steps) => vec![said(*steps)],
+            ShownValue::Boolean(is_so) => vec![is_so.to_string()],
+            ShownValue::Nothing(meaning) => vec![format!("({meaning})")],
         };
         let line = |value| [self.name.clone(), value, self.origin.text()];
         values.into_iter().map(line).collect()
     }
 }
 
-impl Value {
+impl ShownValue {
     /// Returns a path.
     pub(super) fn path(path: &Path) -> Self {
         Self::Text(path.to_string_lossy().into_owned())
@@ -102,7 +107,7 @@ impl Value {
     }
 }
 
-impl Serialize for Value {
+impl Serialize for ShownValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
@@ -133,12 +138,12 @@ fn said(steps: Steps) -> String {
 }
 
 impl ShownOrigin {
-    fn new(origin: &Origin, config: &ConfigFile) -> Self {
+    fn new(origin: &SettingOrigin, config: &ConfigFile) -> Self {
         match origin {
-            Origin::Flag(flag) => Self::Flag { flag },
-            Origin::Variable(variable) => Self::Variable { variable },
-            Origin::Default => Self::Default,
-            Origin::File(place) => {
+            SettingOrigin::Flag(flag) => Self::Flag { flag },
+            SettingOrigin::Variable(variable) => Self::Variable { variable },
+            SettingOrigin::Default => Self::Default,
+            SettingOrigin::File(place) => {
                 let source = config.source.as_ref();
                 let offset = source.and_then(|it| Some(it.position(it.locate(place)?.start)));
                 let (line, column) = offset.map_or((1, 1), |it| (it.line, it.column));
@@ -188,8 +193,8 @@ pub(super) fn yaml(settings: &[Shown]) -> anyhow::Result<String> {
     Ok(yaml::document(&serde_json::to_value(document(settings))?))
 }
 
-fn document(settings: &[Shown]) -> Document<'_> {
-    Document {
+fn document(settings: &[Shown]) -> ConfigDocument<'_> {
+    ConfigDocument {
         api_version: "kilo-clustermesh.io/v1",
         kind: "Settings",
         settings,

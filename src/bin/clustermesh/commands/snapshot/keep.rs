@@ -23,7 +23,7 @@ use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 
 use super::Handling;
 use crate::disk::Roots;
-use crate::files::Files;
+use crate::files::ShownFiles;
 use crate::output::{Printer, line_start};
 use crate::settings::Settings;
 use crate::{Outcome, clock, content, disk, input_file};
@@ -46,7 +46,7 @@ pub(super) struct Keeper<'a> {
 }
 
 /// What became of a snapshot.
-pub(super) struct Kept {
+pub(super) struct KeptSnapshot {
     /// A line for it, if it was looked at.
     pub(super) line: Option<String>,
     /// The findings.
@@ -116,17 +116,17 @@ impl<'a> Keeper<'a> {
         cluster: &ClusterName,
         listing: Listing,
         now: Option<i64>,
-    ) -> Result<Kept, SnapshotError> {
+    ) -> Result<KeptSnapshot, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let new = new.without_labels(self.dropped_labels);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
-        Ok(kept.unwrap_or_else(Kept::failed))
+        Ok(kept.unwrap_or_else(KeptSnapshot::failed))
     }
 
     /// Keeps the snapshots that are there, for there is nothing else.
     #[cfg(feature = "snapshot")]
-    pub(super) fn keep_old(&self, faults: &[(ClusterName, Fault)]) -> Kept {
+    pub(super) fn keep_old(&self, faults: &[(ClusterName, Fault)]) -> KeptSnapshot {
         let (mut findings, mut outcome) = (Vec::new(), Outcome::Clean);
         for (cluster, fault) in faults {
             let file = self.file(cluster);
@@ -139,7 +139,7 @@ impl<'a> Keeper<'a> {
             }
             findings.extend(told);
         }
-        Kept {
+        KeptSnapshot {
             line: None,
             findings,
             differences: String::new(),
@@ -154,7 +154,7 @@ impl<'a> Keeper<'a> {
         cluster: &ClusterName,
         mut new: Snapshot,
         mut findings: Vec<Finding>,
-    ) -> anyhow::Result<Kept> {
+    ) -> anyhow::Result<KeptSnapshot> {
         let path = self.path(cluster);
         let old = self.old(cluster)?;
         let before = match &old {
@@ -220,7 +220,7 @@ impl<'a> Keeper<'a> {
         };
         findings.extend(refusals);
         let nodes = described(&new.nodes, decision.usable);
-        Ok(Kept {
+        Ok(KeptSnapshot {
             line: Some(format!("{name}: {nodes}, {done}")),
             findings,
             differences,
@@ -275,14 +275,14 @@ impl<'a> Keeper<'a> {
             .map(snapshots::twin)
             .collect();
         let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
-        printer.findings(&Files::new(Vec::new()), &findings);
+        printer.findings(&ShownFiles::new(Vec::new()), &findings);
         self.handling.strict.threshold().outcome(&findings)
     }
 
     /// Reports what happened to a snapshot: differences as a result, everything else as messages.
     pub(super) fn tell(
         &self,
-        kept: Kept,
+        kept: KeptSnapshot,
         printer: &mut Printer,
         result: &mut impl Write,
     ) -> anyhow::Result<Outcome> {
@@ -294,7 +294,7 @@ impl<'a> Keeper<'a> {
         }
         let purpose = Purpose::Snapshot;
         let findings = self.levels.apply(kept.findings, self.today, purpose);
-        printer.findings(&Files::new(Vec::new()), &findings);
+        printer.findings(&ShownFiles::new(Vec::new()), &findings);
         crate::print(result, &kept.differences)?;
         Ok(kept
             .outcome
@@ -338,7 +338,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-impl Kept {
+impl KeptSnapshot {
     /// Returns what differs, a line each.
     #[cfg(feature = "snapshot")]
     pub(super) fn differences(self) -> anyhow::Result<Vec<String>> {

@@ -10,8 +10,8 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 
-use super::keep::{Keeper, Kept};
-use super::{Args, check_named, tell_of_config};
+use super::keep::{Keeper, KeptSnapshot};
+use super::{SnapshotArgs, check_named, tell_of_config};
 use crate::cluster::{self, Arrival, Wanted};
 use crate::output::Printer;
 use crate::settings::Settings;
@@ -19,7 +19,7 @@ use crate::{Outcome, clock};
 
 /// Asks clusters, and keeps what they answer.
 pub(super) fn run(
-    args: &Args,
+    args: &SnapshotArgs,
     settings: &Settings,
     meshes: &[Mesh],
     (printer, result): (&mut Printer, &mut impl Write),
@@ -73,7 +73,7 @@ fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
 
 /// A flag for Secrets that no mesh names is a mistake, and would not do what it was meant for.
 fn check_secrets(
-    args: &Args,
+    args: &SnapshotArgs,
     clusters: &BTreeSet<&ClusterName>,
     meshes: &[Mesh],
 ) -> anyhow::Result<()> {
@@ -91,7 +91,7 @@ fn check_secrets(
 
 /// Returns the clusters that were asked for, else all that a mesh names.
 fn clusters<'a>(
-    args: &'a Args,
+    args: &'a SnapshotArgs,
     settings: &'a Settings,
     meshes: &'a [Mesh],
 ) -> anyhow::Result<BTreeSet<&'a ClusterName>> {
@@ -121,7 +121,7 @@ fn clusters<'a>(
 }
 
 /// Keeps the answer of a cluster, or reports why there is none.
-fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
+fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
     let Arrival {
         cluster,
         answer,
@@ -153,7 +153,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> Kept {
 
 /// Reports on their way to the output.
 struct Queue {
-    waiting: BTreeMap<ClusterName, Kept>,
+    waiting: BTreeMap<ClusterName, KeptSnapshot>,
     /// The next one to report, if they are reported in order.
     order: Option<BTreeSet<ClusterName>>,
 }
@@ -166,12 +166,12 @@ impl Queue {
         }
     }
 
-    fn arrived(&mut self, cluster: ClusterName, kept: Kept) {
+    fn arrived(&mut self, cluster: ClusterName, kept: KeptSnapshot) {
         self.waiting.insert(cluster, kept);
     }
 
     /// Returns the reports that can be printed now.
-    fn next(&mut self) -> Option<Kept> {
+    fn next(&mut self) -> Option<KeptSnapshot> {
         let Some(order) = &mut self.order else {
             return self.waiting.pop_first().map(|(_, kept)| kept);
         };

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::state::{Found, Nodes, State};
+use super::state::{ClusterState, NodeCounts, State};
 
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -19,7 +19,7 @@ const KIND: &str = "Status";
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Status", example = example())]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct WrittenStatus<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -138,7 +138,7 @@ struct WrittenNodes<'a> {
 
 /// Returns the object as text.
 pub(super) fn text(states: &[State]) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Written {
+    let mut text = serde_json::to_string_pretty(&WrittenStatus {
         api_version: API_VERSION,
         kind: KIND,
         clusters: states.iter().map(state).collect(),
@@ -163,7 +163,7 @@ fn state(state: &State) -> WrittenState<'_> {
     }
 }
 
-fn peers(found: &Found) -> WrittenPeers<'_> {
+fn peers(found: &ClusterState) -> WrittenPeers<'_> {
     let Inventory {
         in_sync,
         missing,
@@ -185,14 +185,14 @@ fn peers(found: &Found) -> WrittenPeers<'_> {
     }
 }
 
-fn nodes(nodes: &Nodes) -> WrittenNodes<'_> {
+fn nodes(nodes: &NodeCounts) -> WrittenNodes<'_> {
     match nodes {
-        Nodes::Compared(differences) => WrittenNodes {
+        NodeCounts::Compared(differences) => WrittenNodes {
             is_current: differences.is_empty(),
             differences,
             error: None,
         },
-        Nodes::Unreadable(error) => WrittenNodes {
+        NodeCounts::Unreadable(error) => WrittenNodes {
             is_current: false,
             differences: &[],
             error: Some(error),
@@ -218,7 +218,7 @@ fn foreign(it: &Foreign) -> WrittenForeign<'_> {
 
 /// Returns the schema of the object.
 pub(crate) fn schema() -> Schema {
-    schema::of_output::<Written>()
+    schema::of_output::<WrittenStatus>()
 }
 
 fn example() -> Value {

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use clustermesh::agent::inventory::{Foreign, Holder};
 use clustermesh::diagnostic::escaped;
 
-use super::state::{Found, Nodes, State};
+use super::state::{ClusterState, NodeCounts, State};
 use crate::Outcome;
-use crate::commands::capacity::table::{Align, Table};
+use crate::commands::capacity::table::{Align, TextTable};
 use crate::output::plural;
 
 /// The longest name that is shown, in characters.
@@ -34,7 +34,7 @@ pub(super) fn text(states: &[State]) -> String {
     for column in columns.iter_mut().take(7).skip(2) {
         *column = Align::Right;
     }
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     table.add(COLUMNS.map(str::to_owned).to_vec());
     for state in states {
         table.add(row(state).to_vec());
@@ -82,7 +82,7 @@ pub(super) fn row(state: &State) -> [String; 8] {
         "unreadable".clone_into(&mut row[1]);
         return row;
     };
-    let Found {
+    let ClusterState {
         inventory, nodes, ..
     } = found;
     let shall = inventory.in_sync + inventory.missing.len() + inventory.changed.len();
@@ -95,9 +95,9 @@ pub(super) fn row(state: &State) -> [String; 8] {
         inventory.left_over.len().to_string(),
         inventory.foreign.len().to_string(),
         match nodes {
-            Nodes::Compared(differences) if differences.is_empty() => "up to date",
-            Nodes::Compared(_) => "differs",
-            Nodes::Unreadable(_) => "unreadable",
+            NodeCounts::Compared(differences) if differences.is_empty() => "up to date",
+            NodeCounts::Compared(_) => "differs",
+            NodeCounts::Unreadable(_) => "unreadable",
         }
         .to_owned(),
     ]
@@ -193,11 +193,11 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
         "delete the Peer: it has the key of a node of this cluster",
     );
     let (lines, help) = match &found.nodes {
-        Nodes::Compared(differences) => {
+        NodeCounts::Compared(differences) => {
             let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
             (first(differences), help)
         }
-        Nodes::Unreadable(problem) => (vec![shown(problem)], String::new()),
+        NodeCounts::Unreadable(problem) => (vec![shown(problem)], String::new()),
     };
     note("snapshot", lines, &help);
     notes

@@ -11,14 +11,14 @@ pub(super) struct State {
     /// Its name.
     pub(super) cluster: ClusterName,
     /// What was found, or why it could not be read.
-    pub(super) found: Result<Found, Finding>,
+    pub(super) found: Result<ClusterState, Finding>,
     /// Why it may not have been the cluster that answered.
     pub(super) weaknesses: Vec<Finding>,
 }
 
 /// What was found in a cluster.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ClusterState {
     /// The versions of Kilo's CRD; none without a CRD.
     pub(super) versions: Vec<String>,
     /// Whether the rendered tree has a folder for it.
@@ -26,18 +26,18 @@ pub(super) struct Found {
     /// Its Peers.
     pub(super) inventory: Inventory,
     /// Its nodes.
-    pub(super) nodes: Nodes,
+    pub(super) nodes: NodeCounts,
 }
 
 /// How the nodes compare with the snapshot.
-pub(super) enum Nodes {
+pub(super) enum NodeCounts {
     /// What differs, a line each.
     Compared(Vec<String>),
     /// They make no snapshot, and why.
     Unreadable(String),
 }
 
-impl Default for Nodes {
+impl Default for NodeCounts {
     fn default() -> Self {
         Self::Compared(Vec::new())
     }
@@ -47,7 +47,7 @@ impl State {
     pub(super) fn new(cluster: &ClusterName) -> Self {
         Self {
             cluster: cluster.clone(),
-            found: Ok(Found::default()),
+            found: Ok(ClusterState::default()),
             weaknesses: Vec::new(),
         }
     }
@@ -62,8 +62,8 @@ impl State {
     pub(super) fn outcome(&self) -> Outcome {
         match &self.found {
             Err(_)
-            | Ok(Found {
-                nodes: Nodes::Unreadable(_),
+            | Ok(ClusterState {
+                nodes: NodeCounts::Unreadable(_),
                 ..
             }) => Outcome::Unreadable,
             Ok(found) if found.is_clean() => Outcome::Clean,
@@ -72,13 +72,13 @@ impl State {
     }
 }
 
-impl Found {
+impl ClusterState {
     /// Returns whether there is nothing to act on.
     fn is_clean(&self) -> bool {
         self.is_rendered
             && !self.versions.is_empty()
             && self.inventory.is_clean()
-            && matches!(&self.nodes, Nodes::Compared(differences) if differences.is_empty())
+            && matches!(&self.nodes, NodeCounts::Compared(differences) if differences.is_empty())
     }
 
     /// Returns the version of the CRD, for people.

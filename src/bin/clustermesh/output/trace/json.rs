@@ -6,7 +6,7 @@ use clustermesh::agent::fabric::At;
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
-use clustermesh::packet::trace::{Class, End};
+use clustermesh::packet::trace::{AddressClass, End};
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -25,7 +25,7 @@ const NAMED: usize = 300;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Trace", example = example())]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output) struct Written<'a> {
+pub(in crate::output) struct WrittenTrace<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -67,9 +67,9 @@ struct WrittenEnd {
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The class of the address.
-    #[schemars(with = "WrittenClass")]
+    #[schemars(with = "WrittenTraceClass")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<WrittenClass>,
+    class: Option<WrittenTraceClass>,
     /// The address.
     address: IpAddr,
 }
@@ -78,7 +78,7 @@ struct WrittenEnd {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Class")]
 #[serde(rename_all = "lowercase")]
-enum WrittenClass {
+enum WrittenTraceClass {
     /// A pod.
     Pod,
     /// A node, including the pods in its host network.
@@ -115,7 +115,7 @@ struct WrittenWay<'a> {
 #[serde(rename_all = "camelCase")]
 struct WrittenStep<'a> {
     /// The kind.
-    kind: WrittenKind,
+    kind: WrittenStepKind,
     /// The node on which it happens, as `CLUSTER/NODE`.
     #[schemars(example = &"east/worker-1")]
     node: String,
@@ -132,7 +132,7 @@ struct WrittenStep<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "StepKind")]
 #[serde(rename_all = "lowercase")]
-enum WrittenKind {
+enum WrittenStepKind {
     /// A node passes the packet to the leader of its location.
     Handed,
     /// WireGuard chooses a Peer by the longest prefix.
@@ -157,13 +157,13 @@ pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
     written(traced, |it| serde_json::to_value(&it))
 }
 
-fn written<T>(traced: &Traced, write: impl FnOnce(Option<Written>) -> T) -> T {
+fn written<T>(traced: &Traced, write: impl FnOnce(Option<WrittenTrace>) -> T) -> T {
     let failure = traced.failure();
     let labels = failure.iter().flat_map(|it| &it.labels);
     let message = failure.as_ref().map_or(DELIVERED, |it| it.message.as_str());
     let legs = traced.legs();
     let mut ways = legs.iter().map(|leg| way(traced, leg));
-    let written = ways.next().map(|there| Written {
+    let written = ways.next().map(|there| WrittenTrace {
         api_version: API_VERSION,
         kind: KIND,
         verdict: traced.trace.verdict(),
@@ -180,7 +180,7 @@ fn written<T>(traced: &Traced, write: impl FnOnce(Option<Written>) -> T) -> T {
 
 /// Returns the JSON Schema of the object.
 pub(crate) fn schema() -> Schema {
-    schema::of_output::<Written>()
+    schema::of_output::<WrittenTrace>()
 }
 
 /// A trace that ends immediately.
@@ -207,11 +207,11 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
     let steps = leg.steps.iter().map(|worded| {
         let (kind, at) = match worded.step {
             // It stands with who gets it.
-            Step::Handed { to } => (WrittenKind::Handed, *to),
-            Step::Selected { by, .. } => (WrittenKind::Selected, *by),
-            Step::Dialled { by, .. } => (WrittenKind::Dialled, *by),
-            Step::Accepted { by, .. } => (WrittenKind::Accepted, *by),
-            Step::Arrived { at } => (WrittenKind::Arrived, *at),
+            Step::Handed { to } => (WrittenStepKind::Handed, *to),
+            Step::Selected { by, .. } => (WrittenStepKind::Selected, *by),
+            Step::Dialled { by, .. } => (WrittenStepKind::Dialled, *by),
+            Step::Accepted { by, .. } => (WrittenStepKind::Accepted, *by),
+            Step::Arrived { at } => (WrittenStepKind::Arrived, *at),
         };
         let range = worded.range.iter();
         WrittenStep {
@@ -238,10 +238,10 @@ fn end(traced: &Traced, end: End) -> WrittenEnd {
         cluster: site.cluster.to_string(),
         node: node.map(|it| escaped(&it.kilo.name, NAMED)),
         class: end.owner.class().map(|class| match class {
-            Class::Pod => WrittenClass::Pod,
-            Class::Node => WrittenClass::Node,
-            Class::Service => WrittenClass::Service,
-            Class::Network => WrittenClass::Network,
+            AddressClass::Pod => WrittenTraceClass::Pod,
+            AddressClass::Node => WrittenTraceClass::Node,
+            AddressClass::Service => WrittenTraceClass::Service,
+            AddressClass::Network => WrittenTraceClass::Network,
         }),
         address: end.address,
     }

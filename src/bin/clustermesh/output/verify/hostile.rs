@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
-use clustermesh::packet::trace::Class;
-use clustermesh::proof::hostile::{Exposure, Hold, Onward, Open, Whose};
+use clustermesh::packet::trace::AddressClass;
+use clustermesh::proof::hostile::{Exposure, Hold, Onward, OpenWay, Whose};
 use clustermesh::proof::messages::hostile::{far_end, owners};
 
 use super::{Verified, plural};
@@ -149,8 +149,8 @@ impl Verified<'_, '_> {
 }
 
 /// Names what is open by kind.
-fn open(open: &[Open]) -> String {
-    let mut kinds: BTreeMap<Option<Class>, Vec<String>> = BTreeMap::new();
+fn open(open: &[OpenWay]) -> String {
+    let mut kinds: BTreeMap<Option<AddressClass>, Vec<String>> = BTreeMap::new();
     for open in open {
         let range = open.range();
         let shown = if range.is_host() {

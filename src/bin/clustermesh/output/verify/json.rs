@@ -6,7 +6,7 @@ use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;
-use clustermesh::packet::trace::Class;
+use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
 use clustermesh::schema;
@@ -30,7 +30,7 @@ const NAMED: usize = 300;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Verification", example = example())]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct WrittenVerification<'a> {
     /// The version of this format.
     #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
@@ -54,13 +54,13 @@ struct Written<'a> {
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
-    #[schemars(with = "Vec<undeclared::Written>")]
+    #[schemars(with = "Vec<undeclared::WrittenUndeclared>")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    undeclared: Option<Vec<undeclared::Written>>,
+    undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
     /// The results of the expectations, in the order of the file.
-    expectations: Vec<expected::Written>,
+    expectations: Vec<expected::WrittenExpectationResult>,
     /// What the clusters of `--assume-hostile` could do.
-    hostile: Vec<hostile::Written>,
+    hostile: Vec<hostile::WrittenHostile>,
     /// The results as findings, the most severe first.
     findings: Vec<WrittenFinding<'a>>,
 }
@@ -201,7 +201,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let verification = verified.verification;
     let report = verified.report();
     let findings = report.findings.iter();
-    let written = Written {
+    let written = WrittenVerification {
         api_version: API_VERSION,
         kind: KIND,
         holds: verification.holds() && verified.checks.iter().all(Check::holds),
@@ -226,7 +226,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
 
 /// Returns the JSON Schema of the object.
 pub(crate) fn schema() -> Schema {
-    schema::of_output::<Written>()
+    schema::of_output::<WrittenVerification>()
 }
 
 /// A verification of two clusters of a node each, of which one does not get through.
@@ -276,12 +276,12 @@ fn tally(tally: &Tally) -> WrittenTally {
     }
 }
 
-pub(super) fn class(class: Class) -> WrittenClass {
+pub(super) fn class(class: AddressClass) -> WrittenClass {
     match class {
-        Class::Pod => WrittenClass::Pod,
-        Class::Node => WrittenClass::Node,
-        Class::Service => WrittenClass::Service,
-        Class::Network => WrittenClass::Network,
+        AddressClass::Pod => WrittenClass::Pod,
+        AddressClass::Node => WrittenClass::Node,
+        AddressClass::Service => WrittenClass::Service,
+        AddressClass::Network => WrittenClass::Network,
     }
 }
 

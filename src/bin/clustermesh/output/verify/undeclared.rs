@@ -14,7 +14,7 @@ use super::{Verified, table};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Undeclared")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Written {
+pub(super) struct WrittenUndeclared {
     /// The cluster that sends.
     from: String,
     /// The cluster that receives.
@@ -24,7 +24,7 @@ pub(super) struct Written {
     /// The class of the destination.
     receiver: WrittenClass,
     /// Whether the range is that of the sender or of the receiver.
-    side: Side,
+    side: PathSide,
     /// The range: a CIDR, or its first and last address.
     #[schemars(example = &"10.42.1.0/24")]
     range: String,
@@ -42,7 +42,8 @@ pub(super) struct Written {
 /// A side of a path.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Side {
+#[schemars(rename = "Side")]
+enum PathSide {
     /// The sender.
     Sender,
     /// The receiver.
@@ -69,8 +70,8 @@ impl Verified<'_, '_> {
             sender, receiver, ..
         } = undeclared.paths;
         let preposition = match written.side {
-            Side::Sender => "from",
-            Side::Receiver => "to",
+            PathSide::Sender => "from",
+            PathSide::Receiver => "to",
         };
         vec![
             written.from,
@@ -97,7 +98,7 @@ impl Verified<'_, '_> {
         text
     }
 
-    pub(super) fn undeclared(&self, undeclared: &Undeclared) -> Written {
+    pub(super) fn undeclared(&self, undeclared: &Undeclared) -> WrittenUndeclared {
         let Paths {
             from,
             to,
@@ -108,15 +109,15 @@ impl Verified<'_, '_> {
             owner,
         } = undeclared.paths;
         let home = if is_source { from } else { to };
-        Written {
+        WrittenUndeclared {
             from: self.cluster(from),
             to: self.cluster(to),
             sender: class(sender),
             receiver: class(receiver),
             side: if is_source {
-                Side::Sender
+                PathSide::Sender
             } else {
-                Side::Receiver
+                PathSide::Receiver
             },
             range: span.to_string(),
             owner: whose(self.fabric, home, owner),

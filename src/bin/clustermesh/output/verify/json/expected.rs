@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::{NAMED, Verified};
 use crate::output::json::{WrittenPlace, place};
-use crate::output::trace::{Written as WrittenTrace, value};
+use crate::output::trace::{WrittenTrace, value};
 
 /// The result of an expectation.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expectation")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Written {
+pub(super) struct WrittenExpectationResult {
     /// Its name, if it has one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub(super) struct Written {
     #[schemars(with = "WrittenPlace")]
     place: Value,
     /// The expected result.
-    expect: WrittenExpected,
+    expect: WrittenResultExpected,
     /// Whether all its packets have the expected result, and there is at least one.
     holds: bool,
     /// The number of paths that it matches, between nodes and ranges that it names.
@@ -40,7 +40,7 @@ pub(super) struct Written {
 /// The expected result.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expected")]
-enum WrittenExpected {
+enum WrittenResultExpected {
     /// All packets and their answers arrive.
     Reach,
     /// No packet arrives.
@@ -48,12 +48,12 @@ enum WrittenExpected {
 }
 
 /// Returns every expectation, in the order of the file.
-pub(super) fn written(verified: &Verified) -> serde_json::Result<Vec<Written>> {
+pub(super) fn written(verified: &Verified) -> serde_json::Result<Vec<WrittenExpectationResult>> {
     let checks = verified.checks.iter();
     checks.map(|check| one(verified, check)).collect()
 }
 
-fn one(verified: &Verified, check: &Check) -> serde_json::Result<Written> {
+fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectationResult> {
     let expectation = check.expectation;
     let label = Label {
         place: expectation.place.clone(),
@@ -61,12 +61,12 @@ fn one(verified: &Verified, check: &Check) -> serde_json::Result<Written> {
     };
     let shown = check.counterexample.as_ref();
     let shown = shown.and_then(|it| verified.traced(it));
-    Ok(Written {
+    Ok(WrittenExpectationResult {
         name: expectation.name.as_ref().map(|it| escaped(it, NAMED)),
         place: json!(place(&label, verified.files)),
         expect: match expectation.expected {
-            Expected::Reach => WrittenExpected::Reach,
-            Expected::Deny => WrittenExpected::Deny,
+            Expected::Reach => WrittenResultExpected::Reach,
+            Expected::Deny => WrittenResultExpected::Deny,
         },
         holds: check.holds(),
         pairs: check.pairs,

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, Owner, SiteId};
-use clustermesh::agent::model::Claim;
+use clustermesh::agent::model::TunnelClaim;
 use clustermesh::diagnostic::{Label, escaped};
-use clustermesh::packet::trace::Class;
+use clustermesh::packet::trace::AddressClass;
 use clustermesh::place::Place;
-use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, Open, Passage, Whose};
+use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, OpenWay, Passage, Whose};
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::output::json::{WrittenPlace, place};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hostile")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Written {
+pub(super) struct WrittenHostile {
     /// The cluster.
     cluster: String,
     /// Whether the attacker is limited to what the meshes declare.
@@ -150,14 +150,14 @@ struct WrittenPassage {
 }
 
 /// Returns every cluster that is taken for hostile, by name.
-pub(super) fn written(verified: &Verified) -> Vec<Written> {
+pub(super) fn written(verified: &Verified) -> Vec<WrittenHostile> {
     let hostiles = verified.hostiles.iter();
     hostiles.map(|it| one(verified, it)).collect()
 }
 
-fn one(verified: &Verified, hostile: &Hostile) -> Written {
+fn one(verified: &Verified, hostile: &Hostile) -> WrittenHostile {
     let exposures = hostile.exposures.iter();
-    Written {
+    WrittenHostile {
         cluster: cluster(verified, hostile.site),
         contained: hostile.breaches().is_empty(),
         exposures: exposures.map(|it| exposure(verified, it)).collect(),
@@ -208,19 +208,21 @@ fn hold(verified: &Verified, site: SiteId, hold: &Hold) -> WrittenHold {
     }
 }
 
-fn open(verified: &Verified, site: SiteId, open: Open) -> WrittenOpen {
+fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
     let node = match open {
-        Open::Owned(Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node), _) => Some(node),
-        Open::Owned(Owner::Services | Owner::Network | Owner::Pool, _) | Open::Lan(_) => None,
+        OpenWay::Owned(Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node), _) => {
+            Some(node)
+        }
+        OpenWay::Owned(Owner::Services | Owner::Network | Owner::Pool, _) | OpenWay::Lan(_) => None,
     };
     let range = open.range();
     let address: Option<IpAddr> = range.is_host().then(|| range.first());
     WrittenOpen {
         kind: match open.class() {
-            Some(Class::Pod) => WrittenKind::Pod,
-            Some(Class::Node) => WrittenKind::Node,
-            Some(Class::Service) => WrittenKind::Service,
-            Some(Class::Network) => WrittenKind::Network,
+            Some(AddressClass::Pod) => WrittenKind::Pod,
+            Some(AddressClass::Node) => WrittenKind::Node,
+            Some(AddressClass::Service) => WrittenKind::Service,
+            Some(AddressClass::Network) => WrittenKind::Network,
             None => WrittenKind::Lan,
         },
         node: node.map(|node| name(verified, At { site, node })),
@@ -242,7 +244,7 @@ fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
 }
 
 /// Returns where a range is written.
-fn claimed(verified: &Verified, site: SiteId, claim: Claim) -> Option<Value> {
+fn claimed(verified: &Verified, site: SiteId, claim: TunnelClaim) -> Option<Value> {
     let written: Place = verified.fabric.site(site).model.place(claim)?;
     let label = Label {
         place: written,
