@@ -1,6 +1,7 @@
 //! The habits of `.ci/prose.yaml`, looked for in every text that people read.
 
 use std::fs;
+use std::path::Path;
 
 use regex::Regex;
 use serde::Deserialize;
@@ -25,6 +26,8 @@ struct Entry {
     habit: String,
     /// What to write instead.
     write: String,
+    /// The extension of the files in which it is a habit; default: all.
+    only: Option<String>,
     /// Regular expressions of phrases that are fine although they contain the habit.
     #[serde(default)]
     except: Vec<String>,
@@ -33,6 +36,7 @@ struct Entry {
 struct Habit {
     pattern: Regex,
     write: String,
+    only: Option<String>,
     except: Vec<Regex>,
 }
 
@@ -42,12 +46,18 @@ impl From<Entry> for Habit {
         Self {
             pattern: pattern(&entry.habit),
             write: entry.write,
+            only: entry.only,
             except: entry.except.iter().map(|it| pattern(it)).collect(),
         }
     }
 }
 
 impl Habit {
+    fn is_in(&self, file: &str) -> bool {
+        let only = self.only.as_deref();
+        only.is_none_or(|it| has_extension(Path::new(file), &[it]))
+    }
+
     /// Lists the occurrences in a text, each with the number of line breaks before it.
     fn occurrences<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         let is_fine = |found: &regex::Match| {
@@ -67,7 +77,7 @@ impl Habit {
 fn findings(habits: &[Habit], file: &str, passages: &[Passage]) -> Vec<String> {
     let mut findings = Vec::new();
     for passage in passages {
-        for habit in habits {
+        for habit in habits.iter().filter(|it| it.is_in(file)) {
             for (breaks, found) in habit.occurrences(&passage.text) {
                 let found = found.replace('\n', " ");
                 let line = passage.line + breaks;
@@ -109,7 +119,7 @@ fn texts_are_in_plain_english() {
             continue;
         };
         if is_text {
-            let passages = passage::passages(std::path::Path::new(&file), &text);
+            let passages = passage::passages(Path::new(&file), &text);
             found.extend(findings(&habits, &file, &passages));
             read += 1;
         }
@@ -161,10 +171,11 @@ fn finds_a_habit_wherever_prose_stands() {
     let habits = [Habit::from(Entry {
         habit: r"\bthere and back\b".to_owned(),
         write: "in both directions".to_owned(),
+        only: None,
         except: vec!["Hobbit: there and back".to_owned()],
     })];
     let found = |file: &str, text: &str| {
-        let passages = passage::passages(std::path::Path::new(file), text);
+        let passages = passage::passages(Path::new(file), text);
         findings(&habits, file, &passages).len()
     };
     assert_eq!(

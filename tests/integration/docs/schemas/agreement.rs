@@ -92,6 +92,7 @@ fn whole_config() -> Value {
         "kind": "Config",
         "meshes": ["mesh.yaml"],
         "snapshots": "snapshots",
+        "snapshot": { "dropLabels": ["feature.node.kubernetes.io/"] },
         "rendered": "rendered",
         "expectations": "expectations.yaml",
         "clusters": {
