@@ -6,8 +6,8 @@ use crate::net::prefixes::{Prefixes, Span};
 
 /// The ranges that a Peer has, or that no segment has for certain.
 ///
-/// Beside them is ground: whatever of the cluster's own is there, a packet to it leaves on no node, and
-/// none from it is believed on any.
+/// Ground is separate: regardless of the cluster's own ranges there, packets to it leave on no
+/// node, and packets from it are accepted on no node.
 #[derive(Debug)]
 pub(super) struct Disputed {
     ranges: Prefixes<()>,

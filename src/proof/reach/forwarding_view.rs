@@ -23,7 +23,7 @@ use crate::packet::stays;
 pub(super) struct ForwardingViews {
     /// Each of the clusters.
     pub(super) others: Sites<Arc<ForwardingView>>,
-    /// How packets end that leave the cluster on no node, computed when somebody asks.
+    /// How packets end that leave the cluster on no node, computed on demand.
     pub(super) uncovered: Arc<Mutex<Uncovered>>,
 }
 
@@ -104,7 +104,7 @@ struct Observer<'e, 'a> {
     disputed: Disputed,
 }
 
-/// What the tables of the cluster that looks make of some addresses.
+/// The entries for some addresses in the tables of the viewing cluster.
 struct Ruling {
     /// Whether a Peer has a range around them.
     is_claimed: bool,
@@ -170,7 +170,7 @@ impl Observer<'_, '_> {
         self.known.get_or_init(all)
     }
 
-    /// Returns what the cluster makes of all addresses of a block, if it is the same for each.
+    /// Returns the cluster's entry for all addresses of a block, if it is the same for each.
     fn ruling_for_all(&self, local: &LocalBlock) -> Option<Ruling> {
         let span = local.block.span;
         if !self.disputed.meets(span) {
@@ -303,7 +303,7 @@ impl Observer<'_, '_> {
         })
     }
 
-    /// Returns what the cluster makes of addresses that a Peer has.
+    /// Returns the cluster's entry for addresses of a Peer.
     fn selected(&self, span: Span, lookup: Lookup) -> Ruling {
         let (held, mut is_uniform) = self.held(lookup);
         if matches!(held, Err(NextHop::Contested(_))) {

@@ -131,7 +131,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let mut standpoint = Standpoint {
             about: self.fabric.sites.map(|_| Vec::new()),
             entangled: self.holding(&widest(others)),
-            // Without a segment no node sends or takes anything, whatever the cluster gets.
+            // Without a segment no node sends or accepts anything, with any Peers.
             is_plain: !site.model.topology.segments.is_empty()
                 && site.model.contests.is_empty()
                 && site.model.upsets.is_empty()
@@ -160,8 +160,9 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     /// get the same Peers of it.
     ///
     /// The view of another cluster depends only on the Peers of it, unless the viewing cluster has
-    /// something of its own there: ranges, keys, or a reason why its Kilo does not work. Ground is not one
-    /// of these: no packet leaves for it, and none from it is believed, whatever of its own is there.
+    /// something of its own there: ranges, keys, or a reason why its Kilo does not work. Ground is
+    /// not one of these: no packet leaves for it, and none from it is accepted, regardless of the
+    /// cluster's own ranges there.
     pub(super) fn alike(
         &self,
         home: SiteId,

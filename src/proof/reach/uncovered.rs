@@ -12,7 +12,7 @@ use crate::kilo::id::{NodeId, Nodes};
 use crate::net::prefixes::{PrefixLook, Span};
 use crate::packet::{Ending, keeps, stays};
 
-/// How packets to addresses without a Peer end, for one cluster, as far as somebody asked.
+/// How packets to addresses without a Peer end, for one cluster, computed on demand.
 #[derive(Debug, Default)]
 pub(super) struct Uncovered(BTreeMap<Slots, NodeEndings>);
 

@@ -92,7 +92,6 @@ fn whole_config() -> Value {
         "kind": "Config",
         "meshes": ["mesh.yaml"],
         "snapshots": "snapshots",
-        "snapshot": { "dropLabels": ["feature.node.kubernetes.io/"] },
         "rendered": "rendered",
         "expectations": "expectations.yaml",
         "clusters": {
@@ -156,6 +155,7 @@ fn whole_config() -> Value {
             "until": "2027-01-31",
         }],
     });
+    config["snapshot"] = json!({ "dropLabels": ["feature.node.kubernetes.io/"] });
     let outputs = json!([{ "template": "a.yaml", "path": "b.yaml", "per": "Mesh" }]);
     config["outputs"] = outputs;
     config
@@ -200,6 +200,7 @@ fn whole_snapshot() -> Value {
     json!({
         "apiVersion": "kilo-clustermesh.io/v1",
         "cluster": "east",
+        "droppedLabels": ["feature.node.kubernetes.io/"],
         "kind": "NodeSnapshot",
         "nodes": [
             {
