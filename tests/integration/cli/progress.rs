@@ -1,6 +1,6 @@
 //! Progress: a line on a terminal while work takes long, and nowhere else.
 //!
-//! `script` of util-linux gives the program a terminal. Where there is none, the tests say so.
+//! `script` of util-linux gives the program a terminal. Without it, the tests print that they are skipped.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -132,7 +132,7 @@ mod waiting {
     }
 }
 
-/// A rendered mesh of so many clusters with two nodes each.
+/// A rendered mesh of this many clusters with two nodes each.
 fn large(clusters: u8) -> Folder {
     let folder = Folder::empty();
     let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata:\n  name: m\nspec:\n  clusters:\n".to_owned();

@@ -22,7 +22,7 @@ pub(crate) struct Progress {
     writer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What the line says, and what of it stands on the terminal.
+/// The text of the line, and the part of it that is on the terminal.
 struct Line {
     text: String,
     since: Instant,
@@ -45,7 +45,7 @@ impl Printer {
 }
 
 impl Progress {
-    /// Prints something else in place of the line, and says what is done from now on.
+    /// Replaces the line with other output, and sets the next activity.
     #[cfg(feature = "snapshot")]
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T, next: impl FnOnce() -> String) -> T {
         // The line is not written before this ends.
