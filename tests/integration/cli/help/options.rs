@@ -66,7 +66,8 @@ fn lists_its_commands_by_purpose() {
       trace        Follow a packet between clusters, and its reply
       capacity     Estimate the load on each cluster, and how to reduce it
 
-    Access:
+    Clusters:
+      status       Compare what clusters have with what is rendered
       rbac         Print the manifests that grant the rights to read a cluster
 
     Learn:
