@@ -98,7 +98,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
         ),
         Upset::Mapped { peer, index } => (
             format!(
-                "the ClusterPeer {} has an IPv4 range written as IPv6, which kernels refuse together with \
+                "the Peer {} has an IPv4 range written as IPv6, which kernels refuse together with \
                  everything after it",
                 name(peer)
             ),

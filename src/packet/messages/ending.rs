@@ -276,7 +276,7 @@ fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
-         `persistentKeepalive` in the ClusterPeer it restores the endpoint each time"
+         `persistentKeepalive` in the Peer it restores the endpoint each time"
     );
     Finding::new(&rule::FLAPPING, message)
         .at(
@@ -305,7 +305,7 @@ fn loops(
             let caller = fabric.node(holder).endpoint();
             let caller = caller.map_or_else(String::new, ToString::to_string);
             format!(
-                "the ClusterPeer {name} has no endpoint, so {here} would send encrypted packets to {} at \
+                "the Peer {name} has no endpoint, so {here} would send encrypted packets to {} at \
                  {caller}, which",
                 called(fabric, holder)
             )
@@ -313,7 +313,7 @@ fn loops(
         (endpoint, _) => {
             let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
             format!(
-                "{here} would send encrypted packets to {endpoint}, the endpoint of the ClusterPeer \
+                "{here} would send encrypted packets to {endpoint}, the endpoint of the Peer \
                 {name}, which"
             )
         }
@@ -452,7 +452,7 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 .share()
                 .and_then(|it| it.translation.allowed_ips.get(*index));
             Finding::new(&rule::AMBIGUOUS, format!(
-                "the kernel refuses the route {} of the ClusterPeer {}: Kilo stops there, so other routes \
+                "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes \
                  of {here} may be missing",
                 range.map_or_else(String::new, ToString::to_string),
                 peer.applied.name

@@ -124,7 +124,7 @@ impl GrantedSecret {
         let object = yaml::scalar(&format!("clustermesh-snapshot-{}", self.name)).into_owned();
         let mut text = String::from(
             "# The right that `clustermesh snapshot --secrets-from` needs in the cluster of the\n\
-             # ClusterMesh operator: to read one GrantedSecret. Apply this only there.\n",
+             # ClusterMesh operator: to read one Secret. Apply this only there.\n",
         );
         // Writing into a `String` cannot fail.
         let _ = write!(
