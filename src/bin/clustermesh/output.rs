@@ -25,6 +25,7 @@ mod gitlab;
 mod human;
 mod json;
 mod markdown;
+pub(crate) mod paper;
 mod plugin;
 mod progress;
 mod report;

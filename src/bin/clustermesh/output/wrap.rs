@@ -23,6 +23,11 @@ impl Width {
         Self(size.map(|(width, _)| usize::from(width.0)))
     }
 
+    /// Returns this width, or less.
+    pub(super) fn at_most(self, columns: usize) -> Self {
+        Self(self.0.map(|it| it.min(columns)))
+    }
+
     /// Returns how many columns excerpts may take.
     pub(super) fn columns(self) -> Option<usize> {
         self.0
