@@ -75,17 +75,11 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
         },
         "FROM" | "TO" => |text| match text.split_once('/') {
             Some((cluster, _)) => prefixed(cluster, '/', candidates::nodes(cluster)),
-            None => {
-                let clusters = candidates::clusters().into_iter();
-                clusters.map(|cluster| cluster + "/").collect()
-            }
+            None => clusters_before('/'),
         },
         "CLUSTER=FILE" => |text| match text.split_once('=') {
             Some((cluster, path)) => prefixed(cluster, '=', paths(&PathCompleter::file(), path)),
-            None => {
-                let clusters = candidates::clusters().into_iter();
-                clusters.map(|cluster| cluster + "=").collect()
-            }
+            None => clusters_before('='),
         },
         "RULE" => |_| candidates::rules(),
         #[cfg(feature = "snapshot")]
@@ -112,6 +106,12 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
             .map(CompletionCandidate::new)
             .collect()
     }))
+}
+
+/// Returns the clusters, each with the separator that follows it.
+fn clusters_before(separator: char) -> Vec<String> {
+    let clusters = candidates::clusters().into_iter();
+    clusters.map(|it| format!("{it}{separator}")).collect()
 }
 
 /// Returns candidates behind what is already there.

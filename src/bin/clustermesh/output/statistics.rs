@@ -12,7 +12,7 @@ use super::ReportFormat;
 
 /// The findings of a rule with the same severity.
 #[derive(Serialize)]
-struct Count {
+struct Row {
     rule: &'static str,
     severity: String,
     count: usize,
@@ -24,7 +24,7 @@ struct Count {
 struct StatisticsDocument<'a> {
     api_version: &'static str,
     kind: &'static str,
-    rules: &'a [Count],
+    rules: &'a [Row],
 }
 
 /// Returns the counts as JSON, or as a table.
@@ -41,7 +41,7 @@ pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result
     let width = counts.iter().map(|it| it.count.to_string().len()).max();
     let width = width.unwrap_or_default();
     let mut text = String::new();
-    for Count {
+    for Row {
         rule,
         severity,
         count,
@@ -52,19 +52,19 @@ pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result
     Ok(text)
 }
 
-fn counts(findings: &[Finding]) -> Vec<Count> {
+fn counts(findings: &[Finding]) -> Vec<Row> {
     let mut counts: BTreeMap<(&str, Severity), usize> = BTreeMap::new();
     for finding in findings {
         *counts
             .entry((finding.rule.name, finding.severity))
             .or_default() += 1;
     }
-    let counts = counts.into_iter().map(|((rule, severity), count)| Count {
+    let counts = counts.into_iter().map(|((rule, severity), count)| Row {
         rule,
         severity: severity.to_string(),
         count,
     });
-    let mut counts: Vec<Count> = counts.collect();
+    let mut counts: Vec<Row> = counts.collect();
     counts.sort_by_key(|it| Reverse(it.count));
     counts
 }

@@ -51,15 +51,13 @@ fn unclear(text: &str, clusters: &BTreeSet<&ClusterName>) -> anyhow::Error {
         );
     };
     let names = clusters.iter().map(|it| it.as_str());
-    match nearest(name, names) {
-        Some(meant) => anyhow!("--context names {}; did you mean `{meant}`?", Quoted(name)),
-        None => {
-            let names: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
-            let names = names.join(", ");
-            anyhow!(
-                "--context names {}, but the clusters are {names}",
-                Quoted(name)
-            )
-        }
+    if let Some(meant) = nearest(name, names) {
+        return anyhow!("--context names {}; did you mean `{meant}`?", Quoted(name));
     }
+    let names: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
+    let names = names.join(", ");
+    anyhow!(
+        "--context names {}, but the clusters are {names}",
+        Quoted(name)
+    )
 }

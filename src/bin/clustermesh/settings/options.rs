@@ -66,7 +66,7 @@ const OUTPUT: &str = "Output";
 mod groups {
     #![allow(dead_code, reason = "values are read by name")]
 
-    use super::*;
+    use super::{CONFIG, Ceiling, FILES, MESHES, PathBuf, RENDERED, SNAPSHOTS, ValueHint, path};
 
     #[derive(clap::Args)]
     #[command(next_help_heading = FILES)]
@@ -78,7 +78,7 @@ mod groups {
 
     #[derive(clap::Args)]
     #[command(next_help_heading = FILES)]
-    pub(super) struct Meshes {
+    pub(super) struct MeshesGroup {
         /// Folder outside the repository from which files may be read
         ///
         /// Links, and paths in the config, may lead into this folder. All other files must be inside
@@ -124,7 +124,7 @@ mod groups {
 
     #[derive(clap::Args)]
     #[command(next_help_heading = FILES)]
-    pub(super) struct Snapshots {
+    pub(super) struct SnapshotsGroup {
         /// Folder with the snapshots [default: snapshots]
         #[arg(
             long,
@@ -195,9 +195,9 @@ macro_rules! options {
 
 options! {
     FolderOptions { Folder } Self;
-    MeshOptions { Folder Meshes } Self;
-    SnapshotOptions { Folder Meshes Snapshots } Self;
-    Options { Folder Meshes Snapshots RenderedOptions } |options| options;
+    MeshOptions { Folder MeshesGroup } Self;
+    SnapshotOptions { Folder MeshesGroup SnapshotsGroup } Self;
+    Options { Folder MeshesGroup SnapshotsGroup RenderedOptions } |options| options;
 }
 
 /// What an option is called.
