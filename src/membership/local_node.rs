@@ -27,7 +27,7 @@ pub struct LocalNode {
 }
 
 impl NodeSurvey<'_> {
-    /// Returns the local_nodes of all nodes that stand, once it is known who is left out.
+    /// Returns the local nodes of all segments, once the excluded nodes are known.
     pub(super) fn local_nodes(&self) -> Vec<LocalNode> {
         let stands = |index: NodeId, candidate: &ClusterNode| match self.excluded.get(&index) {
             None => true,

@@ -38,7 +38,7 @@ pub(super) type ConflictsByCluster<'f> = BTreeMap<usize, Vec<Conflict<'f>>>;
 
 /// Something that meets a declared range of another cluster.
 pub(super) struct Conflict<'f> {
-    /// The candidates that have it, or the local_nodes.
+    /// The candidates that have it, or the local nodes.
     pub(super) whose: Vec<usize>,
     pub(super) what: Conflicting,
     pub(super) range: &'f Range,

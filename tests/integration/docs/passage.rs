@@ -140,13 +140,13 @@ fn descriptions(text: &str) -> Vec<Passage> {
 fn rust(path: &Path, source: &str) -> Vec<Passage> {
     static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r##"(?x)
+            r#"(?x)
             (?<comment> //[^\n]*(?:\n[\t\ ]*//[^\n]*)* )
             | br?"(?:[^"\\]|\\(?s:.))*" | b'(?:[^'\\]|\\.[^']*)'
             | r\#"(?<raw1>(?s:.*?))"\# | r"(?<raw>[^"]*)"
             | "(?<string>(?:[^"\\]|\\(?s:.))*)"
             | '(?:[^'\\\n]|\\[^\n]+?)'
-            "##,
+            "#,
         )
         .unwrap()
     });
