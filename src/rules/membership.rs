@@ -364,7 +364,7 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         against,
         of,
     } = found;
-    let (what, help) = contradicted_by(member, what);
+    let (what, help) = contradicted_by(member, *what);
     let message = match (against, of) {
         (1, 1) => format!("the only node has {what}"),
         (2, 2) => format!("both nodes have {what}"),
@@ -385,7 +385,7 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
 }
 
 /// Returns what nodes have in place of what was declared, and what to do about it.
-fn contradicted_by(member: &Member, what: &Contradicted) -> (String, String) {
+fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
     let cluster = &member.entry.name;
     let (pods, wireguard) = match &member.entry.networks {
         Networks::Typed {

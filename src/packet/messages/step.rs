@@ -105,7 +105,7 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                             "{route} although only {} is on the LAN {range}",
                             called(fabric, node)
                         ),
-                        None => format!("{route}"),
+                        None => route,
                     });
                 }
                 Goal::Node(_) => {}

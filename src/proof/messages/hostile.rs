@@ -89,9 +89,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     });
     places
         .fold(told, |told, place| told.at(Some(place), "lets it in"))
-        .help(format!(
-            "delete these Peers, or link the two clusters in a mesh"
-        ))
+        .help("delete these Peers, or link the two clusters in a mesh")
 }
 
 /// Reports that a far end is taken for others: as a sender, or else as a receiver.
