@@ -41,13 +41,10 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<St
     lines
 }
 
-/// Paths, and how each of them counts.
-type Counted<'s> = (&'s [String], fn(&mut Change));
-
 /// Returns what changes, by target.
-fn changes(survey: &Survey) -> BTreeMap<&str, Change> {
-    let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
-    let lists: [Counted; 3] = [
+fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
+    let mut changes: BTreeMap<&str, TargetChange> = BTreeMap::new();
+    let lists: [(&[String], fn(&mut TargetChange)); 3] = [
         (&survey.missing, |it| it.added += 1),
         (&survey.changed, |it| it.changed += 1),
         (&survey.stale, |it| it.removed += 1),
