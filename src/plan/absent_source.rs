@@ -25,6 +25,9 @@ pub struct AbsentSource {
     pub is_typed: bool,
     /// Whether anything is known to be left out for what a node claims.
     pub is_claimed: bool,
+    /// Whether no node of the source has an endpoint, and most nodes of the target have none. Then the
+    /// source gives as little as one without nodes, and a target that had its Peers loses it.
+    pub has_no_endpoint: bool,
 }
 
 impl AbsentSource {
@@ -74,6 +77,8 @@ impl AbsentSource {
             is_claimed: reasons.iter().any(|it| it.is_of_claims())
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
+            has_no_endpoint: source.own.roams()
+                && membership.candidates.iter().all(|it| it.endpoint.is_none()),
         })
     }
 
@@ -85,6 +90,9 @@ impl AbsentSource {
 
     /// Returns whether people let the target have a range that it had.
     pub fn lets(&self, range: Cidr) -> bool {
+        if self.has_no_endpoint {
+            return false;
+        }
         // A node's address within such a range is its own, and all else is a part of it. In a flat list
         // pods may be there too: nodes decide which of its ranges are the cluster's as a whole.
         let is_part = self.is_typed && !range.is_host();

@@ -72,7 +72,7 @@ pub enum TargetReason {
     Unaccepted {
         /// The ranges.
         ranges: WithheldRanges,
-        /// The list in which they do not be.
+        /// The list that does not contain them.
         accepted: Place,
     },
     /// Peers of which no range is left, for what nodes claim.

@@ -141,6 +141,7 @@ fn absent(nodes: usize, range: &str, is_claimed: bool) -> Plan {
         nodes,
         ranges: vec![range.parse().unwrap()],
         is_claimed,
+        has_no_endpoint: false,
         ..AbsentSource::default()
     };
     plan.targets[0]

@@ -51,6 +51,33 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     ");
 }
 
+/// Lets all clusters keep tunnels open, so that nodes without an endpoint are not left out.
+fn keepalive(folder: &Folder) {
+    let mesh = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
+    let name = "    - name: ";
+    let lines = mesh.lines().map(|line| match line.strip_prefix(name) {
+        Some(cluster) => format!("{name}{cluster}\n      persistentKeepalive: 25\n"),
+        None => format!("{line}\n"),
+    });
+    folder.write("mesh.yaml", &lines.collect::<String>());
+}
+
+#[test]
+fn keeps_peers_where_both_sides_lose_their_endpoints() {
+    let folder = Folder::mesh();
+    keepalive(&folder);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    silence(&folder, 1, "east");
+    assert_eq!(folder.run(&["render"]).code, 0, "the others dial");
+    silence(&folder, 3, "west");
+    let refused = refusal(&folder, &[]);
+    for lost in ["east: its only Peer", "west: all 2 Peers"] {
+        assert!(refused.contains(&format!("error[lost-source]: {lost}")), "{refused}");
+    }
+    allowed(&folder, &["west/east", "east/west"]);
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+}
+
 #[test]
 fn asks_for_every_block_of_its_own() {
     let folder = Folder::rendered();
