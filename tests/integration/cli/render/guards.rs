@@ -72,7 +72,10 @@ fn keeps_peers_where_both_sides_lose_their_endpoints() {
     silence(&folder, 3, "west");
     let refused = refusal(&folder, &[]);
     for lost in ["east: its only Peer", "west: all 2 Peers"] {
-        assert!(refused.contains(&format!("error[lost-source]: {lost}")), "{refused}");
+        assert!(
+            refused.contains(&format!("error[lost-source]: {lost}")),
+            "{refused}"
+        );
     }
     allowed(&folder, &["west/east", "east/west"]);
     assert_eq!(folder.run(&["render", "--check"]).code, 0);
