@@ -142,6 +142,8 @@ func (l *loop) prepare(t *testing.T) {
 	if run := l.run(t, "snapshot", "west", "--from", "west.json"); run.Code != 0 {
 		t.Fatal(run)
 	}
+	// An agent that stops leaves only what an earlier snapshot has of its node.
+	l.follow(t)
 }
 
 // clear deletes all nodes.
