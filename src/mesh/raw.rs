@@ -123,8 +123,8 @@ pub(super) struct RawMetadata {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Spec")]
 pub(super) struct RawSpec {
-    /// The clusters in order of trust. If two clusters claim the same range or key, the first one
-    /// keeps it.
+    /// The clusters in order of trust. If two clusters claim the same key, the first one keeps it.
+    /// Ranges must not overlap.
     #[schemars(length(min = 2))]
     pub(super) clusters: Vec<RawCluster>,
     /// Which clusters are linked; by default, every cluster with every other.

@@ -36,13 +36,13 @@ fn writes_what_is_not_there() {
     1. Put your clusters and their ranges into mesh.yaml.
     2. Take snapshots: `clustermesh snapshot`, or from a file,
        `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`.
-    3. Render and check: `clustermesh render`, `clustermesh validate`, `clustermesh verify`.
-    4. Set the repository in flux/gitrepository.yaml. Apply it and flux/CLUSTER.yaml in each
-       cluster.
+    3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
+    4. Set the repository in flux/gitrepository.yaml.
     5. Set up what .github/workflows/clustermesh-refresh.yml asks for in its first lines: a
        GitHub App and a kubeconfig.
     6. Switch the hooks on: `pre-commit install`.
-    7. Commit everything, `rendered` included.
+    7. Commit everything, `rendered` included, and push.
+    8. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
     ");
     let before = folder.touches(".");
     let run = folder.run(FLUX);

@@ -215,18 +215,14 @@ fn next(args: &InitArgs, kept: &[&str]) -> String {
             .to_owned(),
     );
     steps.push(
-        "Render and check: `clustermesh render`, `clustermesh validate`, `clustermesh verify`."
+        "Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`."
             .to_owned(),
     );
     match args.gitops {
-        Gitops::Flux => steps.push(
-            "Set the repository in flux/gitrepository.yaml. Apply it and flux/CLUSTER.yaml in each\n   \
-             cluster."
-                .to_owned(),
-        ),
+        Gitops::Flux => steps.push("Set the repository in flux/gitrepository.yaml.".to_owned()),
         Gitops::Argocd => steps.push(
             "Set the repository in argocd/project.yaml and templates/argocd-application.yaml.j2, then\n   \
-             render again. Apply the folder argocd in the cluster of Argo CD."
+             render again."
                 .to_owned(),
         ),
         Gitops::None => {}
@@ -247,7 +243,16 @@ fn next(args: &InitArgs, kept: &[&str]) -> String {
     if args.pre_commit {
         steps.push("Switch the hooks on: `pre-commit install`.".to_owned());
     }
-    steps.push("Commit everything, `rendered` included.".to_owned());
+    steps.push("Commit everything, `rendered` included, and push.".to_owned());
+    match args.gitops {
+        Gitops::Flux => steps.push(
+            "Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.".to_owned(),
+        ),
+        Gitops::Argocd => {
+            steps.push("Apply the folder argocd in the cluster of Argo CD.".to_owned());
+        }
+        Gitops::None => {}
+    }
     let steps = (1..).zip(steps);
     let steps: Vec<String> = steps
         .map(|(number, step)| format!("{number}. {step}\n"))
