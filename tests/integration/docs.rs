@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::project;
 
+// Without the feature there are fewer commands.
+#[cfg(feature = "snapshot")]
+mod commands;
 mod console;
 mod examples;
 mod generated;

@@ -41,12 +41,12 @@ pub(crate) struct Rendered {
     pub(crate) outputs: Outputs,
 }
 
-/// Returns the text of every peer_set.
+/// Returns the text of every peer set.
 pub(crate) fn texts(plan: &Plan) -> Vec<Arc<str>> {
     plan.peer_sets.par_iter().map(manifest::text).collect()
 }
 
-/// Compares the tree on disk with a plan whose peer_sets have these texts.
+/// Compares the tree on disk with a plan whose peer sets have these texts.
 pub(crate) fn compare(
     plan: &Plan,
     texts: &[Arc<str>],

@@ -2,6 +2,7 @@
 //!
 //! `script` of util-linux gives the program a terminal. Without it, the tests print that they are skipped.
 
+use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -137,9 +138,11 @@ fn large(clusters: u8) -> Folder {
     let folder = Folder::empty();
     let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata:\n  name: m\nspec:\n  clusters:\n".to_owned();
     for cluster in 1..=clusters {
-        mesh += &format!(
-            "    - {{ name: c{cluster}, podCIDRs: [10.{cluster}.0.0/16], wireguardCIDR: 100.64.{cluster}.0/24 }}\n"
-        );
+        writeln!(
+            mesh,
+            "    - {{ name: c{cluster}, podCIDRs: [10.{cluster}.0.0/16], wireguardCIDR: 100.64.{cluster}.0/24 }}"
+        )
+        .unwrap();
         let nodes = [1, 2].map(|number| {
             let mut node = node(1, number);
             let (external, internal) = (
@@ -185,5 +188,5 @@ fn of_a_long_verification_is_shown() {
     }
     assert_erased(&shown.text, "Verifying 110 clusters (");
     let piped = folder.run(&["verify"]);
-    assert_eq!(piped.stderr.contains("Verifying"), false);
+    assert!(!piped.stderr.contains("Verifying"));
 }

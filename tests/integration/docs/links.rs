@@ -78,16 +78,15 @@ fn dead(pages: &BTreeMap<String, Page>, file: &str, link: &str) -> Option<String
         return None;
     }
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-    let target = match path {
-        "" => file.to_owned(),
-        _ => {
-            let folder = project().join(file);
-            let target = folder.parent().unwrap().join(path);
-            let Ok(target) = target.canonicalize() else {
-                return Some(format!("{file}: `{link}` does not exist"));
-            };
-            shown(&target)
-        }
+    let target = if path.is_empty() {
+        file.to_owned()
+    } else {
+        let folder = project().join(file);
+        let target = folder.parent().unwrap().join(path);
+        let Ok(target) = target.canonicalize() else {
+            return Some(format!("{file}: `{link}` does not exist"));
+        };
+        shown(&target)
     };
     let has = |page: &Page| anchor.is_empty() || page.anchors.contains(anchor);
     let is_there = pages.get(&target).is_none_or(has);

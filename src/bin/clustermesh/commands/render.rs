@@ -155,10 +155,10 @@ fn print(
         threshold: args.strict.threshold(),
         allowing: Allowing::Print(target),
     };
-    let printed = ManuallyDrop::new(printing::print(inputs, &order)?);
-    let findings = &printed.checked.findings;
+    let direct = ManuallyDrop::new(printing::print(inputs, &order)?);
+    let findings = &direct.checked.findings;
     printer.findings(&inputs.files.of_people(), findings);
-    let Some(manifests) = &printed.manifests else {
+    let Some(manifests) = &direct.manifests else {
         printer.counts(findings, None);
         return Ok(inputs.failure());
     };

@@ -50,7 +50,7 @@ pub(crate) struct StatusArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: StatusFormat,
 
-    /// Wait until the rendered Peers are applied, for at most this time, such as 90s or 5m
+    /// Wait until the rendered Peers are applied, at most this long, such as 90s
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     wait: Option<Duration>,
 

@@ -1,7 +1,6 @@
 //! Candidates: names from the meshes, snapshots and kubeconfigs that the command line means.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -127,5 +126,5 @@ fn meshes(settings: &Settings) -> Vec<Mesh> {
 
 /// Returns whether a path leads to a file or a folder, and not to a pipe or a device.
 fn is_regular(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| it.is_file() || it.is_dir())
+    disk::is_file(path) || disk::is_folder(path)
 }

@@ -17,6 +17,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// The line while work goes on; erased when dropped.
 pub(crate) struct Progress {
+    #[cfg(feature = "snapshot")]
     line: Arc<Mutex<Line>>,
     /// The thread that writes it, which stops without the sender.
     writer: Option<(Sender<()>, JoinHandle<()>)>,
@@ -40,7 +41,11 @@ impl Printer {
         }));
         let is_watched = self.held.is_none() && self.stderr.is_terminal() && !is_job();
         let writer = is_watched.then(|| start(Arc::clone(&line))).flatten();
-        Progress { line, writer }
+        Progress {
+            #[cfg(feature = "snapshot")]
+            line,
+            writer,
+        }
     }
 }
 

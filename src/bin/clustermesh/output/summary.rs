@@ -44,18 +44,21 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<St
 /// Returns what changes, by target.
 fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
     let mut changes: BTreeMap<&str, TargetChange> = BTreeMap::new();
-    let lists: [(&[String], fn(&mut TargetChange)); 3] = [
-        (&survey.missing, |it| it.added += 1),
-        (&survey.changed, |it| it.changed += 1),
-        (&survey.stale, |it| it.removed += 1),
-    ];
-    for (paths, count) in lists {
-        for path in paths {
-            let target = path.split('/').next().unwrap_or(path);
-            count(changes.entry(target).or_default());
-        }
+    for path in &survey.missing {
+        changes.entry(target_of(path)).or_default().added += 1;
+    }
+    for path in &survey.changed {
+        changes.entry(target_of(path)).or_default().changed += 1;
+    }
+    for path in &survey.stale {
+        changes.entry(target_of(path)).or_default().removed += 1;
     }
     changes
+}
+
+/// Returns the target of a path in the tree.
+fn target_of(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
 }
 
 /// Returns what becomes of one target.

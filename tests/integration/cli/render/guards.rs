@@ -59,7 +59,7 @@ fn keepalive(folder: &Folder) {
         Some(cluster) => format!("{name}{cluster}\n      persistentKeepalive: 25\n"),
         None => format!("{line}\n"),
     });
-    folder.write("mesh.yaml", &lines.collect::<String>());
+    folder.write("mesh.yaml", lines.collect::<String>());
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn of_zeros() {
             let is_read = command != "config" || path == "clustermesh.yaml";
             assert_eq!(run.code, if is_read { 2 } else { 0 }, "{}", run.stderr);
             assert!(
-                !is_read || run.stderr.contains("bytes that are allowed"),
+                !is_read || run.stderr.contains("it is larger than the limit of"),
                 "{}",
                 run.stderr
             );
@@ -68,10 +68,10 @@ fn of_a_dump() {
         (
             format!("{node}{}", "[".repeat(FLOOD)),
             2,
-            "makes no snapshot",
+            "is not a usable node list",
         ),
         (format!("{node}\"{long}\"}}"), 0, "1 node"),
-        ("- a\n".repeat(FLOOD / 4), 2, "makes no snapshot"),
+        ("- a\n".repeat(FLOOD / 4), 2, "is not a usable node list"),
     ] {
         folder.write("dump", dump);
         let arguments = ["snapshot", "east", "--from", "dump", "--accept", "east"];
