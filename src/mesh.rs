@@ -179,6 +179,14 @@ pub fn schema() -> schemars::Schema {
     schema::of_input::<raw::RawMesh>()
 }
 
+impl Entry {
+    /// Returns the node labels that it uses, each with the field that names it.
+    pub fn labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let selected = self.selector.keys().map(|key| ("nodeSelector", key));
+        selected.chain([("topologyLabel", self.topology_label.as_str())])
+    }
+}
+
 impl MeshReading {
     /// Returns whether the meshes can be used.
     pub fn is_usable(&self) -> bool {

@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub cluster: ClusterName,
     /// Prefixes of labels that its nodes have and that were left out.
     pub dropped_labels: Vec<String>,
+    /// Labels under prefixes to leave out that were kept, because a mesh uses them.
+    pub kept_labels: Vec<String>,
     /// Its nodes, sorted by unique name.
     pub nodes: Vec<Node>,
 }
@@ -57,7 +59,7 @@ pub struct Node {
     /// Its Kilo agent was away, so the annotations are those of an earlier snapshot.
     #[serde(default, skip_serializing_if = "is_false")]
     pub carried_over: bool,
-    /// The labels, without those under the prefixes in `droppedLabels`.
+    /// The labels, without those under the prefixes in `droppedLabels` that are not in `keptLabels`.
     #[serde(default, deserialize_with = "without_duplicates")]
     pub labels: BTreeMap<String, String>,
     /// The name.
@@ -142,6 +144,11 @@ struct SnapshotFields {
     #[schemars(example = ["feature.node.kubernetes.io/"])]
     #[serde(default)]
     dropped_labels: Vec<String>,
+    /// Labels under the prefixes in `snapshot.dropLabels` that were not left out, because the
+    /// `nodeSelector` or `topologyLabel` of a mesh uses them.
+    #[schemars(example = ["feature.node.kubernetes.io/network-sriov.capable"])]
+    #[serde(default)]
+    kept_labels: Vec<String>,
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: String,
@@ -158,6 +165,8 @@ struct WrittenSnapshot<'a> {
     cluster: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     dropped_labels: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    kept_labels: &'a [String],
     kind: &'a str,
     nodes: &'a [Node],
 }
@@ -199,17 +208,24 @@ impl Snapshot {
         Ok(Self {
             cluster,
             dropped_labels: Vec::new(),
+            kept_labels: Vec::new(),
             nodes,
         })
     }
 
-    /// Leaves out the labels under these prefixes, and keeps in mind which prefixes there were.
+    /// Leaves out the labels under these prefixes, except the `used` ones, and remembers both: which
+    /// prefixes there were, and which labels are complete although they are under a prefix. What is
+    /// complete depends on no node.
     #[must_use]
-    pub fn without_labels(mut self, prefixes: &[String]) -> Self {
+    pub fn without_labels(mut self, prefixes: &[String], used: &BTreeSet<&str>) -> Self {
+        let is_under = |key: &str| prefixes.iter().any(|prefix| key.starts_with(prefix));
+        let kept = used.iter().filter(|key| is_under(key));
+        self.kept_labels = kept.map(|key| (*key).to_owned()).collect();
         let mut dropped: BTreeSet<String> = self.dropped_labels.into_iter().collect();
         for node in &mut self.nodes {
             node.labels.retain(|key, _| {
                 let prefix = prefixes.iter().find(|prefix| key.starts_with(*prefix));
+                let prefix = prefix.filter(|_| !used.contains(key.as_str()));
                 dropped.extend(prefix.cloned());
                 prefix.is_none()
             });
@@ -218,8 +234,11 @@ impl Snapshot {
         self
     }
 
-    /// Returns the prefix under which a label was left out.
+    /// Returns the prefix under which a label was left out, if any node had it.
     pub fn dropped(&self, key: &str) -> Option<&str> {
+        if self.kept_labels.iter().any(|kept| kept == key) {
+            return None;
+        }
         let prefixes = self.dropped_labels.iter().map(String::as_str);
         prefixes.into_iter().find(|prefix| key.starts_with(prefix))
     }
@@ -246,6 +265,7 @@ impl Snapshot {
         }
         Ok(Self {
             dropped_labels: file.dropped_labels,
+            kept_labels: file.kept_labels,
             ..Self::new(cluster.clone(), nodes)?
         })
     }
@@ -259,6 +279,7 @@ impl Snapshot {
             api_version: API_VERSION,
             cluster: self.cluster.as_str(),
             dropped_labels: &self.dropped_labels,
+            kept_labels: &self.kept_labels,
             kind: KIND,
             nodes: &self.nodes,
         })?;

@@ -13,6 +13,8 @@ use crate::diagnostic::mistake::{
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
+use crate::granularity::Granularity;
+use crate::kilo::cluster::Cluster;
 use crate::mesh::Entry;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -64,31 +66,30 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
         .help(format!("rewrite it with `clustermesh snapshot {cluster}`"))
 }
 
-/// Returns the labels that an entry asks for although the snapshot of its cluster leaves them out.
+/// Returns the labels that an entry uses although the snapshot of its cluster leaves them out: the
+/// mesh began to use them after the snapshot, so it is unknown which nodes have them.
 pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
     let cluster = &entry.name;
-    let finding = |field: &str, key: &str| {
-        let prefix = snapshot.dropped(key)?;
+    let labels: BTreeSet<(&str, &str)> = entry.labels().collect();
+    let dropped = labels
+        .into_iter()
+        .filter_map(|(field, key)| Some((field, key, snapshot.dropped(key)?)));
+    let counts = |field: &str| {
+        // With granularity Full, Kilo ignores locations.
+        field != "topologyLabel" || Cluster::new(entry, snapshot).granularity != Granularity::Full
+    };
+    let dropped = dropped.filter(|(field, ..)| counts(field));
+    let findings = dropped.map(|(field, key, prefix)| {
         let message = format!(
             "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
             Quoted(key),
             Quoted(prefix)
         );
-        let help = format!(
-            "remove {} from `snapshot.dropLabels` in `clustermesh.yaml` (`snapshot: {{ dropLabels: [] }}` \
-             keeps all labels), then run `clustermesh snapshot {cluster}`",
-            Quoted(prefix)
-        );
-        let place = entry.place.key(field);
-        let finding = Finding::on_cluster(&DROPPED_LABEL, cluster, message);
-        Some(finding.at(place, "").help(help))
-    };
-    let keys: BTreeSet<&str> = entry.selector.keys().collect();
-    let selected = keys.into_iter().map(|key| ("nodeSelector", key));
-    let labels = selected.chain([("topologyLabel", entry.topology_label.as_str())]);
-    labels
-        .filter_map(|(field, key)| finding(field, key))
-        .collect()
+        Finding::on_cluster(&DROPPED_LABEL, cluster, message)
+            .at(entry.place.key(field), "")
+            .help(format!("run `clustermesh snapshot {cluster}`"))
+    });
+    findings.collect()
 }
 
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that

@@ -142,6 +142,59 @@ fn leaves_out_labels_that_change_nothing() {
     );
 }
 
+/// A hostile node must not decide whether the mesh renders.
+#[test]
+fn keeps_the_labels_that_a_mesh_uses() {
+    let folder = Folder::mesh();
+    let key = "feature.node.kubernetes.io/cpu-cpuid.AVX2";
+    let entry = "    - name: east\n";
+    let selector = format!(
+        "{entry}      nodeSelector: {{ matchExpressions: [{{ key: {key}, operator: Exists }}, \
+         {{ key: feature.node.kubernetes.io/absent, operator: DoesNotExist }}] }}\n"
+    );
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    folder.edit("mesh.yaml", entry, &selector);
+    assert_eq!(folder.run(&["render"]).code, 1);
+    let check = [&FROM_INPUT[..], &["--check"]].concat();
+    let run = folder.run_with_input(&check, &featured());
+    insta::assert_snapshot!(run.stdout, @"
+    snapshots/east.json: keptLabels was nothing, is `feature.node.kubernetes.io/absent, feature.node.kubernetes.io/cpu-cpuid.AVX2`
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
+    ");
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    assert_eq!(
+        snapshot["nodes"][0]["labels"],
+        json!({ "example.org/zone": "a", key: "true" })
+    );
+    let dropped = json!(["feature.node.kubernetes.io/"]);
+    assert_eq!(snapshot["droppedLabels"], dropped);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn a_topology_label_counts_only_where_there_are_locations() {
+    for (granularity, code) in [("Full", 0), ("Location", 1), ("Cross", 1)] {
+        let folder = Folder::mesh();
+        let entry = "    - name: east\n";
+        let with = format!("{entry}      granularity: {granularity}\n");
+        folder.edit("mesh.yaml", entry, &with);
+        let text = folder.read("snapshots/east.json");
+        let mut snapshot: Value = serde_json::from_str(&text).unwrap();
+        snapshot["droppedLabels"] = json!(["topology.kubernetes.io/"]);
+        folder.write("snapshots/east.json", snapshot.to_string());
+        let run = folder.run(&["validate", "--output", "concise"]);
+        assert_eq!(
+            run.stdout.contains("dropped-label"),
+            code == 1,
+            "{granularity}: {}",
+            run.stdout
+        );
+    }
+}
+
 #[test]
 fn a_selector_on_a_label_that_was_left_out_is_a_mistake() {
     let folder = Folder::mesh();
@@ -158,7 +211,7 @@ fn a_selector_on_a_label_that_was_left_out_is_a_mistake() {
     insta::assert_snapshot!(run.stdout, @"mesh.yaml:8:21: error[dropped-label] east: `nodeSelector` uses the label `feature.node.kubernetes.io/x`, but the snapshot leaves out the labels under `feature.node.kubernetes.io/`");
     let report: Value =
         serde_json::from_str(&folder.run(&["validate", "-o", "json"]).stdout).unwrap();
-    insta::assert_snapshot!(report["findings"][0]["help"].as_str().unwrap(), @"remove `feature.node.kubernetes.io/` from `snapshot.dropLabels` in `clustermesh.yaml` (`snapshot: { dropLabels: [] }` keeps all labels), then run `clustermesh snapshot east`");
+    insta::assert_snapshot!(report["findings"][0]["help"].as_str().unwrap(), @"run `clustermesh snapshot east`");
     // A config cannot make less of it.
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { dropped-label: { level: \"off\", reason: x } }\n");
     let run = folder.run(&["render"]);

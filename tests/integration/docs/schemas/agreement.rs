@@ -201,6 +201,7 @@ fn whole_snapshot() -> Value {
         "apiVersion": "kilo-clustermesh.io/v1",
         "cluster": "east",
         "droppedLabels": ["feature.node.kubernetes.io/"],
+        "keptLabels": ["feature.node.kubernetes.io/network-sriov.capable"],
         "kind": "NodeSnapshot",
         "nodes": [
             {

@@ -119,7 +119,10 @@ impl<'a> Keeper<'a> {
     ) -> Result<KeptSnapshot, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
-        let new = new.without_labels(self.dropped_labels);
+        let memberships = self.memberships(cluster);
+        let used = memberships.iter().flat_map(|(_, entry)| entry.labels());
+        let used = used.map(|(_, key)| key).collect();
+        let new = new.without_labels(self.dropped_labels, &used);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(KeptSnapshot::failed))
     }
@@ -366,19 +369,23 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
         Old::None => format!("{file}: missing\n"),
         Old::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
         Old::Read(old) => {
-            let (before, after) = (&old.dropped_labels, &new.dropped_labels);
             let list = |prefixes: &[String]| match prefixes {
                 [] => "nothing".to_owned(),
                 prefixes => Quoted(&prefixes.join(", ")).to_string(),
             };
-            let dropped = (before != after).then(|| {
-                let (before, after) = (list(before), list(after));
-                format!("{file}: droppedLabels was {before}, is {after}\n")
+            let lists = [
+                ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
+                ("keptLabels", &old.kept_labels, &new.kept_labels),
+            ];
+            let lists = lists.into_iter().filter(|(_, old, new)| old != new);
+            let lists = lists.map(|(name, old, new)| {
+                format!("{file}: {name} was {}, is {}\n", list(old), list(new))
             });
-            let old = old.clone().without_labels(after);
+            let used = new.kept_labels.iter().map(String::as_str).collect();
+            let old = old.clone().without_labels(&new.dropped_labels, &used);
             let told = differences(&old, new);
             let told = told.iter().map(|it| format!("{file}: {it}\n"));
-            let told: Vec<String> = dropped.into_iter().chain(told).collect();
+            let told: Vec<String> = lists.chain(told).collect();
             if told.is_empty() {
                 return format!(
                     "{file}: formatted differently than `clustermesh snapshot` writes \
