@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::manifest::KUSTOMIZATION;
@@ -16,6 +17,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::mesh::beyond_ceiling;
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
@@ -152,6 +154,7 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<AppliedFiles, U
     if !rest.is_empty() {
         applied.read_tree(inputs, &rest)?;
     }
+    within_ceiling(inputs, &applied.files)?;
     let told = applied.files.par_iter().flat_map_iter(told);
     let told: Vec<Finding> = told.collect();
     applied.findings.extend(told);
@@ -183,6 +186,26 @@ pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
     let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
     let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
     clusters.into_iter().cloned().collect()
+}
+
+/// Checks that clusters have no more Peers than a run accepts.
+///
+/// # Errors
+/// They have more.
+fn within_ceiling(
+    inputs: &Inputs,
+    files: &BTreeMap<ClusterName, Vec<AppliedFile>>,
+) -> Result<(), Unreadable> {
+    let files = files.values().flatten();
+    let peers = files.map(|file| file.content.peers.len()).sum();
+    match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
+        None => Ok(()),
+        Some(exceeded) => Err(Unreadable::Nothing(Mistakes {
+            files: ShownFiles::new(Vec::new()),
+            findings: vec![beyond_ceiling(&exceeded)],
+            outcome: Outcome::Findings,
+        })),
+    }
 }
 
 fn told((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec<Finding> {
@@ -223,6 +246,7 @@ impl Dumps {
         }
         #[cfg(feature = "snapshot")]
         self.live.read(inputs, &clusters, &mut files)?;
+        within_ceiling(inputs, &files)?;
         Ok(files)
     }
 }
@@ -298,15 +322,23 @@ impl AppliedFiles {
     }
 
     /// Returns the same with other files for some clusters.
+    ///
+    /// # Errors
+    /// More Peers than a run accepts.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn with(&self, files: &BTreeMap<ClusterName, Vec<AppliedFile>>) -> Self {
+    pub(crate) fn with(
+        &self,
+        inputs: &Inputs,
+        files: &BTreeMap<ClusterName, Vec<AppliedFile>>,
+    ) -> Result<Self, Unreadable> {
         let mut all = self.files.clone();
         all.extend(files.clone());
-        Self {
+        within_ceiling(inputs, &all)?;
+        Ok(Self {
             files: all,
             absent: BTreeSet::new(),
             findings: Vec::new(),
-        }
+        })
     }
 
     /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
@@ -440,7 +472,7 @@ fn no_file(file_type: FileType) -> String {
     format!("it is {}", disk::kind(file_type))
 }
 
-/// Returns whether a file is one that Flux and Argo CD apply. Redactions ones are not.
+/// Returns whether a file is one that Flux and Argo CD apply. Hidden ones are not.
 fn is_manifest(name: &str) -> bool {
     let kustomizations = [KUSTOMIZATION, "kustomization.yml", "Kustomization"];
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);

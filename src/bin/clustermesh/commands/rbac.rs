@@ -83,6 +83,12 @@ const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
     verbs: [list]
 ";
 
+/// What the names of the roles for Secrets begin with.
+const ROLE: &str = "clustermesh-snapshot-";
+
+/// The longest name of a Kubernetes object, in characters.
+const LONGEST: usize = 253;
+
 /// A Secret that the operator keeps.
 #[derive(Clone, Debug)]
 struct GrantedSecret {
@@ -121,7 +127,7 @@ fn manifests(args: &RbacArgs) -> String {
 impl GrantedSecret {
     fn manifests(&self) -> String {
         let (namespace, name) = (yaml::scalar(&self.namespace), yaml::scalar(&self.name));
-        let object = yaml::scalar(&format!("clustermesh-snapshot-{}", self.name)).into_owned();
+        let object = yaml::scalar(&format!("{ROLE}{}", self.name)).into_owned();
         let mut text = String::from(
             "# The right that `clustermesh snapshot --secrets-from` needs in the cluster of the\n\
              # ClusterMesh operator: to read one Secret. Apply this only there.\n",
@@ -168,11 +174,31 @@ fn secret(text: &str) -> Result<GrantedSecret, String> {
         // Any key that there can be.
         key: "value".to_owned(),
     };
+    if LONGEST < ROLE.len() + name.len() {
+        return Err(format!(
+            "{} is too long: the Role `{ROLE}NAME` can have at most {LONGEST} characters",
+            Quoted(text)
+        ));
+    }
     match reference.problem(namespace) {
         None => Ok(GrantedSecret {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         }),
         Some(problem) => Err(format!("{} cannot be a Secret: {problem}", Quoted(text))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_role_fits() {
+        let longest = LONGEST - ROLE.len();
+        let secret = |length: usize| secret(&format!("kilo/{}", "a".repeat(length)));
+        assert!(secret(longest).is_ok());
+        let error = secret(longest + 1).unwrap_err();
+        assert!(error.contains("at most 253 characters"), "{error}");
     }
 }

@@ -15,6 +15,7 @@ use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
 use crate::fabric::{AppliedFiles, Dumps, Gathered};
 use crate::files::ShownFiles;
+use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Printer, ReportFormat};
 use crate::reach::ReachOptions;
@@ -116,7 +117,12 @@ pub(crate) fn run(
         let asked: BTreeSet<&ClusterName> = pending.iter().collect();
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
         let answers = args.reach.ask(&asked, settings, meshes, Wanted::All)?;
-        states.extend(compared(answers, &inputs, &rendered));
+        match compared(answers, &inputs, &rendered) {
+            Ok(compared) => states.extend(compared),
+            Err(unreadable) => {
+                return printer.unreadable_as(unreadable, args.output.into(), result);
+            }
+        }
         let unfinished = states.iter().filter(|(_, state)| !state.is_delivered());
         pending = unfinished.map(|(cluster, _)| cluster.clone()).collect();
         let left = args
@@ -155,7 +161,7 @@ fn compared(
     answers: BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>,
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Vec<(ClusterName, State)> {
+) -> Result<Vec<(ClusterName, State)>, Unreadable> {
     let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, State)> = Vec::new();
@@ -185,7 +191,7 @@ fn compared(
         states.push((cluster, state));
     }
     // The Peers of the others are unknown; using the wanted ones does no harm here.
-    let applied = rendered.with(&has);
+    let applied = rendered.with(inputs, &has)?;
     let fabric = applied.fabric(inputs);
     let is_ours = |peer: &str| {
         let mut meshes = inputs.meshes.iter();
@@ -197,7 +203,7 @@ fn compared(
             found.inventory = Inventory::new(cluster, files, is_ours, &fabric);
         }
     }
-    states
+    Ok(states)
 }
 
 /// Reads a time, such as 90s, 5m or 1h.

@@ -143,6 +143,32 @@ fn nodes_peers_and_expectations_have_ceilings() {
 }
 
 #[test]
+fn the_ceiling_of_peers_holds_for_proofs_too() {
+    let folder = Folder::rendered();
+    let [one, other] = ["north", "west"].map(|it| format!("rendered/east/prod--{it}.yaml"));
+    let dump = format!(
+        "{}---
+{}",
+        folder.read(&one),
+        folder.read(&other)
+    );
+    folder.write("east.yaml", dump);
+    for words in [
+        &["verify"][..],
+        &["verify", "--peers", "east=east.yaml"],
+        &["trace", "east/n1", "west/n1"],
+    ] {
+        let run = folder.run(&[words, &["--ceiling", "peers=11"]].concat());
+        let told = run.stdout + &run.stderr;
+        assert_eq!(run.code, 1, "{words:?}: {told}");
+        let refusal = "12 Peers exceed the ceiling of 11";
+        assert!(told.contains(refusal), "{words:?}: {told}");
+        let run = folder.run(&[words, &["--ceiling", "peers=12"]].concat());
+        assert_eq!(run.code, 0, "{words:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_config_only_lowers_ceilings() {
     let folder = Folder::mesh();
     let config = |ceilings: &str| {

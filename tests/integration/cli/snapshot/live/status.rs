@@ -187,6 +187,31 @@ fn everything_that_differs_is_named() {
 }
 
 #[test]
+fn the_ceiling_counts_live_peers() {
+    let site = Site::new();
+    let peers: usize = CLUSTERS.iter().map(|it| site.rendered(it).len()).sum();
+    let run = |command: &[&str]| {
+        let ceiling = format!("peers={peers}");
+        site.run(&[command, &["--ceiling", &ceiling]].concat())
+    };
+    for command in [&["status"][..], &["verify", "--live"]] {
+        let within = run(command);
+        let told = within.stdout + &within.stderr;
+        assert!(!told.contains("ceiling"), "{command:?}: {told}");
+    }
+    site.change(|peers| {
+        peers.push(laptop("laptop", KEY, "10.99.0.1/32"));
+    });
+    for command in [&["status"][..], &["verify", "--live"]] {
+        let beyond = run(command);
+        assert_eq!(beyond.code, 1, "{command:?}: {}", beyond.stderr);
+        let told = beyond.stdout + &beyond.stderr;
+        let refusal = format!("exceed the ceiling of {peers}");
+        assert!(told.contains(&refusal), "{command:?}: {told}");
+    }
+}
+
+#[test]
 fn a_cluster_that_cannot_be_read_hides_no_other() {
     let mut site = Site::new();
     let message = r#"peers.kilo.squat.ai is forbidden: User "ada" cannot list resource "peers""#;
