@@ -18,7 +18,7 @@ pub(crate) struct SelectedContext {
     pub(super) origin: String,
     /// The server.
     pub(super) cluster: Cluster,
-    /// The source of the kubeconfig's name.
+    /// The user, with its credentials.
     pub(super) user: AuthInfo,
     /// What that user is called in messages.
     pub(super) named: User,

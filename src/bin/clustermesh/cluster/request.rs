@@ -26,10 +26,10 @@ const SECRET: usize = 4 << 20;
 /// The largest error that is read, in bytes.
 const ERROR: usize = 64 << 10;
 
-/// How often a wanted is asked.
+/// How often a request is sent.
 const ATTEMPTS: u32 = 5;
 
-/// How long it takes to the second time; it doubles.
+/// The pause before the second attempt; it doubles.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What is asked, and what it needs.
@@ -40,7 +40,7 @@ pub(super) struct ApiRequest {
     pub(super) right: Right,
 }
 
-/// What came of a wanted.
+/// What came of a request.
 pub(super) enum ApiResponse<T> {
     /// This.
     With(T),
