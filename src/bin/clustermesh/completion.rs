@@ -7,6 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Args as _, Command, ValueHint};
@@ -27,6 +28,16 @@ const VARIABLE: &str = "CLUSTERMESH_COMPLETE";
 /// The name of the program in scripts.
 const PROGRAM: &str = "clustermesh";
 
+/// The script for bash. That of `clap_complete` cannot complete behind `=` and `:`; this one calls the
+/// program with the same variables.
+const BASH: &str = include_str!("completion/clustermesh.bash");
+
+/// The option that is about where all other paths begin.
+const DIRECTORY: &str = "directory";
+
+/// The most candidates.
+const MOST: usize = 1000;
+
 /// Answers a shell, if one asks.
 pub(crate) fn answer() -> Option<ExitCode> {
     let asked = CompleteEnv::with_factory(command)
@@ -42,6 +53,9 @@ pub(crate) fn answer() -> Option<ExitCode> {
 
 /// Writes the script for a shell.
 pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
+    if shell == Shell::Bash {
+        return Ok(BASH.into());
+    }
     let name = shell.to_string();
     let shells = Shells::builtins();
     let shell = shells.completer(&name).ok_or(io::ErrorKind::Unsupported)?;
@@ -78,7 +92,7 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
             None => clusters_before('/'),
         },
         "CLUSTER=FILE" => |text| match text.split_once('=') {
-            Some((cluster, path)) => prefixed(cluster, '=', paths(&PathCompleter::file(), path)),
+            Some((cluster, path)) => prefixed(cluster, '=', paths(PathCompleter::file(), path)),
             None => clusters_before('='),
         },
         "RULE" => |_| candidates::rules(),
@@ -89,10 +103,11 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
             Some((cluster, _)) => prefixed(cluster, '=', candidates::contexts()),
             None => candidates::contexts(),
         },
+        _ if arg.get_id() == DIRECTORY => |text| plain_paths(&PathCompleter::dir(), text),
         _ => match arg.get_value_hint() {
-            ValueHint::FilePath => |text| paths(&PathCompleter::file(), text),
-            ValueHint::DirPath => |text| paths(&PathCompleter::dir(), text),
-            ValueHint::AnyPath => |text| paths(&PathCompleter::any(), text),
+            ValueHint::FilePath => |text| paths(PathCompleter::file(), text),
+            ValueHint::DirPath => |text| paths(PathCompleter::dir(), text),
+            ValueHint::AnyPath => |text| paths(PathCompleter::any(), text),
             _ => return None,
         },
     };
@@ -103,6 +118,7 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
         let found = complete(text).into_iter();
         found
             .filter(|it| it.starts_with(text))
+            .take(MOST)
             .map(CompletionCandidate::new)
             .collect()
     }))
@@ -120,8 +136,21 @@ fn prefixed(before: &str, separator: char, found: Vec<String>) -> Vec<String> {
     found.map(|it| format!("{before}{separator}{it}")).collect()
 }
 
-/// Returns the paths that begin with a text.
-fn paths(completer: &PathCompleter, text: &str) -> Vec<String> {
+/// Returns the paths that begin with a text, from the folder in which the program would run.
+fn paths(completer: PathCompleter, text: &str) -> Vec<String> {
+    let matches = matches();
+    let directory = matches.and_then(|it| it.try_get_one::<PathBuf>(DIRECTORY).ok()?.cloned());
+    plain_paths(
+        &match directory {
+            Some(directory) => completer.current_dir(directory),
+            None => completer,
+        },
+        text,
+    )
+}
+
+/// Returns the paths that begin with a text and mean nothing else to a shell.
+fn plain_paths(completer: &PathCompleter, text: &str) -> Vec<String> {
     use clap_complete::engine::ValueCompleter as _;
     let found = completer.complete(text.as_ref()).into_iter();
     let found = found.filter_map(|it| it.get_value().to_str().map(str::to_owned));

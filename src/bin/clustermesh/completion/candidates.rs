@@ -22,8 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The largest snapshot that is read, in bytes: some thousand nodes.
 const SNAPSHOT: u64 = 8 << 20;
 
-/// The most candidates, and the longest one.
-const MOST: usize = 1000;
+/// The longest candidate.
 const LONGEST: usize = 253;
 
 /// Returns whether a name is not too long and means nothing else to any shell or terminal.
@@ -102,8 +101,7 @@ fn found(find: impl FnOnce(&Settings) -> BTreeSet<String> + Send + 'static) -> V
         return Vec::new();
     }
     let names = receiver.recv_timeout(PATIENCE).unwrap_or_default();
-    let names = names.into_iter().filter(|name| is_plain(name));
-    names.take(MOST).collect()
+    names.into_iter().filter(|name| is_plain(name)).collect()
 }
 
 /// Settles the settings of the command line. Pipes are for the command itself.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use serde_json::json;
 
@@ -196,33 +195,66 @@ fn contexts_are_read_without_running_a_program() {
 }
 
 #[test]
-fn candidates_do_not_keep_anyone_waiting() {
+fn pipes_and_other_folders_are_not_read() {
     let folder = Folder::mesh();
     let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
     if !made.is_ok_and(|it| it.success()) {
         return;
     }
-    folder.write("snapshots/north.json", " ".repeat((8 << 20) + 1));
-    let start = Instant::now();
     for words in [
         &["render", "--mesh", "pipe", "--target", ""][..],
         &["render", "--config", "pipe", "--target", ""],
-        &["trace", "north/"],
         &["trace", "../../"],
     ] {
-        let index = words.len().to_string();
-        let variables = [
-            ("CLUSTERMESH_COMPLETE", "bash"),
-            ("_CLAP_COMPLETE_INDEX", index.as_str()),
-        ];
-        let run = folder.run_with(&variables, &[&["--", "clustermesh"], words].concat());
-        assert_eq!(
-            (run.code, run.stdout.as_str(), run.stderr.as_str()),
-            (0, "", ""),
-            "{words:?}"
-        );
+        assert_eq!(candidates(&folder, "bash", words), [""; 0], "{words:?}");
     }
-    assert!(start.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn snapshots_beyond_the_limit_are_not_read() {
+    let folder = Folder::mesh();
+    let text = folder.read("snapshots/north.json");
+    let padded = |length: usize| format!("{text}{}", " ".repeat(length - text.len()));
+    let limit = 8 << 20;
+    folder.write("snapshots/north.json", padded(limit));
+    let nodes = || candidates(&folder, "bash", &["trace", "north/"]);
+    assert!(!nodes().is_empty());
+    folder.write("snapshots/north.json", padded(limit + 1));
+    assert_eq!(nodes(), [""; 0]);
+}
+
+#[test]
+fn the_limit_counts_only_what_begins_with_the_text() {
+    let folder = Folder::mesh();
+    let nodes = (0..1500).map(|number| {
+        let mut node = node(1, 1);
+        node["name"] = json!(format!("n{number:04}"));
+        node
+    });
+    folder.keep("east", &nodes.collect::<Vec<_>>());
+    let found = |text: &str| candidates(&folder, "bash", &["trace", text]);
+    assert_eq!(found("east/").len(), 1000);
+    assert_eq!(found("east/n1499"), ["east/n1499"]);
+}
+
+#[test]
+fn paths_begin_in_the_folder_of_the_run() {
+    let folder = Folder::mesh();
+    folder.write("other/lab.yaml", "");
+    folder.write("other/deep/a.yaml", "");
+    let found = |words: &[&str]| candidates(&folder, "bash", words);
+    assert_eq!(
+        found(&["-C", "other", "render", "--mesh", "l"]),
+        ["lab.yaml"]
+    );
+    assert_eq!(
+        found(&["render", "-C", "other", "--rendered", "d"]),
+        ["deep/"]
+    );
+    let peers = ["verify", "-C", "other", "--peers", "west=l"];
+    assert_eq!(found(&peers), ["west=lab.yaml"]);
+    assert_eq!(found(&["-C", "oth"]), ["other/"]);
+    assert_eq!(found(&["-C", "other/d"]), ["other/deep/"]);
 }
 
 #[test]
@@ -259,21 +291,68 @@ fn makes_scripts_that_their_shells_can_read() {
     }
 }
 
+/// Bash splits words at `=` and `:`, and replaces only the last part.
 #[test]
 fn completes_in_bash() {
     let folder = Folder::mesh();
     folder.write("completions", script("bash"));
-    let line = "source completions; COMP_WORDS=(clustermesh render --target ''); COMP_CWORD=3; \
-                COMP_TYPE=9 _clap_complete_clustermesh clustermesh '' --target; echo ${COMPREPLY[*]}";
+    folder.write("a:b/c.yaml", "");
     let program = assert_cmd::cargo::cargo_bin("clustermesh");
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    let mut command = Command::new("bash");
-    let command = command.args(["--norc", "-c", line]).env("PATH", path);
-    let Ok(output) = command.current_dir(folder.path("")).output() else {
-        return;
-    };
-    let found = String::from_utf8(output.stdout.clone()).unwrap();
-    assert_eq!(found, "east north west\n", "{output:?}");
+    for (line, words, current, found) in [
+        (
+            "render --target ",
+            "render --target ''",
+            "",
+            "east north west",
+        ),
+        (
+            "render --target=",
+            "render --target =",
+            "",
+            "east north west",
+        ),
+        ("render --target=e", "render --target = e", "e", "east"),
+        ("render  --target=e", "render --target = e", "e", "east"),
+        (
+            "verify --peers west=me",
+            "verify --peers west = me",
+            "me",
+            "mesh.yaml",
+        ),
+        (
+            "verify --peers=west=me",
+            "verify --peers = west = me",
+            "me",
+            "mesh.yaml",
+        ),
+        ("verify --peers w", "verify --peers w", "w", "west="),
+        (
+            "render --mesh a:b/",
+            "render --mesh a : b/",
+            "b/",
+            "b/c.yaml",
+        ),
+        (
+            "render --target=east --stri",
+            "render --target = east --stri",
+            "--stri",
+            "--strict",
+        ),
+    ] {
+        let line = format!(
+            "source completions; COMP_LINE='clustermesh {line}'; COMP_POINT=${{#COMP_LINE}}; \
+             COMP_WORDS=(clustermesh {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             COMP_TYPE=9 _clustermesh clustermesh '{current}' x; echo ${{COMPREPLY[*]}}"
+        );
+        let mut command = Command::new("bash");
+        let command = command.args(["--norc", "-c", &line]).env("PATH", &path);
+        let Ok(output) = command.current_dir(folder.path("")).output() else {
+            return;
+        };
+        let told = String::from_utf8(output.stdout.clone()).unwrap();
+        assert_eq!(told, format!("{found}\n"), "{line}: {output:?}");
+    }
 }
 
 #[test]
