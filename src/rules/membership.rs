@@ -400,10 +400,15 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
         }
     };
     let outside = |actual: Vec<String>, noun: &str, (field, declared): (&str, &[Range])| {
-        let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
         let actual = listed(actual.into_iter());
+        let problem = if declared.is_empty() {
+            format!("{noun}, but no range for them is declared: {actual}")
+        } else {
+            let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
+            format!("{noun} outside the declared {declared}: {actual}")
+        };
         (
-            format!("{noun} outside the declared {declared}: {actual}"),
+            problem,
             format!(
                 "correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"
             ),

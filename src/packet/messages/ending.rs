@@ -87,7 +87,8 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     let cluster = site.cluster;
     if site.model.peers.is_empty() {
         return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(format!(
-            "run `clustermesh render`, then apply the folder of `{cluster}` there"
+            "apply `{cluster}`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows \
+             why, and `clustermesh render --check` whether it is current"
         ));
     }
     let goal = match packet.to {
@@ -131,8 +132,8 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
         ));
     }
     told.help(
-        "run `clustermesh validate` to see why nodes and ranges are left out, then render and \
-         apply",
+        "run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh \
+         validate` to see which nodes and ranges are left out, and why",
     )
 }
 

@@ -30,7 +30,10 @@ pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
             called(fabric, *receiver)
         ),
         Step::Dialled { by, endpoint, .. } => match endpoint {
-            Some(endpoint) => format!("{} dials {endpoint}", called(fabric, *by)),
+            Some(endpoint) => format!(
+                "{} dials {endpoint} to open the tunnel",
+                called(fabric, *by)
+            ),
             None => "through the existing tunnel".to_owned(),
         },
         Step::Accepted { by, range, .. } => format!(

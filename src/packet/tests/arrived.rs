@@ -9,7 +9,7 @@ fn a_pod_gets_to_a_pod_through_the_leaders() {
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
@@ -34,7 +34,7 @@ fn a_node_gets_to_a_node_where_its_address_is_declared() {
     10.2.2.2 -> 192.168.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 192.168.1.2 (by 192.168.1.2/32) to the Peer m--east--n2, the key of east/n2
-      west/m1 dials 198.18.0.12:51820
+      west/m1 dials 198.18.0.12:51820 to open the tunnel
       east/n2 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n2 delivers it to 192.168.1.2
     192.168.1.2 -> 10.2.2.2
@@ -51,7 +51,7 @@ fn a_service_is_behind_its_anchor() {
     insta::assert_snapshot!(lab().trace("west/m1", "10.11.0.10"), @"
     10.2.1.2 -> 10.11.0.10
       west/m1 routes 10.11.0.10 (by 10.11.0.0/16) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 replaces the service address 10.11.0.10 with a backend
         if east/n1 is the only entry point to the services of its cluster, and its proxy masquerades outside callers so that replies return through it
@@ -69,7 +69,7 @@ fn a_network_is_behind_its_anchor() {
     insta::assert_snapshot!(lab().trace("west/m1", "192.168.1.77"), @"
     10.2.1.2 -> 192.168.1.77
       west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 forwards it to 192.168.1.77, outside the cluster
         if east/n1 has a route to 192.168.1.77

@@ -13,7 +13,7 @@ fn the_receiver_does_not_believe_the_source() {
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
     source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.2.2.2
       east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
@@ -26,7 +26,7 @@ fn the_receiver_does_not_believe_the_source() {
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
     source-rejected: east/n1 drops it: the source 10.2.2.2 belongs (by 10.2.2.0/25) to the Peer thief, not to west/m1
       east/thief.yaml#/spec/allowedIPs/0 contains the source
       east/m--west.yaml#/spec/allowedIPs the Peer of the sender
@@ -36,7 +36,7 @@ fn the_receiver_does_not_believe_the_source() {
     insta::assert_snapshot!(node, @"
     192.168.2.1 -> 192.168.1.2
       west/m1 routes 192.168.1.2 (by 192.168.1.2/32) to the Peer m--east--n2, the key of east/n2
-      west/m1 dials 198.18.0.12:51820
+      west/m1 dials 198.18.0.12:51820 to open the tunnel
     source-rejected: east/n2 drops it: the Peer m--west--m1 of west/m1 does not contain the source 192.168.2.1
       east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
@@ -52,7 +52,7 @@ fn one_range_is_that_of_a_node_and_of_a_peer() {
     insta::assert_snapshot!(shared.trace("west/m1", "east/n2"), @"
     10.2.1.2 -> 10.1.2.2
       west/m1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer m--east--n2, the key of east/n2
-      west/m1 dials 198.18.0.12:51820
+      west/m1 dials 198.18.0.12:51820 to open the tunnel
       east/n2 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
     ambiguous: 10.1.2.0/24 on east/n2 belongs to its own node east/n2 or the Peer other, depending on which was applied last
       east/other.yaml#/spec/allowedIPs/0 claims the range
@@ -126,7 +126,7 @@ fn a_route_that_is_refused_leaves_the_others_to_chance() {
     insta::assert_snapshot!(bits.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-      east/n1 dials 198.18.0.21:51820
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     10.2.1.2 -> 10.1.1.2
@@ -141,7 +141,7 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     insta::assert_snapshot!(bits().trace("east/n1", "west/m2"), @"
     10.1.1.2 -> 10.2.2.2
       east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
-      east/n1 dials 198.18.0.21:51820
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
     ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
       west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
@@ -154,7 +154,7 @@ fn what_a_missing_route_would_spoil_is_chance_too() {
     insta::assert_snapshot!(stolen.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-      east/n1 dials 198.18.0.21:51820
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
     ambiguous: the kernel refuses the route 10.1.2.1/24 of the Peer m--east--n2: Kilo stops there, so other routes of west/m1 may be missing
       west/m--east.yaml#/spec/allowedIPs/0 the kernel refuses it
@@ -197,7 +197,7 @@ fn an_answer_may_not_get_back() {
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
@@ -219,7 +219,7 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     insta::assert_snapshot!(wide.trace("west/m1", "192.168.1.77"), @"
     10.2.1.2 -> 192.168.1.77
       west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 forwards it to 192.168.1.77, outside the cluster
         if east/n1 has a route to 192.168.1.77
@@ -238,7 +238,7 @@ fn what_the_receiver_is_connected_to_is_not_sent_on() {
     insta::assert_snapshot!(narrow.trace("west/m1", "192.168.1.77"), @"
     10.2.1.2 -> 192.168.1.77
       west/m1 routes 192.168.1.77 (by 192.168.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
     stolen-by: east/n1 routes 192.168.1.77 (by 192.168.1.64/26) to the Peer narrow instead of east
       east/narrow.yaml#/spec/allowedIPs/0 contains the destination

@@ -25,7 +25,7 @@ fn the_cluster_has_the_address_itself() {
     insta::assert_snapshot!(twin.trace("west/m1", "east/10.1.1.2"), @"
     10.1.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
     source-rejected: east/n1 drops it: the Peer m--west--m1 of west/m1 does not contain the source 10.1.1.2
       east/m--west.yaml#/spec/allowedIPs lacks the address
     ");
@@ -33,7 +33,7 @@ fn the_cluster_has_the_address_itself() {
     10.2.2.2 -> 10.1.1.2
       west/m2 forwards it to west/m1, the leader of its location
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.2.2
@@ -66,7 +66,7 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
     insta::assert_snapshot!(wide.trace("west/m1", "east/10.1.1.2"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.0.11:51820
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2

@@ -76,7 +76,7 @@ fn nobody_can_dial_the_other() {
     insta::assert_snapshot!(loud, @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      east/n1 dials 198.18.0.21:51820
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
@@ -96,7 +96,7 @@ fn whoever_dials_must_have_an_address_of_the_family() {
     insta::assert_snapshot!(assumed, @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials [2001:db8::11]:51820
+      west/m1 dials [2001:db8::11]:51820 to open the tunnel
         if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
@@ -134,7 +134,7 @@ fn what_is_not_known_is_assumed_and_told() {
     insta::assert_snapshot!(balancer.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials 198.18.9.9:51820
+      west/m1 dials 198.18.9.9:51820 to open the tunnel
         if 198.18.9.9, which is not the address of any node, leads to the other side, for example through a load balancer or NAT
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
@@ -149,7 +149,7 @@ fn what_is_not_known_is_assumed_and_told() {
     insta::assert_snapshot!(name.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-      west/m1 dials wg.example.com:51820
+      west/m1 dials wg.example.com:51820 to open the tunnel
         if `wg.example.com` resolves on every node of west: otherwise Kilo stops there
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2

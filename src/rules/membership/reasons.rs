@@ -141,10 +141,12 @@ fn no_endpoint(sources: &[EndpointSource]) -> String {
     let names: Vec<&str> = sources
         .iter()
         .map(|source| match source {
-            EndpointSource::Annotation => "annotation clustermesh-endpoint or force-endpoint",
+            EndpointSource::Annotation => {
+                "annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint"
+            }
             EndpointSource::ExternalIP => "external address",
             EndpointSource::InternalIP => "internal address",
-            EndpointSource::Kilo => "annotation endpoint",
+            EndpointSource::Kilo => "annotation kilo.squat.ai/endpoint",
         })
         .collect();
     format!("no endpoint: no {}", names.join(", no "))

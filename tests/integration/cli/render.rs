@@ -131,7 +131,7 @@ fn removes_files_of_its_own_that_are_stale() {
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
@@ -162,16 +162,16 @@ fn leaves_alone_what_is_not_its_own() {
     let run = folder.run(&["render", "--allow-empty", "*", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
-    note[foreign-file]: `rendered/README.md` (a file) was not written by clustermesh
+    notice[foreign-file]: `rendered/README.md` (a file) was not written by clustermesh
     --> rendered/README.md
     help: move it to a folder outside the rendered tree
 
     warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) was not written by clustermesh and may be applied together with the Peers
-    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
+    notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
     help: move it to a folder outside the rendered tree
 
     east: +0 ~1 -1 files, 2 Peers of 1 cluster

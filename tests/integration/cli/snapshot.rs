@@ -312,7 +312,7 @@ fn counts_who_is_stale() {
     let run = folder.run_with_input(&FROM_INPUT, &dump);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 3 nodes, 1 stale, written
-    note[stale-node]: east/n2: marked stale: its Kilo agent was last seen 5 minutes before the others
+    notice[stale-node]: east/n2: marked stale: its Kilo agent was last seen 5 minutes before the others
     ");
 }
 
@@ -338,7 +338,7 @@ fn lets_no_node_of_an_old_dump_make_the_others_stale() {
     let run = folder.run_with_input(&FROM_INPUT, &dump);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 4 nodes, 1 stale, written
-    note[stale-node]: east/n4: marked stale: its Kilo agent was last seen 4 days before the others
+    notice[stale-node]: east/n4: marked stale: its Kilo agent was last seen 4 days before the others
     ");
 }
 

@@ -52,7 +52,7 @@ fn tells_the_way_there_and_back() {
     there: 10.3.1.2 to 10.1.2.2
       1. west/n1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer prod--east--n2, the key of east/n2
          at rendered/west/prod--east.yaml:30:5
-      2. west/n1 dials 198.18.113.12:51820
+      2. west/n1 dials 198.18.113.12:51820 to open the tunnel
       3. east/n2 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
          at rendered/east/prod--west.yaml:12:5
       4. east/n2 delivers it to the pod 10.1.2.2
@@ -105,7 +105,7 @@ fn tells_that_nothing_takes_it() {
     there: 10.3.1.2 to 10.1.1.2
 
     error[no-route]: west has no Peers
-    help: run `clustermesh render`, then apply the folder of `west` there
+    help: apply `west`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows why, and `clustermesh render --check` whether it is current
     ");
     assert_eq!(code, 1);
 }
@@ -125,7 +125,7 @@ fn tells_that_the_answer_does_not_get_back() {
     there: 10.3.1.2 to 10.1.1.2
       1. west/n1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer prod--east--n1, the key of east/n1
          at rendered/west/prod--east.yaml:12:5
-      2. west/n1 dials 198.18.113.11:51820
+      2. west/n1 dials 198.18.113.11:51820 to open the tunnel
       3. east/n1 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
          at rendered/east/prod--west.yaml:12:5
       4. east/n1 delivers it to the pod 10.1.1.2
@@ -282,7 +282,7 @@ fn is_a_diagram() {
         participant n0 as west/n1
         participant n1 as east/n2
         Note over n0: west/n1 routes 10.1.2.2 (by 10.1.2.0/24) to the Peer prod--east--n2, the key of east/n2
-        n0-->>n1: west/n1 dials 198.18.113.12:51820
+        n0-->>n1: west/n1 dials 198.18.113.12:51820 to open the tunnel
         n0->>n1: 10.3.1.2 to 10.1.2.2
         Note over n1: east/n2 accepts source 10.3.1.2 from this key (by 10.3.1.0/24)
         Note over n1: east/n2 delivers it to the pod 10.1.2.2
@@ -327,7 +327,7 @@ fn says_what_may_have_been_meant() {
     error: FROM: unknown cluster `wst`; did you mean `west`?
     error: FROM: west has no node `n11`; did you mean `n1`?
     error: TO: `moon` is neither `CLUSTER/NODE` nor an address; known clusters: east, north, west
-    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or choose a class with `--class`
+    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or add `--class service` or `--class network`
     error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
     error: TO: 203.0.113.1 belongs to no node and to no range of any cluster
     error: both ends are in west; clustermesh does not check traffic within a cluster

@@ -175,7 +175,7 @@ fn every_example_holds_what_it_promises() {
     only gcp/pool-1-m9wt carries 10.37.0.0/20, 10.38.0.0/20, the pods of 2 nodes for aws, onprem
     only onprem/rack1-node1 carries the pods of 2 nodes for aws, gcp
 
-    note[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of the pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
+    notice[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of the pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
 
     All 230 declared paths work in both directions. 97 undeclared paths also work (list them with `--undeclared`).
     ");

@@ -33,7 +33,7 @@ use crate::{Outcome, check, input_file, inputs};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RenderArgs {
-    /// Compare instead of writing; list the differences and exit with 1
+    /// Compare instead of writing; list differences, and exit with 1 if there are any
     #[arg(long, conflicts_with = "target")]
     check: bool,
 

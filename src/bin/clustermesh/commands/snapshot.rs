@@ -70,7 +70,7 @@ pub(crate) struct SnapshotArgs {
 /// What becomes of nodes that were listed.
 #[derive(clap::Args)]
 struct Handling {
-    /// Compare instead of writing; list the differences and exit with 1
+    /// Compare instead of writing; list differences, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 

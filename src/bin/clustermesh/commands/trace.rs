@@ -153,7 +153,10 @@ fn end(
             of_clusters(fabric, name)
         }
         NoEnd::Unreadable(text) => match fabric.site_named(text) {
-            Some(_) => format!("write `{text}/NODE`, or choose a class with `--class`"),
+            Some(_) if argument == "FROM" => format!("write `{text}/NODE`"),
+            Some(_) => {
+                format!("write `{text}/NODE`, or add `--class service` or `--class network`")
+            }
             None => of_clusters(fabric, text),
         },
         NoEnd::Node { cluster, node } => {

@@ -16,7 +16,7 @@ pub(super) fn level(severity: Severity) -> Level<'static> {
     match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
-        Severity::Notice => Level::NOTE,
+        Severity::Notice => Level::NOTE.with_name("notice"),
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn level_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
-        Severity::Notice => "note",
+        Severity::Notice => "notice",
     }
 }
 

@@ -86,7 +86,7 @@ fn fails_on_a_foreign_file_alone() {
     assert_eq!(run.code, 1);
     assert_eq!(run.stdout, "foreign (a file): rendered/west/.gitkeep\n");
     insta::assert_snapshot!(run.stderr, @"
-    note[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
+    notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
     help: move it to a folder outside the rendered tree
     ");
 }

@@ -49,7 +49,7 @@ fn calls_findings_by_the_operators_reasons() {
 
     warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
 
-    warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
 
     warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
@@ -163,8 +163,8 @@ fn helps_who_has_bare_metal() {
     folder.keep("east", &[hidden(1), node(1, 2), hidden(3)]);
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
 
     east: +3 ~0 -0 files, 4 Peers of 2 clusters

@@ -44,7 +44,7 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
 
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
 
     2 errors, 2 warnings
     nothing was written
@@ -117,7 +117,7 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
@@ -154,15 +154,15 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
     error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
     help: if intended, run `clustermesh render --allow-empty north`
 
-    note[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
-    note[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
+    notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
+    notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
     help: run `clustermesh render`, which rewrites or removes the file
 
     1 error, 3 notices

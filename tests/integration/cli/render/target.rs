@@ -151,7 +151,7 @@ fn compares_with_the_tree_as_writing_does() {
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
 
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
 
     1 error, 2 warnings
     ");
@@ -179,7 +179,7 @@ fn without_a_tree_every_source_must_give_something() {
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
 
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
 
     1 error, 2 warnings
     ");

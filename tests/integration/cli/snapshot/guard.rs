@@ -82,7 +82,7 @@ fn lets_a_quarter_go() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 6 usable, written
-    note[lost-nodes]: east: mesh prod loses 2 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned)
+    notice[lost-nodes]: east: mesh prod loses 2 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned)
     ");
 }
 
@@ -255,7 +255,7 @@ fn tells_of_stale_nodes() {
     let run = snapshot(&folder, &seen, &[]);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 8 usable, 1 stale, written
-    note[stale-node]: east/n4: marked stale: its Kilo agent was last seen 27 hours before the others
+    notice[stale-node]: east/n4: marked stale: its Kilo agent was last seen 27 hours before the others
     ");
     assert_eq!(kept(&folder, 3)["stale"], true);
 }
@@ -287,7 +287,7 @@ fn compares_by_node_and_field() {
     warning[carried-over]: east/n3: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
 
-    note[lost-nodes]: east: mesh prod loses 1 of 8 usable nodes; gone: n5
+    notice[lost-nodes]: east: mesh prod loses 1 of 8 usable nodes; gone: n5
     ");
     assert_eq!(folder.touches("."), before);
 }
@@ -319,7 +319,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 6 nodes, written
-    note[lost-nodes]: east: it loses 2 of 8 usable nodes; gone: n7, n8
+    notice[lost-nodes]: east: it loses 2 of 8 usable nodes; gone: n7, n8
     ");
     assert_eq!(run.code, 0);
 }

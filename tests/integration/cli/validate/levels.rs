@@ -55,8 +55,8 @@ fn says_what_it_says_without_a_word() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
     snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
@@ -81,16 +81,16 @@ rules:
     let (code, told) = render(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{told}");
     insta::assert_snapshot!(told, @"
-    note[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
+    notice[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
     14 |       podCIDRs: [10.3.0.1/16]
        |                  ^^^^^^^^^^^
     help: write `10.3.0.0/16`
 
-    note[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+    notice[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
 
-    note[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    notice[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
     east: +3 ~0 -0 files, 2 Peers of 2 clusters
     north: +3 ~0 -0 files, 2 Peers of 2 clusters
@@ -123,10 +123,10 @@ fn what_is_raised_fails() {
        |                  ^^^^^^^^^^^
     help: write `10.3.0.0/16`
 
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
 
-    warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
 
     warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
@@ -237,8 +237,8 @@ ignore:
     assert_eq!(code, 0);
     insta::assert_snapshot!(told, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
-    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation clustermesh-endpoint or force-endpoint, no external address
+    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
     snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     clustermesh.yaml:5:37: warning[expired-level] level `error` of `host-bits` expired on 2001-01-31; the finding counts again

@@ -131,7 +131,7 @@ fn tells_all_semantic_mistakes_at_once() {
       |                                 ^^^^
     help: did you mean `west`?
 
-    note[unused-snapshot]: snapshot of `north`, which is in no mesh
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 

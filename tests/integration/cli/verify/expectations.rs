@@ -112,7 +112,7 @@ fn a_denial_fails_where_a_packet_gets_through() {
       there: 10.1.1.0 to 10.2.1.0
         1. east/n1 routes 10.2.1.0 (by 10.2.1.0/24) to the Peer prod--north--n1, the key of north/n1
            at rendered/east/prod--north.yaml:12:5
-        2. east/n1 dials 198.18.113.21:51820
+        2. east/n1 dials 198.18.113.21:51820 to open the tunnel
         3. north/n1 accepts source 10.1.1.0 from this key (by 10.1.1.0/24)
            at rendered/north/prod--east.yaml:12:5
         4. north/n1 delivers it to the pod 10.2.1.0

@@ -180,7 +180,7 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     east  west  2/4 ?2
     west  east  2/4 ?2
 
-    note[assumed-reach]: west: 4 declared paths are assumed to work (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
+    notice[assumed-reach]: west: 4 declared paths are assumed to work (east → west, west → east): west/n2 must dial IPv6 endpoints such as [2001:db8:1::1]:51820, and its snapshot shows no IPv6 address
       --> rendered/west/prod--east.yaml:15:5
        |
     15 |     dnsOrIP:
