@@ -144,6 +144,9 @@ fn every_file_is_what_is_printed() {
     known.sort();
     assert_eq!(found, known);
     for (arguments, file) in FILES {
+        if !cfg!(feature = "snapshot") && arguments.contains(&"status") {
+            continue;
+        }
         let arguments = [&["schema"], arguments].concat();
         let run = clustermesh(project(), &arguments);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));

@@ -46,6 +46,7 @@ fn shows_what_exit_codes_mean() {
     ");
 }
 
+#[cfg(feature = "snapshot")]
 #[test]
 fn lists_its_commands_by_purpose() {
     let run = Folder::empty().run(&["-h"]);

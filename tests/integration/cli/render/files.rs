@@ -56,6 +56,9 @@ fn says_how_to_name_a_mesh() {
           wireguardCIDR: 10.5.0.0/16
     ");
     for command in ["validate", "verify", "capacity", "snapshot"] {
+        if !cfg!(feature = "snapshot") && command == "snapshot" {
+            continue;
+        }
         assert_eq!(refusal(&Folder::empty(), &[command]), told);
     }
     let folder = Folder::mesh();
