@@ -53,10 +53,13 @@ pub enum PeerDumpError {
     },
     /// A page of a longer list.
     #[error(
-        "is one page of a longer list (`metadata.continue` is set); use the output of \
+        "is one page of a longer list (`metadata.{0}` is set); use the output of \
          `kubectl get peers -o yaml`, which has all pages"
     )]
-    Incomplete,
+    Incomplete(&'static str),
+    /// A list without the field that holds its objects.
+    #[error("is a list without `items`; use the output of `kubectl get peers -o yaml`")]
+    Itemless,
 }
 
 impl AppliedFile {
@@ -94,11 +97,15 @@ fn object((_, value): &(Spot, Value)) -> Result<(), PeerDumpError> {
     }
     let token = value.pointer("/metadata/continue").and_then(Value::as_str);
     if token.is_some_and(|token| !token.is_empty()) {
-        return Err(PeerDumpError::Incomplete);
+        return Err(PeerDumpError::Incomplete("continue"));
+    }
+    let remaining = value.pointer("/metadata/remainingItemCount");
+    if remaining.is_some_and(|it| !it.is_null() && it != 0) {
+        return Err(PeerDumpError::Incomplete("remainingItemCount"));
     }
     let is_typed = text(value, "kind") == "PeerList";
-    let items = value.get("items").and_then(Value::as_array);
-    let mut items = items.into_iter().flatten();
+    let items = value.get("items").ok_or(PeerDumpError::Itemless)?;
+    let mut items = items.as_array().into_iter().flatten();
     items.try_for_each(|item| peer(item, is_typed))
 }
 
@@ -211,6 +218,8 @@ mod tests {
         insta::assert_snapshot!(error("password: x"), @"contains an object without a kind; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(&format!("{PEER}\n---\nkind: s3cret")), @"contains an object of another kind; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(r#"{"kind":"PeerList","metadata":{"continue":"x"},"items":[]}"#), @"is one page of a longer list (`metadata.continue` is set); use the output of `kubectl get peers -o yaml`, which has all pages");
+        insta::assert_snapshot!(error(r#"{"kind":"List","metadata":{"remainingItemCount":7},"items":[]}"#), @"is one page of a longer list (`metadata.remainingItemCount` is set); use the output of `kubectl get peers -o yaml`, which has all pages");
+        insta::assert_snapshot!(error(r#"{"kind":"List"}"#), @"is a list without `items`; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error("kind: Peer\nspec: [s3cret"), @"is neither YAML nor JSON, see line 2, column 7");
     }
 }
