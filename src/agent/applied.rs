@@ -48,6 +48,8 @@ pub struct Applied {
     pub spot: Spot,
     /// Its name, a DNS-1123 subdomain.
     pub name: String,
+    /// Whether the API server is about to remove it, and only waits for finalizers.
+    pub is_ending: bool,
     /// How an agent reads it.
     pub spec: Result<Translation, TranslationFault>,
 }
@@ -220,6 +222,9 @@ impl Content {
         self.peers.push(Applied {
             spot,
             name: name.to_owned(),
+            is_ending: value
+                .pointer("/metadata/deletionTimestamp")
+                .is_some_and(|it| !it.is_null()),
             spec: Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null)),
         });
     }

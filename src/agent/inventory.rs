@@ -7,6 +7,7 @@ use super::applied::AppliedFile;
 use super::comparison::{Pair, compare};
 use super::fabric::{Fabric, Holding, Site, SiteId};
 use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
+use crate::kilo::peer::translation::TranslationFault;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 
@@ -15,7 +16,7 @@ use crate::net::Cidr;
 pub struct Inventory {
     /// The number of those that are up to date.
     pub in_sync: usize,
-    /// Those that are not there.
+    /// Those that are not there, or are being deleted.
     pub missing: Vec<String>,
     /// Those that are out of date.
     pub changed: Vec<String>,
@@ -34,8 +35,10 @@ pub struct Inventory {
 pub struct Foreign {
     /// Its name.
     pub name: String,
-    /// Its allowed IPs.
+    /// Its allowed IPs; none if Kilo does not take it.
     pub ranges: Vec<Cidr>,
+    /// Why Kilo does not take it.
+    pub fault: Option<TranslationFault>,
     /// Who has its key.
     pub holder: Holder,
     /// What it takes of the clusters of the meshes.
@@ -85,6 +88,10 @@ impl Inventory {
         let name = |peer: &ClusterPeer| peer.applied.name.clone();
         for pair in compare(&has.all, &shall.all) {
             match pair {
+                // Kilo still uses it, but it is going to be missing.
+                Pair::Same(peer) | Pair::Changed { before: peer, .. } if peer.applied.is_ending => {
+                    inventory.missing.push(name(peer));
+                }
                 Pair::Same(_) => inventory.in_sync += 1,
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
                 Pair::Changed { before, .. } => inventory.changed.push(name(before)),
@@ -137,6 +144,7 @@ fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign
         name: peer.applied.name.clone(),
         takes: taken(&ranges, fabric),
         ranges,
+        fault: peer.applied.spec.as_ref().err().cloned(),
         holder: match holding {
             None | Some(Holding::Nobody) => Holder::Outsider,
             Some(Holding::Many) => Holder::Nodes,

@@ -182,6 +182,35 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Returns whether another try would end the same, until a person acts: a refused login asked
+    /// again and again may lock the account.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Kubeconfig { .. }
+            | Self::Context { .. }
+            | Self::Unsafe { .. }
+            | Self::Foreign { .. }
+            | Self::Secret { .. }
+            | Self::Ambiguous { .. }
+            | Self::Login { .. }
+            | Self::Certificate { .. }
+            | Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
+            | Self::Redirected { .. }
+            | Self::Oversized { .. } => true,
+            Self::Host { .. }
+            | Self::Unreachable { .. }
+            | Self::Proxy { .. }
+            | Self::Slow { .. }
+            | Self::Endless { .. }
+            | Self::Refused { .. }
+            | Self::Cut { .. }
+            | Self::Unreadable { .. } => false,
+        }
+    }
+}
+
 /// A user of an API server, as a kubeconfig or a pod names it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct User {
@@ -298,30 +327,34 @@ pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
     found(cluster, fault, format!("could not be read: {fault}"))
 }
 
-/// Returns what weakens the trust in a cluster's answers.
-pub fn weakness(cluster: &ClusterName, weakness: Weakness) -> Finding {
+/// Returns what weakens the trust in a cluster's answers; `answers` are those that were asked for.
+pub fn weakness(cluster: &ClusterName, weakness: Weakness, answers: &str) -> Finding {
     let (rule, message) = match weakness {
         Weakness::UncheckedCertificate => (
             &UNCHECKED_CERTIFICATE,
-            "its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path \
-             could forge the node list",
+            format!(
+                "its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the \
+                 path could forge the {answers}"
+            ),
         ),
         Weakness::Unencrypted => (
             &UNENCRYPTED_CONNECTION,
-            "is read over plain HTTP: an attacker on the path could forge the node list",
+            format!("is read over plain HTTP: an attacker on the path could forge the {answers}"),
         ),
         Weakness::UncheckedStore => (
             &UNCHECKED_CERTIFICATE,
             "the certificate of the cluster with its kubeconfig is not checked \
-             (`insecure-skip-tls-verify`): an attacker on the path could forge the kubeconfig",
+             (`insecure-skip-tls-verify`): an attacker on the path could forge the kubeconfig"
+                .to_owned(),
         ),
         Weakness::UnencryptedStore => (
             &UNENCRYPTED_CONNECTION,
             "the cluster with its kubeconfig is read over plain HTTP: an attacker on the path \
-             could forge the kubeconfig",
+             could forge the kubeconfig"
+                .to_owned(),
         ),
     };
-    Finding::on_cluster(rule, cluster, message.to_owned())
+    Finding::on_cluster(rule, cluster, message)
 }
 
 fn rule_of(fault: &Fault) -> &'static Rule {

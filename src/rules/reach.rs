@@ -45,14 +45,14 @@ pub fn unread(target: &ClusterName, place: Place, problem: &str) -> Finding {
     Finding::on_cluster(&UNREADABLE_MANIFEST, target, message).at(place, "")
 }
 
-/// Returns a finding about a rendered tree that is not there.
-pub fn treeless(tree: &str) -> Finding {
+/// Returns a finding about a rendered tree that is not there, and what helps.
+pub fn treeless(tree: &str, help: &str) -> Finding {
     let message = format!("the rendered tree {} does not exist", Quoted(tree));
     let finding = Finding {
         severity: Severity::Error,
         ..Finding::new(&UNREADABLE_MANIFEST, message)
     };
-    finding.help("run `clustermesh render`, or give each cluster's Peers with `--peers`")
+    finding.help(help)
 }
 
 fn manifest(target: &ClusterName, file: &AppliedFile) -> Vec<Finding> {
@@ -105,7 +105,11 @@ fn refused(target: &ClusterName, file: &AppliedFile, peer: &Applied) -> Option<F
 
 /// Describes the effect of an invalid spec on a Peer.
 pub(super) fn consequence(peer: &str, fault: &TranslationFault) -> String {
-    let name = bare(peer);
+    effect(&bare(peer), fault)
+}
+
+/// Describes the effect of an invalid spec on a Peer that is called `name`.
+pub fn effect(name: &str, fault: &TranslationFault) -> String {
     match fault {
         TranslationFault::NotStored(mismatch) => format!(
             "the API server refuses {name}: {} {}",

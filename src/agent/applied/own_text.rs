@@ -41,6 +41,7 @@ fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
     let applied = Applied {
         spot: Spot { document, pointer },
         name: name.to_owned(),
+        is_ending: false,
         spec: Translation::of(&spec).map_err(TranslationFault::Ignored),
     };
     Some((applied, rest))

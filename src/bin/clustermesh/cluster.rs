@@ -59,6 +59,17 @@ pub(crate) enum Wanted {
     All,
 }
 
+impl Wanted {
+    /// Returns what the answers contain, for people.
+    pub(crate) fn answers(self) -> &'static str {
+        match self {
+            Self::Nodes => "node list",
+            Self::Peers => "Peers",
+            Self::All => "nodes and the Peers",
+        }
+    }
+}
+
 /// How a cluster is reached.
 pub(crate) enum ClusterRoute {
     /// With the service account of the pod we run in.
@@ -136,11 +147,12 @@ impl Time {
 /// Lists the wanted objects of clusters, several in parallel, and passes each list on as it
 /// arrives.
 ///
-/// An answer, and a login, may take `patience`; all of a cluster, ten times as long.
+/// An answer, and a login, may take `patience`; all of a cluster, ten times as long; all clusters
+/// together, `limit`.
 pub(crate) fn ask(
     routes: BTreeMap<ClusterName, ClusterRoute>,
     wanted: Wanted,
-    patience: Duration,
+    (patience, limit): (Duration, Option<Duration>),
     mut arrived: impl FnMut(Arrival),
 ) -> io::Result<()> {
     // One thread waits for many servers, and is all that some systems give.
@@ -148,13 +160,22 @@ pub(crate) fn ask(
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        let started = Instant::now();
         let turns = Arc::new(Turns::default());
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
         for (cluster, route) in routes {
             let task = tasks.spawn(turn(Arc::clone(&turns), (route, wanted), patience));
             clusters.insert(task.id(), cluster);
         }
-        while let Some(joined) = tasks.join_next_with_id().await {
+        loop {
+            let next = tasks.join_next_with_id();
+            let next = match limit {
+                Some(limit) => time::timeout(limit.saturating_sub(started.elapsed()), next).await,
+                None => Ok(next.await),
+            };
+            let Ok(Some(joined)) = next else {
+                break;
+            };
             let (id, answer, took) = match joined {
                 // Its turn ends when the answer is taken, so that answers don't pile up.
                 Ok((id, (answer, took, _turn))) => (id, answer, took),
@@ -174,6 +195,16 @@ pub(crate) fn ask(
                     took,
                 });
             }
+        }
+        let took = started.elapsed();
+        for cluster in clusters.into_values() {
+            let seconds = took.as_secs();
+            let answer = Err(Fault::Endless { seconds });
+            arrived(Arrival {
+                cluster,
+                answer,
+                took,
+            });
         }
     });
     // Do not wait for a plugin that hangs.

@@ -29,7 +29,7 @@ use crate::files::{LaterFile, ShownFiles, manifests};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
-use crate::reach::ReachOptions;
+use crate::reach::{Addressed, ReachOptions};
 use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, input_file, inputs};
@@ -80,6 +80,15 @@ pub(crate) struct AppliedFiles {
     /// Clusters that have no folder in the tree.
     pub(crate) absent: BTreeSet<ClusterName>,
     /// The parts that cannot be read, or that Kilo does not accept as Peers.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// The Peers of clusters that are not read from the rendered tree.
+#[derive(Default)]
+pub(crate) struct DumpedPeers {
+    /// The files, by cluster.
+    pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// Why it may not have been the clusters that answered.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -137,22 +146,29 @@ pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
     Ok(Gathered { inputs, grave })
 }
 
-/// Reads the Peers of every cluster that a mesh names.
+/// Reads the Peers of every cluster that a mesh names; without dumps, from the rendered tree alone.
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(inputs: &mut Inputs, dumps: &Dumps) -> Result<AppliedFiles, Unreadable> {
+pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<AppliedFiles, Unreadable> {
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles {
         files: BTreeMap::new(),
         absent: BTreeSet::new(),
         findings: Vec::new(),
     };
-    applied.files = dumps.read(inputs)?;
+    if let Some(dumps) = dumps {
+        let DumpedPeers { files, findings } = dumps.read(inputs)?;
+        (applied.files, applied.findings) = (files, findings);
+    }
     let mut rest = clusters;
     rest.retain(|cluster| !applied.files.contains_key(cluster));
     if !rest.is_empty() {
-        applied.read_tree(inputs, &rest)?;
+        let help = match dumps {
+            Some(_) => "run `clustermesh render`, or give each cluster's Peers with `--peers`",
+            None => "run `clustermesh render`",
+        };
+        applied.read_tree(inputs, &rest, help)?;
     }
     within_ceiling(inputs, &applied.files)?;
     let told = applied.files.par_iter().flat_map_iter(told);
@@ -217,12 +233,9 @@ impl Dumps {
     ///
     /// # Errors
     /// A file is of no cluster, cannot be read, or contains anything but Peers.
-    pub(crate) fn read(
-        &self,
-        inputs: &mut Inputs,
-    ) -> Result<BTreeMap<ClusterName, Vec<AppliedFile>>, Unreadable> {
+    pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
         let clusters = clusters(inputs);
-        let mut files: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
+        let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
             let known = named(cluster, &clusters).map_err(|error| anyhow!("--peers: {error}"))?;
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
@@ -242,12 +255,12 @@ impl Dumps {
                 // What came from a pipe cannot be read again.
                 inputs.files.add(manifests(&source, text));
             }
-            files.entry(known.clone()).or_default().push(file);
+            dumped.files.entry(known.clone()).or_default().push(file);
         }
         #[cfg(feature = "snapshot")]
-        self.live.read(inputs, &clusters, &mut files)?;
-        within_ceiling(inputs, &files)?;
-        Ok(files)
+        self.live.read(inputs, &clusters, &mut dumped)?;
+        within_ceiling(inputs, &dumped.files)?;
+        Ok(dumped)
     }
 }
 
@@ -258,7 +271,7 @@ impl Live {
         &self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
-        files: &mut BTreeMap<ClusterName, Vec<AppliedFile>>,
+        dumped: &mut DumpedPeers,
     ) -> Result<(), Unreadable> {
         if !self.live {
             if let Some(option) = self.reach.given() {
@@ -266,25 +279,31 @@ impl Live {
             }
             return Ok(());
         }
-        let asked = clusters.iter().filter(|it| !files.contains_key(it));
+        let nameable: BTreeSet<&ClusterName> = clusters.iter().collect();
+        let mut asked = nameable.clone();
+        asked.retain(|it| !dumped.files.contains_key(*it));
+        let addressed = Addressed {
+            read: &asked,
+            nameable: &nameable,
+        };
         self.reach.settle(&mut inputs.settings);
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
-        let answers = self
-            .reach
-            .ask(&asked.collect(), settings, meshes, Wanted::Peers)?;
+        let mut contact = self.reach.contact(addressed, settings, meshes)?;
+        let answers = contact.ask(&asked, Wanted::Peers, None)?;
         let mut findings = Vec::new();
         for (cluster, answer) in answers {
             let read = answer.and_then(|answer| Ok((live(&cluster, &answer)?, answer)));
             match read {
                 Ok((file, answer)) => {
                     let weaknesses = answer.weaknesses.into_iter();
-                    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it));
-                    inputs.findings.extend(weaknesses);
+                    let weaknesses = weaknesses
+                        .map(|it| clusters::weakness(&cluster, it, Wanted::Peers.answers()));
+                    dumped.findings.extend(weaknesses);
                     let manifest = file.as_ref().and(answer.peers.into_manifest());
                     if let (Some(file), Some(text)) = (&file, manifest) {
                         inputs.files.add(manifests(&file.source, text));
                     }
-                    files.insert(cluster, file.into_iter().collect());
+                    dumped.files.insert(cluster, file.into_iter().collect());
                 }
                 Err(fault) => findings.push(clusters::unread(&cluster, &fault)),
             }
@@ -364,13 +383,14 @@ impl AppliedFiles {
         &mut self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
+        help: &str,
     ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(root) {
             return Err(Unreadable::Nothing(Mistakes {
                 files: ShownFiles::new(Vec::new()),
-                findings: vec![reach::treeless(&input_file::name(root))],
+                findings: vec![reach::treeless(&input_file::name(root), help)],
                 outcome: Outcome::Unreadable,
             }));
         }

@@ -44,6 +44,8 @@ pub(crate) use checked::CheckedCounts;
 use entry::entries;
 pub(crate) use json::schema as report_schema;
 #[cfg(feature = "snapshot")]
+pub(crate) use json::{WrittenFinding, findings as written_findings};
+#[cfg(feature = "snapshot")]
 pub(crate) use markdown::code;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};

@@ -10,12 +10,14 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 
-use crate::cluster::{self, ClusterAnswer, Wanted};
+use crate::cluster::{self, ClusterAnswer, Kubeconfigs, Wanted};
 use crate::settings::Settings;
 
 mod contexts;
 mod routes;
 
+pub(crate) use contexts::Addressed;
+use contexts::Contexts;
 use routes::Routes;
 
 /// Options for the clusters that a command contacts.
@@ -43,14 +45,13 @@ pub(crate) struct ReachOptions {
     #[arg(long, value_name = "CONTEXT")]
     pub(crate) secrets_from: Option<String>,
 
-    /// Timeout for each response and each login plugin, in seconds
+    /// Timeout for each response and each login plugin, in seconds [default: 60]
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
-    timeout: u64,
+    timeout: Option<u64>,
 }
 
 impl ReachOptions {
@@ -59,7 +60,7 @@ impl ReachOptions {
 
     /// How long an answer, or a login plugin, may take.
     pub(crate) fn patience(&self) -> Duration {
-        Duration::from_secs(self.timeout)
+        Duration::from_secs(self.timeout.unwrap_or(60))
     }
 
     /// Takes the kubeconfig that was named.
@@ -67,42 +68,24 @@ impl ReachOptions {
         settings.name_kubeconfig("--kubeconfig", self.kubeconfig.as_ref());
     }
 
-    /// Returns how clusters are reached, and which are not.
+    /// Returns how clusters are contacted. Whom a context is for depends on all of them, so it is
+    /// decided once.
     ///
     /// # Errors
     /// A context is named for no cluster.
-    pub(crate) fn routes(
-        &self,
-        clusters: &BTreeSet<&ClusterName>,
-        settings: &Settings,
-        meshes: &[Mesh],
-    ) -> anyhow::Result<Routes> {
-        let contexts = contexts::read(&self.contexts, clusters)?;
-        Ok(routes::routes(
-            clusters,
+    pub(crate) fn contact<'a>(
+        &'a self,
+        clusters: Addressed<'_>,
+        settings: &'a Settings,
+        meshes: &'a [Mesh],
+    ) -> anyhow::Result<Contact<'a>> {
+        Ok(Contact {
+            contexts: contexts::read(&self.contexts, clusters, meshes)?,
+            options: self,
             settings,
             meshes,
-            (self, &contexts),
-        ))
-    }
-
-    /// Asks clusters, and returns what each has, or why that is not known.
-    pub(crate) fn ask(
-        &self,
-        clusters: &BTreeSet<&ClusterName>,
-        settings: &Settings,
-        meshes: &[Mesh],
-        wanted: Wanted,
-    ) -> anyhow::Result<BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>> {
-        let (routes, lost) = self.routes(clusters, settings, meshes)?;
-        let lost = lost
-            .into_iter()
-            .map(|(cluster, fault)| (cluster, Err(fault)));
-        let mut answers: BTreeMap<_, _> = lost.collect();
-        cluster::ask(routes, wanted, self.patience(), |arrival| {
-            answers.insert(arrival.cluster, arrival.answer);
-        })?;
-        Ok(answers)
+            kubeconfigs: Kubeconfigs::new(self.patience()),
+        })
     }
 
     /// Returns the first of the options that was given, as it is written.
@@ -111,7 +94,50 @@ impl ReachOptions {
             (self.kubeconfig.is_some(), "--kubeconfig"),
             (!self.contexts.is_empty(), "--context"),
             (self.secrets_from.is_some(), "--secrets-from"),
+            (self.timeout.is_some(), "--timeout"),
         ];
         given.into_iter().find(|it| it.0).map(|it| it.1)
+    }
+}
+
+/// How the clusters of a command are contacted, however often.
+pub(crate) struct Contact<'a> {
+    options: &'a ReachOptions,
+    settings: &'a Settings,
+    meshes: &'a [Mesh],
+    contexts: Contexts,
+    /// Read once, as a pipe gives them only once.
+    kubeconfigs: Kubeconfigs,
+}
+
+impl Contact<'_> {
+    /// Returns how clusters are reached, and which are not.
+    pub(crate) fn routes(&mut self, clusters: &BTreeSet<&ClusterName>) -> Routes {
+        routes::routes(
+            clusters,
+            (self.settings, self.meshes),
+            (self.options, &self.contexts),
+            &mut self.kubeconfigs,
+        )
+    }
+
+    /// Asks clusters, and returns what each has, or why that is not known. All of it takes no longer
+    /// than `limit`.
+    pub(crate) fn ask(
+        &mut self,
+        clusters: &BTreeSet<&ClusterName>,
+        wanted: Wanted,
+        limit: Option<Duration>,
+    ) -> anyhow::Result<BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>> {
+        let (routes, lost) = self.routes(clusters);
+        let lost = lost
+            .into_iter()
+            .map(|(cluster, fault)| (cluster, Err(fault)));
+        let mut answers: BTreeMap<_, _> = lost.collect();
+        let times = (self.options.patience(), limit);
+        cluster::ask(routes, wanted, times, |arrival| {
+            answers.insert(arrival.cluster, arrival.answer);
+        })?;
+        Ok(answers)
     }
 }

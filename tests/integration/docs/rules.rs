@@ -383,7 +383,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
         .iter()
         .map(|fault| clusters::fault(&east, fault, kept));
     let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted];
-    let weaknesses = weaknesses.map(|it| clusters::weakness(&east, it));
+    let weaknesses = weaknesses.map(|it| clusters::weakness(&east, it, "node list"));
     let findings = faults.chain(weaknesses);
     findings
         .map(|it| (it.rule.name, format!("east: {}", it.message)))

@@ -16,6 +16,9 @@ const GROUP: &str = "/apis/kilo.squat.ai";
 /// The version of a Peer that is understood.
 const VERSION: &str = "v1alpha1";
 
+/// The most versions of a CRD that are shown.
+const MOST_VERSIONS: usize = 10;
+
 /// The most bytes of Peers that are believed.
 const LIMIT: usize = 100 << 20;
 
@@ -88,8 +91,10 @@ struct PeerItem {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PeerMetadata {
     name: String,
+    deletion_timestamp: Option<String>,
 }
 
 /// Lists the Peers.
@@ -127,12 +132,28 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
         let text = pages::text(bytes)?;
         let group: ApiGroup =
             serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
-        Ok(group.versions.into_iter().map(|it| it.version).collect())
+        let versions = group.versions.into_iter().map(|it| it.version);
+        let versions = versions.filter(|it| is_version(it)).take(MOST_VERSIONS);
+        Ok(versions.collect())
     };
     Ok(match answer(connection, &question, read).await? {
         ApiResponse::With(versions) => Some(versions),
         ApiResponse::Missing(_) => None,
     })
+}
+
+/// Returns whether a text is the version of a CRD, such as `v1` or `v1alpha1`.
+fn is_version(text: &str) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let Some(rest) = text.strip_prefix('v').filter(|it| it.len() < 32) else {
+        return false;
+    };
+    let mut stages = ["alpha", "beta"].into_iter();
+    let stage = stages.find_map(|it| rest.split_once(it));
+    stage.map_or_else(
+        || is_number(rest),
+        |(major, minor)| is_number(major) && is_number(minor),
+    )
 }
 
 impl Collection for ListedPeers {
@@ -154,13 +175,17 @@ impl Collection for ListedPeers {
             }));
         }
         for PeerItem { metadata, spec } in page.items {
-            if hidden.are_in(&metadata.name) || repeats(&spec, hidden) {
+            let mut kept = json!({ "name": metadata.name });
+            if let Some(since) = metadata.deletion_timestamp {
+                kept["deletionTimestamp"] = since.into();
+            }
+            if repeats(&kept, hidden) || repeats(&spec, hidden) {
                 return Err(unreadable("it contains the request's credentials"));
             }
             self.items.push(json!({
                 "apiVersion": format!("kilo.squat.ai/{VERSION}"),
                 "kind": "Peer",
-                "metadata": { "name": metadata.name },
+                "metadata": kept,
                 "spec": spec,
             }));
         }
@@ -194,4 +219,29 @@ fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> RequestF
         return failure::of_half();
     }
     unreadable(&hidden.hide(&pages::problem(error, text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_version;
+
+    #[test]
+    fn only_versions_of_kubernetes_are_versions() {
+        for text in ["v1", "v1alpha1", "v2beta10"] {
+            assert!(is_version(text), "{text}");
+        }
+        for text in [
+            "",
+            "v",
+            "1",
+            "valpha1",
+            "v1alpha",
+            "v1gamma1",
+            "v1alpha1beta1",
+            "v1\u{1b}[2J",
+            "v1 ",
+        ] {
+            assert!(!is_version(text), "{text}");
+        }
+    }
 }

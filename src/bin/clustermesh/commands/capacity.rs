@@ -1,6 +1,5 @@
 //! `clustermesh capacity`
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::ValueEnum;
@@ -13,7 +12,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
-use crate::fabric::Dumps;
+use crate::fabric::{DumpedPeers, Dumps};
 use crate::output::{self, Printer};
 use crate::settings::{Options, Voice};
 use crate::threshold::{FailOn, Threshold};
@@ -101,8 +100,11 @@ pub(crate) fn run(
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
     // Without a mesh no cluster is known, and the mesh is the problem to report.
-    let dumps = if inputs.is_unparsable {
-        BTreeMap::new()
+    let DumpedPeers {
+        files: dumps,
+        findings: of_answers,
+    } = if inputs.is_unparsable {
+        DumpedPeers::default()
     } else {
         match args.dumps.read(&mut inputs) {
             Ok(dumps) => dumps,
@@ -135,7 +137,7 @@ pub(crate) fn run(
         .iter()
         .flat_map(|(it, files)| rendered::take_over(plan, it, files));
     let levels = &inputs.settings.config.levels;
-    let of_dumps = unread.chain(moved).collect();
+    let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
     let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
     let sources = (&inputs.settings, &dumps);
     let costs = Ledger::new((fleet, plan), rendered, sources).costs();

@@ -10,16 +10,17 @@ use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::{Finding, Purpose, reach};
 
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
-use crate::fabric::{AppliedFiles, Dumps, Gathered};
-use crate::files::ShownFiles;
+use crate::fabric::{AppliedFiles, Gathered};
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
-use crate::output::{Printer, ReportFormat};
-use crate::reach::ReachOptions;
+use crate::output::{Printer, Report, ReportFormat};
+use crate::reach::{Addressed, ReachOptions};
 use crate::settings::{Options, Voice};
+use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
 
 mod json;
@@ -29,7 +30,7 @@ mod state;
 
 pub(crate) use json::schema;
 
-use state::{ClusterState, NodeCounts, State};
+use state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
 
 /// How long to wait before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -52,6 +53,9 @@ pub(crate) struct StatusArgs {
     output: StatusFormat,
 
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
+    ///
+    /// The last reading may take one `--timeout` longer. A cluster that refuses the login or a request is
+    /// not asked again.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     wait: Option<Duration>,
 
@@ -101,49 +105,87 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let gathered = fabric::gather(&args.options).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
-        let rendered = fabric::read(&mut inputs, &Dumps::default())?;
+        let rendered = fabric::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
     });
-    let (mut inputs, grave, rendered) = match gathered {
+    let (mut inputs, mut findings, rendered) = match gathered {
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    printer.findings(&inputs.files, &grave);
     args.reach.settle(&mut inputs.settings);
-    let mut pending = clusters(args, &inputs)?;
-    let mut states: BTreeMap<ClusterName, State> = BTreeMap::new();
-    let started = Instant::now();
-    loop {
-        let asked: BTreeSet<&ClusterName> = pending.iter().collect();
-        let (settings, meshes) = (&inputs.settings, &inputs.meshes);
-        let answers = args.reach.ask(&asked, settings, meshes, Wanted::All)?;
-        match compared(answers, &inputs, &rendered) {
-            Ok(compared) => states.extend(compared),
-            Err(unreadable) => {
-                return printer.unreadable_as(unreadable, args.output.into(), result);
+    let clusters = clusters(args, &inputs)?;
+    let states = match states(args, &clusters, &inputs, &rendered) {
+        Ok(states) => states,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+    };
+    let is_about = |it: &&Finding| {
+        let mut asked = clusters.iter().map(ClusterName::as_str);
+        let cluster = it.cluster.as_deref();
+        cluster.is_none_or(|cluster| asked.any(|it| it == cluster))
+    };
+    findings.extend(rendered.findings.iter().filter(is_about).cloned());
+    findings.extend(states.iter().flat_map(|it| it.findings.clone()));
+    let levels = &inputs.settings.config.levels;
+    let findings = levels.apply(findings, clock::today(), Purpose::Validate);
+    let outcomes = states.iter().map(State::outcome);
+    let outcome = outcomes.max().unwrap_or(Outcome::Clean);
+    let outcome = outcome.max(Strict::NO.threshold().outcome(&findings));
+    let success = match outcome {
+        Outcome::Clean if findings.is_empty() => shown::success(&states),
+        _ => String::new(),
+    };
+    let report = Report::new(&inputs.files, &findings);
+    match args.output {
+        StatusFormat::Human => {
+            printer.result(result, &(shown::text(&states) + &success))?;
+            if !findings.is_empty() {
+                printer.findings(&inputs.files, &findings);
+                printer.counts(&findings, None);
             }
         }
-        let unfinished = states.iter().filter(|(_, state)| !state.is_delivered());
-        pending = unfinished.map(|(cluster, _)| cluster.clone()).collect();
-        let left = args
-            .wait
-            .unwrap_or_default()
-            .saturating_sub(started.elapsed());
+        StatusFormat::Json => crate::print(result, &json::text(&states, &report)?)?,
+        StatusFormat::Markdown => {
+            let mut text = markdown::text(&states) + &success;
+            if !findings.is_empty() {
+                text = format!("{text}\n{}", report.text(ReportFormat::Markdown)?);
+            }
+            crate::print(result, &text)?;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Reads clusters, with `--wait` until they have what is rendered or cannot get there.
+fn states(
+    args: &StatusArgs,
+    clusters: &[ClusterName],
+    inputs: &Inputs,
+    rendered: &AppliedFiles,
+) -> Result<Vec<State>, Unreadable> {
+    let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
+    let addressed = Addressed {
+        read: &asked,
+        nameable: &asked,
+    };
+    let mut contact = args
+        .reach
+        .contact(addressed, &inputs.settings, &inputs.meshes)?;
+    let started = Instant::now();
+    let left = |wait: Duration| wait.saturating_sub(started.elapsed());
+    let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
+    let mut states: BTreeMap<ClusterName, State> = BTreeMap::new();
+    loop {
+        // What is left may be too little for any answer.
+        let limit = args.wait.map(|it| left(it).max(args.reach.patience()));
+        let answers = contact.ask(&pending.iter().collect(), Wanted::All, limit)?;
+        states.extend(compared(answers, inputs, rendered)?);
+        pending.retain(|it| states.get(it).is_some_and(State::is_pending));
+        let left = left(args.wait.unwrap_or_default());
         if pending.is_empty() || left.is_zero() {
-            break;
+            return Ok(states.into_values().collect());
         }
         thread::sleep(left.min(PAUSE));
     }
-    let states: Vec<State> = states.into_values().collect();
-    match args.output {
-        StatusFormat::Human => printer.result(result, &shown::text(&states))?,
-        StatusFormat::Json => crate::print(result, &json::text(&states)?)?,
-        StatusFormat::Markdown => crate::print(result, &markdown::text(&states))?,
-    }
-    let weaknesses: Vec<_> = states.iter().flat_map(|it| it.weaknesses.clone()).collect();
-    printer.findings(&ShownFiles::new(Vec::new()), &weaknesses);
-    let outcomes = states.iter().map(State::outcome);
-    Ok(outcomes.max().unwrap_or(Outcome::Clean))
 }
 
 /// Returns the clusters that were asked for, else all that a mesh names.
@@ -168,16 +210,23 @@ fn compared(
     for (cluster, answer) in answers {
         let mut state = State::new(&cluster);
         match answer.and_then(|answer| Ok((fabric::live(&cluster, &answer)?, answer))) {
-            Err(fault) => state.found = Err(clusters::unread(&cluster, &fault)),
+            Err(fault) => {
+                state.found = Err(UnreadCluster {
+                    finding: clusters::unread(&cluster, &fault),
+                    is_final: fault.is_final(),
+                });
+            }
             Ok((file, answer)) => {
                 let weaknesses = answer.weaknesses.into_iter();
-                state.weaknesses = weaknesses
-                    .map(|it| clusters::weakness(&cluster, it))
-                    .collect();
+                let weaknesses =
+                    weaknesses.map(|it| clusters::weakness(&cluster, it, Wanted::All.answers()));
+                let has_files: Vec<AppliedFile> = file.into_iter().collect();
+                let refused = reach::manifests(&cluster, &has_files);
+                state.findings = weaknesses.chain(refused).collect();
                 state.found = Ok(ClusterState {
                     versions: answer.peers.versions,
                     inventory: Inventory::default(),
-                    is_rendered: !rendered.absent.contains(&cluster),
+                    rendered: folder(&cluster, rendered),
                     nodes: match nodes.differences(&cluster, answer.listing, clock::now()) {
                         Ok(differences) => NodeCounts::Compared(differences),
                         Err(error) => {
@@ -185,7 +234,7 @@ fn compared(
                         }
                     },
                 });
-                has.insert(cluster.clone(), file.into_iter().collect());
+                has.insert(cluster.clone(), has_files);
             }
         }
         states.push((cluster, state));
@@ -201,9 +250,25 @@ fn compared(
         if let (Ok(found), Some(has)) = (&mut state.found, has.get(cluster)) {
             let files = (has.as_slice(), rendered.files(cluster));
             found.inventory = Inventory::new(cluster, files, is_ours, &fabric);
+            if found.rendered != RenderedFolder::Whole {
+                // They may be rendered, in what cannot be read.
+                found.inventory.left_over.clear();
+            }
         }
     }
     Ok(states)
+}
+
+/// Returns what the rendered tree has for a cluster.
+fn folder(cluster: &ClusterName, rendered: &AppliedFiles) -> RenderedFolder {
+    let mut findings = rendered.findings.iter();
+    if findings.any(|it| it.cluster.as_deref() == Some(cluster.as_str())) {
+        RenderedFolder::Damaged
+    } else if rendered.absent.contains(cluster) {
+        RenderedFolder::Absent
+    } else {
+        RenderedFolder::Whole
+    }
 }
 
 /// Reads a time, such as 90s, 5m or 1h.

@@ -93,7 +93,7 @@ pub(crate) fn run(
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
-    let applied = match fabric::read(&mut inputs, &args.dumps) {
+    let applied = match fabric::read(&mut inputs, Some(&args.dumps)) {
         Ok(applied) => applied,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };

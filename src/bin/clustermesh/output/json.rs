@@ -48,7 +48,7 @@ struct Summary {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenFinding<'a> {
+pub(crate) struct WrittenFinding<'a> {
     /// The name of the rule; `clustermesh explain RULE` explains it.
     #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
@@ -170,6 +170,13 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     })?;
     text.push('\n');
     Ok(plain_json(text))
+}
+
+/// Returns the findings of a report, for an object that has more than them.
+#[cfg(feature = "snapshot")]
+pub(crate) fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
+    let findings = report.findings.iter();
+    findings.map(|it| written(it, report.files)).collect()
 }
 
 /// Returns a finding with its lines and columns.

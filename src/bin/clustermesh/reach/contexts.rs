@@ -5,30 +5,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 
 /// The contexts that flags name.
 pub(super) type Contexts = BTreeMap<ClusterName, String>;
 
-/// Reads `CLUSTER=CONTEXT`, or `CONTEXT` if there is one cluster. A context may contain `=` too:
-/// then the text before it is not the name of a cluster.
+/// The clusters of a command.
+#[derive(Clone, Copy)]
+pub(crate) struct Addressed<'a> {
+    /// Those that are contacted.
+    pub(crate) read: &'a BTreeSet<&'a ClusterName>,
+    /// Those that may have a context: also those that are read from files.
+    pub(crate) nameable: &'a BTreeSet<&'a ClusterName>,
+}
+
+/// Reads `CLUSTER=CONTEXT`, or `CONTEXT` if one cluster is read. A context may contain `=` too:
+/// then the text before it is not the name of a cluster of any mesh.
 ///
 /// # Errors
-/// A context whose cluster is not read, or not known, or two contexts of one cluster.
+/// A context of a cluster that the command is not about, or two contexts of one cluster.
 pub(super) fn read(
     given: &[String],
-    clusters: &BTreeSet<&ClusterName>,
+    Addressed { read, nameable }: Addressed<'_>,
+    meshes: &[Mesh],
 ) -> anyhow::Result<Contexts> {
+    let entries = || meshes.iter().flat_map(|mesh| &mesh.entries);
+    let is_cluster = |name: &str| entries().any(|it| it.name.as_str() == name);
     let mut contexts = Contexts::new();
     for text in given {
         let named = text.split_once('=').and_then(|(name, context)| {
-            let cluster = clusters.iter().find(|it| it.as_str() == name)?;
+            let cluster = nameable.iter().find(|it| it.as_str() == name)?;
             Some((*cluster, context))
         });
-        let only = clusters.first().filter(|_| clusters.len() == 1);
+        let is_of_other = text.split_once('=').is_some_and(|it| is_cluster(it.0));
+        let only = read.first().filter(|_| read.len() == 1 && !is_of_other);
         let (cluster, context) = named
             .or_else(|| Some((*only?, text.as_str())))
-            .ok_or_else(|| unclear(text, clusters))?;
+            .ok_or_else(|| unclear(text, nameable))?;
         if context.is_empty() {
             bail!("--context {} has no context", Quoted(text));
         }

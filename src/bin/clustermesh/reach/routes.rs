@@ -24,11 +24,10 @@ pub(crate) type Routes = (
 /// the cluster's name.
 pub(super) fn routes(
     clusters: &BTreeSet<&ClusterName>,
-    settings: &Settings,
-    meshes: &[Mesh],
+    (settings, meshes): (&Settings, &[Mesh]),
     (reach, contexts): (&ReachOptions, &Contexts),
+    kubeconfigs: &mut Kubeconfigs,
 ) -> Routes {
-    let mut kubeconfigs = Kubeconfigs::new(reach.patience());
     let store = reach.secrets_from.as_deref().map(|context| {
         let files = &settings.kubeconfig.value;
         let selected = kubeconfigs.context(files, context).map_err(of_the_flag);

@@ -14,6 +14,7 @@ use super::keep::{Keeper, KeptSnapshot};
 use super::{SnapshotArgs, check_named, tell_of_config};
 use crate::cluster::{self, Arrival, Wanted};
 use crate::output::Printer;
+use crate::reach::Addressed;
 use crate::settings::Settings;
 use crate::{Outcome, clock};
 
@@ -30,7 +31,14 @@ pub(super) fn run(
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
-    let (routes, lost) = args.reach.routes(&clusters, settings, meshes)?;
+    let addressed = Addressed {
+        read: &clusters,
+        nameable: &clusters,
+    };
+    let (routes, lost) = args
+        .reach
+        .contact(addressed, settings, meshes)?
+        .routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), printer, result)?);
@@ -40,7 +48,8 @@ pub(super) fn run(
     let (all, mut left) = (asked.len(), asked.clone());
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
-    cluster::ask(routes, Wanted::Nodes, args.reach.patience(), |arrival| {
+    let times = (args.reach.patience(), None);
+    cluster::ask(routes, Wanted::Nodes, times, |arrival| {
         let cluster = arrival.cluster.clone();
         left.remove(&cluster);
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
@@ -139,7 +148,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         }
     };
     let weaknesses = answer.weaknesses.into_iter();
-    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it));
+    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it, Wanted::Nodes.answers()));
     kept.findings.extend(weaknesses);
     if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
         let pages = match answer.pages {

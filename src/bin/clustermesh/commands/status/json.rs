@@ -1,19 +1,24 @@
 //! States as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
-use clustermesh::diagnostic::plain_json;
+use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::rules::reach::effect;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::state::{ClusterState, NodeCounts, State};
+use super::state::{ClusterState, NodeCounts, RenderedFolder, State};
+use crate::output::{Report, WrittenFinding, written_findings};
 
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
 
 /// The kind of the object.
 const KIND: &str = "Status";
+
+/// How much of a problem is shown, in characters.
+const PROBLEM: usize = 400;
 
 /// The output of `clustermesh status --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
@@ -28,6 +33,9 @@ struct WrittenStatus<'a> {
     kind: &'static str,
     /// The clusters, by name.
     clusters: Vec<WrittenState<'a>>,
+    /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
+    /// first.
+    findings: Vec<WrittenFinding<'a>>,
 }
 
 /// A cluster, compared with what is rendered for it.
@@ -76,11 +84,12 @@ struct WrittenError<'a> {
 #[schemars(rename = "Peers")]
 #[serde(rename_all = "camelCase")]
 struct WrittenPeers<'a> {
-    /// Whether the rendered tree has a folder for the cluster.
+    /// Whether the rendered tree has a folder for the cluster and all of it could be read. Otherwise
+    /// `leftOver` is empty, and more Peers than those listed may be rendered.
     is_rendered: bool,
     /// The number of rendered Peers that are applied as they are.
     in_sync: usize,
-    /// Rendered Peers that the cluster does not have.
+    /// Rendered Peers that the cluster does not have, or is deleting.
     missing: &'a [String],
     /// Rendered Peers with another spec in the cluster.
     changed: &'a [String],
@@ -103,6 +112,10 @@ struct WrittenForeign<'a> {
     name: &'a str,
     /// Its allowed IPs.
     ranges: Vec<String>,
+    /// Why Kilo does not use it; absent if it does.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     /// The node with its key, as `CLUSTER/NODE`; absent for laptops and other networks.
     #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,18 +150,19 @@ struct WrittenNodes<'a> {
 }
 
 /// Returns the object as text.
-pub(super) fn text(states: &[State]) -> serde_json::Result<String> {
+pub(super) fn text(states: &[State], report: &Report) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&WrittenStatus {
         api_version: API_VERSION,
         kind: KIND,
         clusters: states.iter().map(state).collect(),
+        findings: written_findings(report),
     })?;
     text.push('\n');
     Ok(plain_json(text))
 }
 
 fn state(state: &State) -> WrittenState<'_> {
-    let error = state.found.as_ref().err();
+    let error = state.found.as_ref().err().map(|it| &it.finding);
     let found = state.found.as_ref().ok();
     WrittenState {
         cluster: state.cluster.as_str(),
@@ -174,7 +188,7 @@ fn peers(found: &ClusterState) -> WrittenPeers<'_> {
         own_key,
     } = &found.inventory;
     WrittenPeers {
-        is_rendered: found.is_rendered,
+        is_rendered: found.rendered == RenderedFolder::Whole,
         in_sync: *in_sync,
         missing,
         changed,
@@ -208,6 +222,10 @@ fn foreign(it: &Foreign) -> WrittenForeign<'_> {
     WrittenForeign {
         name: &it.name,
         ranges: it.ranges.iter().map(ToString::to_string).collect(),
+        problem: it
+            .fault
+            .as_ref()
+            .map(|it| escaped(&effect("it", it), PROBLEM)),
         node: match &it.holder {
             Holder::Node { cluster, node } => Some(format!("{cluster}/{node}")),
             Holder::Outsider | Holder::Nodes => None,
@@ -244,5 +262,6 @@ fn example() -> Value {
             },
             "snapshot": { "isCurrent": true, "differences": [] },
         }],
+        "findings": [],
     })
 }

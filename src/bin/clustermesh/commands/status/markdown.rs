@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::shown::{COLUMNS, Note, notes, row, success};
+use super::shown::{COLUMNS, Note, notes, row};
 use super::state::State;
 use crate::output::code;
 
@@ -34,6 +34,5 @@ pub(super) fn text(states: &[State]) -> String {
             }
         }
     }
-    text.push_str(&success(states));
     text
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::inventory::{Foreign, Holder};
 use clustermesh::diagnostic::escaped;
+use clustermesh::rules::reach::effect;
 
-use super::state::{ClusterState, NodeCounts, State};
-use crate::Outcome;
+use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
 use crate::commands::capacity::table::{Align, TextTable};
 use crate::output::plural;
 
@@ -55,15 +55,11 @@ pub(super) fn text(states: &[State]) -> String {
             }
         }
     }
-    text.push_str(&success(states));
     text
 }
 
-/// Returns the sentence for clusters in which there is nothing to act on; nothing for others.
+/// Returns the sentence for clusters in which there is nothing to act on.
 pub(super) fn success(states: &[State]) -> String {
-    if states.iter().any(|it| it.outcome() != Outcome::Clean) {
-        return String::new();
-    }
     let found = states.iter().filter_map(|it| it.found.as_ref().ok());
     let peers = found.map(|it| it.inventory.in_sync).sum();
     format!(
@@ -118,7 +114,7 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
     let cluster = &state.cluster;
     let found = match &state.found {
         Ok(found) => found,
-        Err(finding) => {
+        Err(UnreadCluster { finding, .. }) => {
             return vec![Note {
                 about: finding.rule.name,
                 lines: vec![finding.message.clone()],
@@ -138,10 +134,15 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
         let line = "Kilo's CRD `peers.kilo.squat.ai` is not installed".to_owned();
         note("crd", vec![line], "install Kilo in this cluster");
     }
-    if !found.is_rendered {
-        let line = "the rendered tree has no folder for this cluster".to_owned();
-        note("rendered", vec![line], "run `clustermesh render`");
-    }
+    let unknown = match found.rendered {
+        RenderedFolder::Whole => None,
+        RenderedFolder::Damaged => {
+            Some("a part of this cluster's folder cannot be read, so left-over Peers are unknown")
+        }
+        RenderedFolder::Absent => Some("the rendered tree has no folder for this cluster"),
+    };
+    let unknown = unknown.map(str::to_owned).into_iter().collect();
+    note("rendered", unknown, "run `clustermesh render`");
     note(
         "missing",
         first(&inventory.missing),
@@ -205,6 +206,9 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
 
 /// Describes a Peer that no mesh gives.
 fn foreigner(it: &Foreign) -> String {
+    if let Some(fault) = &it.fault {
+        return format!("{}: {}", it.name, effect("it", fault));
+    }
     let holder = match &it.holder {
         Holder::Outsider => "its key belongs to no node".to_owned(),
         Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),

@@ -11,9 +11,29 @@ pub(super) struct State {
     /// Its name.
     pub(super) cluster: ClusterName,
     /// What was found, or why it could not be read.
-    pub(super) found: Result<ClusterState, Finding>,
-    /// Why it may not have been the cluster that answered.
-    pub(super) weaknesses: Vec<Finding>,
+    pub(super) found: Result<ClusterState, UnreadCluster>,
+    /// Why it may not have been the cluster that answered, and what Kilo does not take of its Peers.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A cluster that could not be read.
+pub(super) struct UnreadCluster {
+    /// Why.
+    pub(super) finding: Finding,
+    /// Whether another try would end the same.
+    pub(super) is_final: bool,
+}
+
+/// The folder of a cluster in the rendered tree.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum RenderedFolder {
+    /// It is there, and all of it could be read.
+    #[default]
+    Whole,
+    /// Some of it could not be read, so more may be rendered than is known.
+    Damaged,
+    /// It is not there.
+    Absent,
 }
 
 /// What was found in a cluster.
@@ -21,8 +41,8 @@ pub(super) struct State {
 pub(super) struct ClusterState {
     /// The versions of Kilo's CRD; none without a CRD.
     pub(super) versions: Vec<String>,
-    /// Whether the rendered tree has a folder for it.
-    pub(super) is_rendered: bool,
+    /// Its folder in the rendered tree.
+    pub(super) rendered: RenderedFolder,
     /// Its Peers.
     pub(super) inventory: Inventory,
     /// Its nodes.
@@ -48,14 +68,17 @@ impl State {
         Self {
             cluster: cluster.clone(),
             found: Ok(ClusterState::default()),
-            weaknesses: Vec::new(),
+            findings: Vec::new(),
         }
     }
 
-    /// Returns whether everything that is rendered is applied.
-    pub(super) fn is_delivered(&self) -> bool {
-        let found = self.found.as_ref();
-        found.is_ok_and(|it| it.inventory.is_delivered())
+    /// Returns whether it may become what is rendered without anyone changing the rendered tree or
+    /// the access.
+    pub(super) fn is_pending(&self) -> bool {
+        match &self.found {
+            Ok(found) => !found.inventory.is_delivered(),
+            Err(unread) => !unread.is_final,
+        }
     }
 
     /// Returns the outcome.
@@ -75,7 +98,7 @@ impl State {
 impl ClusterState {
     /// Returns whether there is nothing to act on.
     fn is_clean(&self) -> bool {
-        self.is_rendered
+        self.rendered == RenderedFolder::Whole
             && !self.versions.is_empty()
             && self.inventory.is_clean()
             && matches!(&self.nodes, NodeCounts::Compared(differences) if differences.is_empty())

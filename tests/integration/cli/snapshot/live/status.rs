@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::nodes;
-use crate::api_server::{Answer, ApiServer, Context, Setup, kubeconfig};
+use crate::api_server::{Answer, ApiServer, Authority, Context, Login, Reply, Setup, kubeconfig};
 use crate::cli::Folder;
 use crate::support::Run;
 
@@ -300,4 +300,218 @@ fn live_peers_are_judged_as_a_file_of_them() {
     let run = site.run(&["verify", "--kubeconfig", "kubeconfig"]);
     insta::assert_snapshot!(run.stderr, @"error: --kubeconfig works only with --live");
     assert_eq!(run.code, 2);
+}
+
+#[test]
+fn a_rendered_tree_that_cannot_be_read_is_not_delivered() {
+    let site = Site::new();
+    let files: Vec<_> = fs::read_dir(site.folder.path("rendered/west"))
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let broken = files.iter().find(|it| it.contains("--north")).unwrap();
+    site.folder.write(&format!("rendered/west/{broken}"), "{[");
+    let run = site.run(&["status", "--wait", "2m"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(!run.stdout.contains("left over:"), "{}", run.stdout);
+    assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("\nwest\n  rendered: a part of this"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr.contains("warning[unreadable-manifest]: west: "),
+        "{}",
+        run.stderr
+    );
+    let run = site.run(&["status", "--output", "json"]);
+    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    assert_eq!(object["clusters"][2]["peers"]["isRendered"], false);
+    assert_eq!(object["clusters"][2]["peers"]["leftOver"], json!([]));
+    assert_eq!(object["findings"][0]["rule"], "unreadable-manifest");
+    let run = site.run(&["status", "--output", "markdown"]);
+    assert!(
+        run.stdout.contains("**unreadable-manifest**"),
+        "{}",
+        run.stdout
+    );
+    // The others are fine.
+    let run = site.run(&["status", "east"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn errors_of_the_inputs_are_no_success() {
+    let site = Site::new();
+    site.folder.write("snapshots/north.json", "{}");
+    let run = site.run(&["status", "east"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
+    assert!(run.stderr.contains("error["), "{}", run.stderr);
+    let run = site.run(&["status", "east", "--output", "json"]);
+    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(object["findings"][0]["severity"], "error");
+}
+
+#[test]
+fn a_context_is_settled_once_for_all_clusters() {
+    let site = Site::new();
+    site.change(|peers| drop(peers.pop()));
+    // East is done after the first round.
+    let contexts = ["--context", "east=east", "--context", "west=west"];
+    let run = site.run(&[&["status", "east", "west", "--wait", "6s"], &contexts[..]].concat());
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{}", run.stdout);
+    let list = |cluster| json!({ "kind": "List", "items": site.rendered(cluster) }).to_string();
+    site.folder.write("west.json", list("west"));
+    site.folder.write("north.json", list("north"));
+    let files = [
+        "verify",
+        "--live",
+        "--peers",
+        "west=west.json",
+        "--peers",
+        "north=north.json",
+    ];
+    let run = site.run(&[&files, &contexts[..]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = site.run(&[&files, &["--context", "east"][..]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = site.run(&["status", "west", "--context", "east=east"]);
+    insta::assert_snapshot!(run.stderr, @"error: --context names `east`, but the clusters are `west`");
+    let run = site.run(&["verify", "--timeout", "3"]);
+    insta::assert_snapshot!(run.stderr, @"error: --timeout works only with --live");
+}
+
+#[test]
+fn waiting_does_not_repeat_what_was_refused() {
+    let mut site = Site::new();
+    let refusing = Setup::nodes(&nodes(2)).login(Login::token("other"));
+    site.servers[1] = refusing.start();
+    site.reach();
+    site.change(|peers| drop(peers.pop()));
+    let run = site.run(&["status", "--wait", "6s"]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    assert_eq!(site.servers[1].requests().len(), 1);
+    assert!(1 < lists(&site.servers[2]));
+}
+
+fn lists(server: &ApiServer) -> usize {
+    let requests = server.requests();
+    let lists = requests.iter().filter(|it| it.path.ends_with("/peers"));
+    lists.count()
+}
+
+#[cfg(unix)]
+#[test]
+fn waiting_reads_a_kubeconfig_from_a_pipe_once() {
+    let site = Site::new();
+    site.change(|peers| drop(peers.pop()));
+    let text = site.folder.read("kubeconfig");
+    let pipe = site.folder.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, text).unwrap());
+        let run = site.run(&["status", "west", "--kubeconfig", "pipe", "--wait", "6s"]);
+        assert_eq!(run.code, 1, "{} {}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("missing: "), "{}", run.stdout);
+    });
+}
+
+#[test]
+fn waiting_ends_although_a_cluster_never_does() {
+    let mut site = Site::new();
+    let silent = Setup::nodes(&nodes(2)).fault(|_, _| Some(Reply::Silence));
+    site.servers[1] = silent.start();
+    site.reach();
+    let started = std::time::Instant::now();
+    let run = site.run(&["status", "--wait", "2s", "--timeout", "2"]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    assert!(run.stdout.contains("slow-cluster"), "{}", run.stdout);
+    assert!(started.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn connections_that_are_not_checked_are_reported() {
+    let mut site = Site::new();
+    let identity = Authority::new("theirs").server(&["127.0.0.1"]);
+    site.servers[2] = Setup::nodes(&nodes(3)).tls(&identity).start();
+    site.servers[2].apply(&site.rendered("west"));
+    let contexts = CLUSTERS.iter().zip(&site.servers).map(|(name, server)| {
+        let context = Context::new(name, &server.url());
+        context.cluster("insecure-skip-tls-verify", true)
+    });
+    let text = kubeconfig(&contexts.collect::<Vec<_>>());
+    site.folder.write("kubeconfig", text);
+    let commands: [&[&str]; 3] = [
+        &["verify", "--live"],
+        &["trace", "west/n1", "east/n1", "--live"],
+        &["capacity", "west", "--live"],
+    ];
+    for command in commands {
+        let run = site.run(command);
+        let text = (run.stdout + &run.stderr).replace('\n', " ");
+        assert!(text.contains("[unchecked-certificate]: west: "), "{text}");
+        assert!(text.contains("could forge the Peers"), "{text}");
+    }
+    let run = site.run(&["status", "west"]);
+    assert_eq!(run.code, 0);
+    assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("could forge the nodes and the Peers"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_peer_that_is_being_deleted_is_missing() {
+    let site = Site::new();
+    site.change(|peers| peers[0]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z".into());
+    let run = site.run(&["status", "west"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout.contains("  missing: prod--east--n1"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn peers_that_kilo_does_not_take_are_named() {
+    let site = Site::new();
+    site.change(|peers| {
+        peers.push(laptop("laptop", "short", "10.99.0.1/32"));
+        peers.push(laptop("No_Name", KEY, "10.99.0.2/32"));
+    });
+    let run = site.run(&["status", "west"]);
+    insta::assert_snapshot!(run.stdout, @"
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    west     v1alpha1   4 of 4        0        0          0        1  up to date
+
+    west
+      foreign: laptop: Kilo ignores it: the public key is not base64
+        help: expected for a laptop or another network of yours; otherwise delete the Peer
+    ");
+    insta::assert_snapshot!(run.stderr, @"
+    warning[refused-peer]: west: `No_Name` is not a valid Peer name
+    warning[refused-peer]: west: Kilo ignores laptop: the public key is not base64
+
+    2 warnings
+    ");
+}
+
+#[test]
+fn the_help_for_a_missing_tree_fits_the_command() {
+    let site = Site::new();
+    fs::remove_dir_all(site.folder.path("rendered")).unwrap();
+    let run = site.run(&["status"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("help: run `clustermesh render`\n"),
+        "{}",
+        run.stderr
+    );
 }
