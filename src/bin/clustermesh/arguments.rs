@@ -174,6 +174,11 @@ fn template(command: &clap::Command) -> String {
 /// `clustermesh -C mesh render` is `clustermesh render -C mesh`.
 pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
     const WORDS: &str = "words";
+    let flag = |name| {
+        clap::Arg::new(name)
+            .long(name)
+            .action(clap::ArgAction::SetTrue)
+    };
     let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")));
     let front = front
         .disable_help_flag(true)
@@ -184,6 +189,8 @@ pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<Os
                 arg
             }
         })
+        .arg(flag("help").short('h'))
+        .arg(flag("version").short('V'))
         .arg(
             clap::Arg::new(WORDS)
                 .num_args(..)
@@ -203,6 +210,16 @@ pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<Os
     let front = words.len() - behind.len();
     let (program, options) = words.split_at(front.min(1));
     let options = options.get(..front.saturating_sub(1)).unwrap_or_default();
+    // Those of the program itself need no command: `clustermesh -C mesh --version`.
+    let is_own = |it: &&OsString| {
+        ["-h", "--help", "-V", "--version"]
+            .iter()
+            .any(|own| *it == own)
+    };
+    let own: Vec<OsString> = options.iter().filter(is_own).cloned().collect();
+    if !own.is_empty() {
+        return [program, &own].concat();
+    }
     // An unknown command is refused for its name.
     let options = if depth == 0 { &[] } else { options };
     let (names, rest) = behind.split_at(depth);

@@ -72,7 +72,7 @@ fn options_move_behind_the_command() {
             "c -C x argocd generate --root y",
             "c argocd generate -C x --root y",
         ),
-        ("c -C x --help", "c -C x --help"),
+        ("c -C x --help", "c --help"),
         ("c -C x help render", "c help render"),
         ("c -C x rendr", "c rendr"),
         ("c --bogus render", "c --bogus render"),

@@ -143,6 +143,16 @@ fn options_may_stand_before_the_command() {
     assert!(run.stdout.contains("\"mesh.yaml\""), "{}", run.stdout);
     let run = folder.run(&["-C", "inner", "argocd", "generate"]);
     assert!(run.stderr.contains("ARGOCD_APP"), "{}", run.stderr);
+    // As an image is run whose arguments begin with a folder.
+    let version = folder.run(&["--version"]);
+    assert_eq!(
+        folder.run(&["-C", "inner", "--version"]).stdout,
+        version.stdout
+    );
+    let help = folder.run(&["-h"]);
+    assert_eq!(folder.run(&["-C", "inner", "-q", "-h"]).stdout, help.stdout);
+    let unknown = folder.run(&["-C", "inner", "redner", "--help"]);
+    assert!(unknown.stderr.contains("'redner'"), "{}", unknown.stderr);
 }
 
 #[test]
