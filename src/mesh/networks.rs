@@ -29,7 +29,7 @@ pub(super) fn declared(
         list(texts.iter().flatten(), &place.key(field), told, range)
     };
     let one = |field: &str, text: &Option<String>, told: &mut Vec<Finding>| -> Ranges {
-        // The operator's own objects contain `serviceCIDR: ""` if there is none.
+        // The operator writes `serviceCIDR: ""` for a cluster without one.
         let text = text.iter().filter(|text| !text.is_empty());
         text.map(|text| range(text, place.key(field), told))
             .collect()

@@ -348,7 +348,7 @@ fn a_kustomization_is_held_against_what_is_beside_it() {
     assert_eq!(other, Some((list(&["m--east.yaml"]), vec![])));
 
     let mut on_disk = on_disk(vec![peers()]);
-    assert_eq!(on_disk.mismatches(), [], "there is none");
+    assert_eq!(on_disk.mismatches(), [], "no mismatch");
     on_disk.same = same();
     on_disk.missing = list(&["east/m--south.yaml", "north/m--south.yaml"]);
     let found = on_disk.mismatches().pop().unwrap();

@@ -91,7 +91,7 @@ impl ForwardingView {
     }
 }
 
-/// The Peer that has some addresses, or why there is none.
+/// The Peer that has some addresses; without one, where their packets go instead.
 type Selected = Result<PeerId, NextHop>;
 
 /// Who looks.

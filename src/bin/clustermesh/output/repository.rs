@@ -12,7 +12,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Returns the repository around the working folder, which is taken for one if there is none.
+    /// Returns the repository around the working folder. Outside of one, it is the folder itself.
     pub(super) fn around() -> Self {
         let here = env::current_dir().unwrap_or_default();
         Self {

@@ -129,7 +129,7 @@ fn clusters<'a>(
     Ok(args.clusters.iter().collect())
 }
 
-/// Keeps the answer of a cluster, or reports why there is none.
+/// Keeps the answer of a cluster, or reports why it has not answered.
 fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
     let Arrival {
         cluster,
