@@ -1,17 +1,15 @@
 //! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::FileType;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::config::ceilings::Counted;
-use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::document::nearest;
-use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
@@ -34,8 +32,9 @@ use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::Options;
 use crate::{Outcome, disk, input_file, inputs};
 
-/// How much of a problem is shown, in characters.
-const TOLD: usize = 400;
+mod listing;
+
+use listing::{FoundPeers, PeerListing, Read, read_alike};
 
 /// Where Peers come from that are not those of the rendered tree.
 #[derive(Default, clap::Args)]
@@ -97,21 +96,6 @@ pub(crate) struct Gathered {
     pub(crate) inputs: Inputs,
     /// Problems that are so severe that every proof must report them.
     pub(crate) grave: Vec<Finding>,
-}
-
-/// A manifest in the tree that is not a link.
-struct FoundPeers {
-    cluster: usize,
-    name: String,
-    path: PathBuf,
-}
-
-/// What became of it.
-struct Read {
-    cluster: usize,
-    path: PathBuf,
-    source: Arc<str>,
-    file: Result<AppliedFile, String>,
 }
 
 fn dump(text: &str) -> Result<Dump, String> {
@@ -436,101 +420,4 @@ impl AppliedFiles {
         }
         Ok(())
     }
-}
-
-/// What is in the folder of a cluster.
-struct PeerListing {
-    /// Its manifests; none without the folder.
-    found: Option<Vec<FoundPeers>>,
-    /// What is not read, and why.
-    skipped: Vec<(PathBuf, String)>,
-}
-
-impl PeerListing {
-    /// Looks into the folder of a cluster. No link is followed.
-    fn of(
-        roots: &Roots,
-        root: &Path,
-        number: usize,
-        cluster: &ClusterName,
-    ) -> anyhow::Result<Self> {
-        let folder = root.join(cluster.as_str());
-        let mut listing = Self {
-            found: None,
-            skipped: Vec::new(),
-        };
-        let Some(file_type) = disk::type_of(&folder) else {
-            return Ok(listing);
-        };
-        if !file_type.is_dir() {
-            listing.skipped.push((folder, no_file(file_type)));
-            return Ok(listing);
-        }
-        let mut found = Vec::new();
-        for (path, file_type) in disk::entries(roots, &folder)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if !is_manifest(&name) {
-                continue;
-            }
-            if file_type.is_file() {
-                found.push(FoundPeers {
-                    cluster: number,
-                    name: name.into_owned(),
-                    path,
-                });
-            } else {
-                listing.skipped.push((path, no_file(file_type)));
-            }
-        }
-        listing.skipped.sort();
-        listing.found = Some(found);
-        Ok(listing)
-    }
-}
-
-fn no_file(file_type: FileType) -> String {
-    format!("it is {}", disk::kind(file_type))
-}
-
-/// Returns whether a file is one that Flux and Argo CD apply. Hidden ones are not.
-fn is_manifest(name: &str) -> bool {
-    let kustomizations = [KUSTOMIZATION, "kustomization.yml", "Kustomization"];
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    !name.starts_with('.')
-        && !kustomizations.contains(&name)
-        && ["yaml", "yml", "json"].contains(&extension)
-}
-
-/// Reads files of one name, and understands each text only once.
-fn read_alike(group: Vec<FoundPeers>) -> Vec<Read> {
-    let mut known: Vec<(String, AppliedFile)> = Vec::new();
-    let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
-        let source: Arc<str> = Arc::from(input_file::name(&path));
-        let file = disk::read_listed(&path, MANIFEST_LIMIT)
-            .map_err(|error| escaped(&error.root_cause().to_string(), TOLD))
-            .map(|text| understood(&mut known, &source, text));
-        Read {
-            cluster,
-            path,
-            source,
-            file,
-        }
-    });
-    read.collect()
-}
-
-fn understood(
-    known: &mut Vec<(String, AppliedFile)>,
-    source: &Arc<str>,
-    text: String,
-) -> AppliedFile {
-    if let Some((_, file)) = known.iter().find(|(other, _)| *other == text) {
-        return AppliedFile {
-            source: Arc::clone(source),
-            content: Arc::clone(&file.content),
-        };
-    }
-    let file = AppliedFile::read(source, &Arc::from(text.as_str()));
-    known.push((text, file.clone()));
-    file
 }

@@ -1,0 +1,129 @@
+//! The manifests in the folder of a cluster in the rendered tree, and how they are read.
+
+use std::fs::FileType;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clustermesh::agent::applied::AppliedFile;
+use clustermesh::diagnostic::escaped;
+use clustermesh::manifest::KUSTOMIZATION;
+use clustermesh::name::ClusterName;
+
+use crate::disk::Roots;
+use crate::rendered::MANIFEST_LIMIT;
+use crate::{disk, input_file};
+
+/// How much of a problem is shown, in characters.
+const SHOWN: usize = 400;
+
+/// A manifest in the tree that is not a link.
+pub(super) struct FoundPeers {
+    pub(super) cluster: usize,
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+/// What became of it.
+pub(super) struct Read {
+    pub(super) cluster: usize,
+    pub(super) path: PathBuf,
+    pub(super) source: Arc<str>,
+    pub(super) file: Result<AppliedFile, String>,
+}
+
+/// What is in the folder of a cluster.
+pub(super) struct PeerListing {
+    /// Its manifests; none without the folder.
+    pub(super) found: Option<Vec<FoundPeers>>,
+    /// What is not read, and why.
+    pub(super) skipped: Vec<(PathBuf, String)>,
+}
+
+impl PeerListing {
+    /// Looks into the folder of a cluster. No link is followed.
+    pub(super) fn of(
+        roots: &Roots,
+        root: &Path,
+        number: usize,
+        cluster: &ClusterName,
+    ) -> anyhow::Result<Self> {
+        let folder = root.join(cluster.as_str());
+        let mut listing = Self {
+            found: None,
+            skipped: Vec::new(),
+        };
+        let Some(file_type) = disk::type_of(&folder) else {
+            return Ok(listing);
+        };
+        if !file_type.is_dir() {
+            listing.skipped.push((folder, no_file(file_type)));
+            return Ok(listing);
+        }
+        let mut found = Vec::new();
+        for (path, file_type) in disk::entries(roots, &folder)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !is_manifest(&name) {
+                continue;
+            }
+            if file_type.is_file() {
+                found.push(FoundPeers {
+                    cluster: number,
+                    name: name.into_owned(),
+                    path,
+                });
+            } else {
+                listing.skipped.push((path, no_file(file_type)));
+            }
+        }
+        listing.skipped.sort();
+        listing.found = Some(found);
+        Ok(listing)
+    }
+}
+
+fn no_file(file_type: FileType) -> String {
+    format!("it is {}", disk::kind(file_type))
+}
+
+/// Returns whether a file is one that Flux and Argo CD apply. Hidden ones are not.
+fn is_manifest(name: &str) -> bool {
+    let kustomizations = [KUSTOMIZATION, "kustomization.yml", "Kustomization"];
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    !name.starts_with('.')
+        && !kustomizations.contains(&name)
+        && ["yaml", "yml", "json"].contains(&extension)
+}
+
+/// Reads files of one name, and understands each text only once.
+pub(super) fn read_alike(group: Vec<FoundPeers>) -> Vec<Read> {
+    let mut known: Vec<(String, AppliedFile)> = Vec::new();
+    let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
+        let source: Arc<str> = Arc::from(input_file::name(&path));
+        let file = disk::read_listed(&path, MANIFEST_LIMIT)
+            .map_err(|error| escaped(&error.root_cause().to_string(), SHOWN))
+            .map(|text| understood(&mut known, &source, text));
+        Read {
+            cluster,
+            path,
+            source,
+            file,
+        }
+    });
+    read.collect()
+}
+
+fn understood(
+    known: &mut Vec<(String, AppliedFile)>,
+    source: &Arc<str>,
+    text: String,
+) -> AppliedFile {
+    if let Some((_, file)) = known.iter().find(|(other, _)| *other == text) {
+        return AppliedFile {
+            source: Arc::clone(source),
+            content: Arc::clone(&file.content),
+        };
+    }
+    let file = AppliedFile::read(source, &Arc::from(text.as_str()));
+    known.push((text, file.clone()));
+    file
+}
