@@ -222,7 +222,7 @@ impl WrittenConfig {
         }
         let (wrong, warnings): (Vec<_>, Vec<_>) = warnings
             .into_iter()
-            .partition(|told| told.severity == Severity::Error);
+            .partition(|findings| findings.severity == Severity::Error);
         problems.extend(wrong);
         let (mut rules, mut ignore) = (Vec::new(), Vec::new());
         for (rule, written) in self.rules.unwrap_or_default() {
@@ -270,9 +270,9 @@ impl WrittenConfig {
 
 impl WrittenCluster {
     /// Returns the ranges that the cluster accepts, if set, and reports mistakes in them.
-    fn accepted(&self, place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
+    fn accepted(&self, place: &Place, findings: &mut Vec<Finding>) -> Option<Vec<Range>> {
         let place = place.key("acceptedNetworks");
-        mesh::accepted(self.accepted_networks.as_ref()?, &place, told)
+        mesh::accepted(self.accepted_networks.as_ref()?, &place, findings)
     }
 
     /// Returns how the cluster is reached; nothing where the entry is about something else.

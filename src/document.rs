@@ -98,7 +98,7 @@ impl Source {
         if self.documents.is_empty() {
             let index = self
                 .index
-                .get_or_init(|| Box::new(json::JsonIndex::of(&self.text)));
+                .get_or_init(|| Box::new(json::JsonIndex::read(&self.text)));
             return index.locate(&self.text, &place.pointer);
         }
         let mut node = self.documents.get(place.document)?;
@@ -117,7 +117,7 @@ impl Source {
 
     /// Returns where in the text a byte stands.
     pub fn position(&self, offset: usize) -> Position {
-        let marks = self.marks.get_or_init(|| position::Marks::of(&self.text));
+        let marks = self.marks.get_or_init(|| position::Marks::find(&self.text));
         marks.position(&self.text, offset)
     }
 
@@ -150,7 +150,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Returns diagnostics as text, each label with its position and the text there.
-    pub(crate) fn told(source: &Source, diagnostics: &[Finding]) -> String {
+    pub(crate) fn report(source: &Source, diagnostics: &[Finding]) -> String {
         let mut text = String::new();
         for diagnostic in diagnostics {
             let spans: Vec<_> = diagnostic
@@ -187,7 +187,7 @@ pub(crate) mod tests {
 
     fn errors(text: &str) -> String {
         let Broken { source, problems } = *Source::parse("f.yaml", text).unwrap_err();
-        told(&source, &problems)
+        report(&source, &problems)
     }
 
     fn located(text: &str, pointer: &[&str], part: Part) -> String {
@@ -322,10 +322,10 @@ pub(crate) mod tests {
             ("a: \"x\n\ty\"\n", 2),
             ("a:\n  b: |\n\tx\n", 3),
         ] {
-            let told = errors(text);
+            let report = errors(text);
             let start = "error[syntax-error]: a tab is used for indentation";
-            assert!(told.starts_with(start), "{told}");
-            assert!(told.contains(&format!("\n  {line}:")), "{told}");
+            assert!(report.starts_with(start), "{report}");
+            assert!(report.contains(&format!("\n  {line}:")), "{report}");
         }
     }
 
@@ -371,15 +371,15 @@ pub(crate) mod tests {
             "a: b: c\n",
             "? a\n: b: c\n d\n",
         ] {
-            let told = errors(text);
+            let report = errors(text);
             assert!(
-                told.contains("[syntax-error]: not valid YAML: "),
-                "{text:?}: {told}"
+                report.contains("[syntax-error]: not valid YAML: "),
+                "{text:?}: {report}"
             );
-            let (message, _) = told.split_once('\n').unwrap();
+            let (message, _) = report.split_once('\n').unwrap();
             assert!(
                 !JARGON.iter().any(|word| message.contains(word)),
-                "{text:?}: {told}"
+                "{text:?}: {report}"
             );
         }
     }

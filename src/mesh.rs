@@ -289,10 +289,10 @@ pub(crate) mod tests {
     }
 
     /// Returns the findings about a mesh file.
-    pub(crate) fn told(text: &str) -> String {
+    pub(crate) fn report(text: &str) -> String {
         let source = Source::parse("mesh.yaml", text).unwrap();
         let reading = read(std::slice::from_ref(&source));
-        crate::document::tests::told(&source, &reading.diagnostics)
+        crate::document::tests::report(&source, &reading.diagnostics)
     }
 
     fn meshes(text: &str) -> Vec<Mesh> {
@@ -406,8 +406,8 @@ status: {}
             }
             if let Ok(source) = Source::parse("mesh.yaml", text) {
                 let reading = read(std::slice::from_ref(&source));
-                prop_assert_eq!(reading.is_usable(), reading.diagnostics.iter().all(|told| told.severity < Severity::Error));
-                crate::document::tests::told(&source, &reading.diagnostics);
+                prop_assert_eq!(reading.is_usable(), reading.diagnostics.iter().all(|report| report.severity < Severity::Error));
+                crate::document::tests::report(&source, &reading.diagnostics);
             }
         }
     }

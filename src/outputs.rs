@@ -93,7 +93,7 @@ fn filled(
         path::check(&path)
             .map_err(|reason| of_path(output, &format!("{} {reason}", Quoted(&path))))?;
         let result = engine
-            .fill((&output.template, &text), Format::of(&path), values)
+            .fill((&output.template, &text), Format::from_path(&path), values)
             .map_err(|problem| of_template(output, subject, &problem))?;
         filled.push((path, Arc::from(result)));
     }

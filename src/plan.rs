@@ -129,7 +129,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
             let found: Vec<_> = found.collect();
             if draft.peer_set.is_none() {
                 without.insert(name.clone());
-                let missing = AbsentSource::of(&view, source, &found);
+                let missing = AbsentSource::find(&view, source, &found);
                 absent.extend(missing.map(|it| (name.clone(), it)));
             }
             withheld.extend(found.into_iter().map(|reason| Withheld {

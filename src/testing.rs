@@ -78,7 +78,7 @@ pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<KiloTopology>
     let kilos = Nodes::new(kilos.collect());
     let readings = kilos.map(|it| &**it);
     let segments = segments(&readings, granularity);
-    Arc::new(KiloTopology::of(&kilos, &segments))
+    Arc::new(KiloTopology::form(&kilos, &segments))
 }
 
 /// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.

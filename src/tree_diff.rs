@@ -183,7 +183,7 @@ pub fn changes(
     let index = if by_target.is_empty() {
         PlanIndex::default()
     } else {
-        PlanIndex::of(plan)
+        PlanIndex::new(plan)
     };
     for (name, files) in by_target {
         match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
@@ -235,7 +235,7 @@ fn is_known(cluster: &str, files: &[ChangedFile], same: &BTreeSet<String>) -> bo
 pub fn moves(plan: &Plan, target: &str, files: &[ChangedFile]) -> Vec<Case<Moved>> {
     let mut found = FoundCases::default();
     if let Some(it) = plan.targets.iter().find(|it| it.cluster.as_str() == target) {
-        let index = PlanIndex::of(plan);
+        let index = PlanIndex::new(plan);
         let given = index.given(plan, it);
         for (file, peer) in files
             .iter()

@@ -94,7 +94,7 @@ const KEY_BYTES: usize = 44;
 
 impl Load {
     /// Counts what the Kilo of a cluster holds.
-    pub fn of(model: &Model, files: Option<FileLoad>) -> Self {
+    pub fn count(model: &Model, files: Option<FileLoad>) -> Self {
         let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
         for peer in model.peers.iter() {
             let bundle = bundles.entry(&peer.file.source).or_default();
@@ -105,7 +105,7 @@ impl Load {
             ..bundle
         });
         Self {
-            nodes: NodeLoad::of(&model.topology),
+            nodes: NodeLoad::count(&model.topology),
             bundles: bundles.collect(),
             files,
         }
@@ -173,8 +173,8 @@ impl Bundle {
 
 impl NodeLoad {
     /// Counts the segments of a cluster.
-    pub fn of(topology: &KiloTopology) -> Self {
-        let away = Away::of(topology);
+    pub fn count(topology: &KiloTopology) -> Self {
+        let away = Away::count(topology);
         let mut nodes = Self {
             segments: topology.segments.len(),
             ..Self::default()
@@ -245,8 +245,8 @@ struct Away<'a> {
 }
 
 impl<'a> Away<'a> {
-    fn of(topology: &'a KiloTopology) -> Self {
-        let each = topology.segments.map_ids(|it| Sum::of(topology, it));
+    fn count(topology: &'a KiloTopology) -> Self {
+        let each = topology.segments.map_ids(|it| Sum::count(topology, it));
         let mut all = Sum::default();
         let mut by_location: BTreeMap<&str, Sum> = BTreeMap::new();
         for (id, sum) in each.numbered() {
@@ -282,7 +282,7 @@ fn location(topology: &KiloTopology, segment: SegmentId) -> Option<&str> {
 }
 
 impl Sum {
-    fn of(topology: &KiloTopology, segment: SegmentId) -> Self {
+    fn count(topology: &KiloTopology, segment: SegmentId) -> Self {
         let (segment, leader) = (&topology.segments[segment], topology.leader(segment));
         let address = segment.wireguard_ip.computed().map(AllowedIp::host);
         let ranges = segment.allowed_ips.iter().copied().chain(address);

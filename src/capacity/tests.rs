@@ -92,7 +92,7 @@ fn with<T>(snapshot: &Snapshot, files: &[AppliedFile], look: impl FnOnce(&Model)
 }
 
 fn load(snapshot: &Snapshot, files: &[AppliedFile]) -> Load {
-    with(snapshot, files, |model| Load::of(model, None))
+    with(snapshot, files, |model| Load::count(model, None))
 }
 
 fn estimate(load: &Load, quantity: Quantity) -> Estimate {
@@ -182,7 +182,7 @@ fn the_cases_of_the_review_are_graded() {
 }
 
 #[test]
-fn formulas_are_told_with_their_numbers() {
+fn formulas_are_reported_with_their_numbers() {
     let load = Load {
         files: Some(FileLoad {
             entries: 2,
@@ -198,10 +198,10 @@ fn formulas_are_told_with_their_numbers() {
         removed_ranges: 4,
         ..Wave::default()
     };
-    let mut told = String::new();
+    let mut text = String::new();
     for estimate in estimates(&load, Some(&wave), &Capacity::default()) {
         let _ = writeln!(
-            told,
+            text,
             "{} {} [{}] = {} ({})",
             estimate.quantity.key(),
             text::value(estimate.quantity, estimate.value),
@@ -210,7 +210,7 @@ fn formulas_are_told_with_their_numbers() {
             estimate.worked,
         );
     }
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(text, @"
     peers 1,600 [notice] = P: Peers in the manifests ()
     ranges 3,200 [ok] = A: distinct allowed IPs of all Peers (room here: 252 for 1 s, 643 for 5 s, 1,668 for 30 s)
     rules 6,527 [ok] = R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 (2 × 3,200 + 120 + 4 + 3)
@@ -298,7 +298,7 @@ proptest! {
         let snapshot = cluster(&lines);
         let files = [peers("s", 0..number)];
         let model = Model::new(&own(&snapshot.nodes, granularity), &files);
-        let load = Load::of(&model, None);
+        let load = Load::count(&model, None);
         let routes = model.topology.nodes.ids().map(|it| model.routes_of(it).unwrap().len());
         prop_assert_eq!(load.nodes.routes + load.ranges(), routes.max().unwrap());
         // The model knows no rules of the filter table, and one of the three that are always there.

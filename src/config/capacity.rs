@@ -232,17 +232,17 @@ struct WrittenCosts {
 /// Lists the values that differ from the default.
 impl fmt::Debug for Capacity {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let mut told = formatter.debug_struct("Capacity");
+        let mut fields = formatter.debug_struct("Capacity");
         if self.costs != Costs::default() {
-            told.field("costs", &self.costs);
+            fields.field("costs", &self.costs);
         }
         for &quantity in Quantity::ALL {
             let steps = self.steps(quantity);
             if steps != Self::default().steps(quantity) {
-                told.field(quantity.key(), &steps);
+                fields.field(quantity.key(), &steps);
             }
         }
-        told.finish_non_exhaustive()
+        fields.finish_non_exhaustive()
     }
 }
 

@@ -173,7 +173,7 @@ impl FromStr for Ceiling {
 
 impl Ceilings {
     /// Returns the most that is accepted.
-    pub fn of(&self, counted: Counted) -> usize {
+    pub fn most(&self, counted: Counted) -> usize {
         match counted {
             Counted::Clusters => self.clusters,
             Counted::Nodes => self.nodes,
@@ -201,7 +201,7 @@ impl Ceilings {
 
     /// Returns whether there is more of something than is accepted.
     pub fn exceeded(&self, counted: Counted, count: usize) -> Option<Exceeded> {
-        let most = self.of(counted);
+        let most = self.most(counted);
         (most < count).then_some(Exceeded {
             counted,
             count,
@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(ceilings.exceeded(counted, 8).map(|it| it.most), Some(7));
             let others = Counted::ALL.into_iter().filter(|it| *it != counted);
             for other in others {
-                assert_eq!(ceilings.of(other), Ceilings::default().of(other));
+                assert_eq!(ceilings.most(other), Ceilings::default().most(other));
             }
         }
         for (text, error) in [

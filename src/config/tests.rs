@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn told(text: &str) -> String {
+fn report(text: &str) -> String {
     let source = Source::parse("clustermesh.yaml", text).unwrap();
     match read(&source) {
         Ok(config) => format!("{config:?}"),
-        Err(diagnostics) => crate::document::tests::told(&source, &diagnostics),
+        Err(diagnostics) => crate::document::tests::report(&source, &diagnostics),
     }
 }
 
 #[test]
 fn reads_what_is_said() {
-    insta::assert_snapshot!(told("
+    insta::assert_snapshot!(report("
 ---
 apiVersion: kilo-clustermesh.io/v1
 kind: Config
@@ -24,7 +24,7 @@ rendered: ../flux/peers
 
 #[test]
 fn tells_all_mistakes_at_once() {
-    insta::assert_snapshot!(told("
+    insta::assert_snapshot!(report("
 apiVersion: kilo-clustermesh.io/v2
 kind: config
 mesh: x
@@ -61,20 +61,20 @@ error[syntax-error]: the config must be a single document
 #[test]
 fn an_empty_file_is_no_config() {
     let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
-    let told = read(&empty).unwrap_err();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].rule.name, "syntax-error");
+    let report = read(&empty).unwrap_err();
+    assert_eq!(report.len(), 1);
+    assert_eq!(report[0].rule.name, "syntax-error");
 }
 
 /// The messages about fields of a config.
-fn told_of(fields: &str) -> String {
+fn report_of(fields: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
-    told(&format!("{head}{fields}"))
+    report(&format!("{head}{fields}"))
 }
 
 #[test]
 fn reads_how_clusters_are_reached_and_what_is_too_much() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 clusters:
   a: { kubeconfig: a.yaml, context: a@b, inCluster: false }
   b: { inCluster: true }
@@ -85,18 +85,18 @@ limits: { nodes: 1, lostNodes: 1000000, lostPercent: 0, gonePercent: 100, staleA
 
 #[test]
 fn nothing_is_the_default() {
-    let nothing = told_of("");
-    assert_eq!(told_of("clusters: ~\nlimits:\nmeshes:\n"), nothing);
+    let nothing = report_of("");
+    assert_eq!(report_of("clusters: ~\nlimits:\nmeshes:\n"), nothing);
     assert_eq!(
-        told_of("clusters: {}\nlimits: { nodes: ~, gonePercent: }\n"),
+        report_of("clusters: {}\nlimits: { nodes: ~, gonePercent: }\n"),
         nothing
     );
-    let open = told_of("clusters: { a: {} }");
+    let open = report_of("clusters: { a: {} }");
     assert_eq!(
-        told_of("clusters: { a: { context: ~, kubeconfig:, inCluster: null } }"),
+        report_of("clusters: { a: { context: ~, kubeconfig:, inCluster: null } }"),
         open
     );
-    insta::assert_snapshot!(told_of("clusters: { a: ~ }"), @"
+    insta::assert_snapshot!(report_of("clusters: { a: ~ }"), @"
     error[invalid-type]: `a` must be a mapping, not nothing
       3:16 | ~
     ");
@@ -104,7 +104,7 @@ fn nothing_is_the_default() {
 
 #[test]
 fn a_cluster_has_a_name_and_one_way_to_it() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 clusters:
   c: { kubeconfig: '' }
   12: {}
@@ -118,7 +118,7 @@ clusters:
     error[invalid-type]: `inCluster` must be `true` or `false`, not `yes`
       7:19 | yes
     "#);
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 clusters:
   East: {}
   \"a\\u202e\": { inCluster: true, context: x }
@@ -145,7 +145,7 @@ clusters:
 
 #[test]
 fn limits_have_bounds() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, staleAfterSeconds: 59 }
 "), @"
     error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
@@ -159,7 +159,7 @@ limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, stale
     error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
       4:95 | 59
     ");
-    insta::assert_snapshot!(told_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
+    insta::assert_snapshot!(report_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
     error[invalid-type]: `nodes` must be an integer, not the string `500`
       3:18 | '500'
       help: remove the quotes
@@ -169,8 +169,8 @@ limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, stale
 }
 
 #[test]
-fn slips_are_told_with_what_was_meant() {
-    insta::assert_snapshot!(told_of("
+fn slips_are_reported_with_what_was_meant() {
+    insta::assert_snapshot!(report_of("
 cluster: {}
 limit: {}
 clusters: { a: { kubeConfig: x, contxt: y, incluster: true } }
@@ -205,7 +205,7 @@ limits: { node: 1, lostpercent: 2, staleAfter: 3 }
 
 #[test]
 fn reads_what_is_said_of_findings() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 rules:
   node-not-ready: { level: off, reason: sleeps, until: 2027-01-31 }
   host-bits: { level: error, until: '2027-01-31' }
@@ -217,7 +217,7 @@ ignore:
 
 #[test]
 fn exceptions_have_reasons_and_days_that_exist() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 rules:
   a: { level: off }
   b: { level: none }
@@ -251,7 +251,7 @@ error[unknown-field]: unknown field `nodes`
   13:27 | nodes
   help: did you mean `node`?
 "#);
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 rules:
   a: { level: off, until: 2027-02-29 }
   b: { level: error, until: 20270131 }

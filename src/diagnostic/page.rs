@@ -95,11 +95,11 @@ mod tests {
         let page = Page::read(PAGE);
         assert_eq!(page.summary(), "A node.");
         let blocks = page.section("Example").unwrap().blocks();
-        let told: Vec<(&str, &str)> = blocks
+        let blocks: Vec<(&str, &str)> = blocks
             .iter()
             .map(|block| (block.language, block.code.as_str()))
             .collect();
-        assert_eq!(told, [("yaml", "a: 1\n"), ("console", "$ x\n")]);
+        assert_eq!(blocks, [("yaml", "a: 1\n"), ("console", "$ x\n")]);
         assert_eq!(page.section("Remedy"), None);
     }
 }

@@ -23,7 +23,7 @@ struct JsonField {
 
 impl JsonIndex {
     /// Reads a file. If it is not JSON, only its beginning is found.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn read(text: &str) -> Self {
         let Ok(whole) = serde_json::from_str::<&RawValue>(text) else {
             return Self::default();
         };
@@ -109,7 +109,7 @@ mod tests {
         let pointer = steps
             .iter()
             .fold(Pointer::default(), |pointer, step| pointer.key(step));
-        text[JsonIndex::of(text).locate(text, &pointer).unwrap()].to_owned()
+        text[JsonIndex::read(text).locate(text, &pointer).unwrap()].to_owned()
     }
 
     #[test]

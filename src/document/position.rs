@@ -26,7 +26,7 @@ const STEP: usize = 1024;
 
 impl Marks {
     /// Goes through a text.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn find(text: &str) -> Self {
         let mut mark = Mark::START;
         let mut marks = vec![mark];
         for offset in (STEP..text.len()).step_by(STEP) {
@@ -115,7 +115,7 @@ mod tests {
         #[test]
         fn marks_change_nothing(piece in "[a\u{fc}\u{feff}\r\n\u{1f600}]{1,9}") {
             let text = piece.repeat(2 * STEP / piece.len());
-            let marks = Marks::of(&text);
+            let marks = Marks::find(&text);
             for offset in (0..text.len() + 2).step_by(31) {
                 prop_assert_eq!(marks.position(&text, offset), position(&text, offset));
             }

@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
             message,
             bytes,
             help,
-        } = SyntaxProblem::of(text, error);
+        } = SyntaxProblem::from_error(text, error);
         let error = self.error(&mistake::SYNTAX_ERROR, message, bytes);
         match help {
             Some(help) => error.help(help),

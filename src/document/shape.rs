@@ -46,7 +46,7 @@ pub(super) struct Mapping<'a> {
 
 impl<'a> Shape<'a> {
     /// Returns what `schema` asks for, references looked up in `root`.
-    pub(super) fn of(schema: &'a Value, root: &'a Value) -> Self {
+    pub(super) fn from_schema(schema: &'a Value, root: &'a Value) -> Self {
         let schema = resolved(schema, root);
         if let Some(texts) = choice(schema) {
             return Self::Choice(texts);

@@ -18,7 +18,7 @@ pub(super) struct SyntaxProblem {
 
 impl SyntaxProblem {
     /// Describes an error of the parser in a text.
-    pub(super) fn of(text: &str, error: &ScanError) -> Self {
+    pub(super) fn from_error(text: &str, error: &ScanError) -> Self {
         let offset = error.marker().byte_offset().unwrap_or(text.len());
         let start = boundary(text, offset);
         if is_about_tabs(error.kind()) {

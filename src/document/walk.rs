@@ -33,7 +33,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Returns the value, unless there is a problem that keeps it from being one.
     fn value(&mut self, schema: &'a Json, node: &TreeNode, place: &Place) -> Option<Json> {
-        let read = match Shape::of(schema, self.root) {
+        let read = match Shape::from_schema(schema, self.root) {
             Shape::Anything => Ok(Json::Null),
             Shape::Choice(texts) => choice(&texts, node, place),
             Shape::Text(fewest) => text(fewest, node, place),
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
                 .push(problem::unknown_field(name, &self.known(mapping), named));
             return None;
         };
-        if matches!(Shape::of(schema, self.root), Shape::Anything) {
+        if matches!(Shape::from_schema(schema, self.root), Shape::Anything) {
             return None;
         }
         if known.is_some() && entry.value.is_null() {
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
     /// Returns a placeholder for a required field that is missing or broken, so that the fields
     /// around it can still be checked.
     fn stand_in(&self, mapping: &Mapping<'a>, name: &str) -> Option<Json> {
-        match Shape::of(mapping.fields?.get(name)?, self.root) {
+        match Shape::from_schema(mapping.fields?.get(name)?, self.root) {
             Shape::Text(_) => Some(Json::from("")),
             Shape::Choice(texts) => texts.first().map(|text| Json::from(*text)),
             _ => None,
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
 
     /// Returns what a field must be, if there is no choice.
     fn only_value(&self, mapping: &Mapping<'a>, name: &str) -> Option<&'a str> {
-        match Shape::of(mapping.fields?.get(name)?, self.root) {
+        match Shape::from_schema(mapping.fields?.get(name)?, self.root) {
             Shape::Choice(texts) if texts.len() == 1 => texts.first().copied(),
             _ => None,
         }
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
     fn known(&self, mapping: &Mapping<'a>) -> Vec<&'a str> {
         let fields = mapping.fields.into_iter().flatten();
         fields
-            .filter(|(_, schema)| !matches!(Shape::of(schema, self.root), Shape::Anything))
+            .filter(|(_, schema)| !matches!(Shape::from_schema(schema, self.root), Shape::Anything))
             .map(|(name, _)| name.as_str())
             .collect()
     }
@@ -252,7 +252,7 @@ mod tests {
     use schemars::JsonSchema;
     use serde::Deserialize;
 
-    use crate::document::tests::told;
+    use crate::document::tests::report;
     use crate::document::{Form, Source};
     use crate::place::Place;
 
@@ -296,7 +296,7 @@ mod tests {
         let place = Place::document(&source.name, 0);
         match Form::<Zoo>::new().read(&source.documents[0], &place) {
             Ok(zoo) => format!("{zoo:?}"),
-            Err(diagnostics) => told(&source, &diagnostics),
+            Err(diagnostics) => report(&source, &diagnostics),
         }
     }
 
@@ -328,8 +328,8 @@ status: [{ what: !!str ever }]
     #[test]
     fn a_date_needs_no_quotes() {
         for text in ["2026-11-20", "'2026-11-20'", "\"2026-11-20\""] {
-            let told = read(&format!("name: x\nanimals: [Lion]\nsince: {text}\n"));
-            assert!(told.contains("since: Some(\"2026-11-20\")"), "{told}");
+            let report = read(&format!("name: x\nanimals: [Lion]\nsince: {text}\n"));
+            assert!(report.contains("since: Some(\"2026-11-20\")"), "{report}");
         }
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nsince: [2026-11-20]\n"), @"
         error[invalid-type]: `since` must be a date, not a list
@@ -389,10 +389,10 @@ error[unknown-field]: unknown field `opening`
     #[test]
     fn numbers_are_plain_decimals() {
         for text in ["0x10", "1_000", "+5", "010", "1e3", "5.0", "1:30"] {
-            let told = read(&format!("name: x\nanimals: [Lion]\ncages: {text}\n"));
+            let report = read(&format!("name: x\nanimals: [Lion]\ncages: {text}\n"));
             assert!(
-                told.contains("`cages` must be an integer in decimal digits"),
-                "{told}"
+                report.contains("`cages` must be an integer in decimal digits"),
+                "{report}"
             );
         }
         insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @"
@@ -415,7 +415,7 @@ error[unknown-field]: unknown field `opening`
     }
 
     #[test]
-    fn the_wrong_kind_of_value_is_told_as_such() {
+    fn the_wrong_kind_of_value_is_reported_as_such() {
         insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @"
         error[invalid-type]: `name` must be a string, not a list
           1:7 | [x]

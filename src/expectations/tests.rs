@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn told(text: &str) -> String {
+fn report(text: &str) -> String {
     let source = Source::parse("expectations.yaml", text).unwrap();
     match read(&source) {
         Ok(expectations) => {
@@ -11,18 +11,18 @@ fn told(text: &str) -> String {
                 .collect::<String>()
                 .replace("Place { source: \"expectations.yaml\", document: 0, ", "{ ")
         }
-        Err(diagnostics) => crate::document::tests::told(&source, &diagnostics),
+        Err(diagnostics) => crate::document::tests::report(&source, &diagnostics),
     }
 }
 
-fn told_of(spec: &str) -> String {
+fn report_of(spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
-    told(&format!("{head}{spec}"))
+    report(&format!("{head}{spec}"))
 }
 
 #[test]
 fn reads_what_is_expected() {
-    insta::assert_snapshot!(told_of("
+    insta::assert_snapshot!(report_of("
 - name: all pods
   from: { cluster: east }
   to: { cluster: west }
@@ -42,8 +42,8 @@ fn reads_what_is_expected() {
 }
 
 #[test]
-fn a_wrong_structure_is_told_at_once() {
-    insta::assert_snapshot!(told("
+fn a_wrong_structure_is_reported_at_once() {
+    insta::assert_snapshot!(report("
 apiVersion: kilo-clustermesh.io/v2
 kind: Expectation
 spec:
@@ -89,8 +89,8 @@ error[syntax-error]: expectations must be a single document
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
-    insta::assert_snapshot!(told_of("
+fn every_mistake_is_reported_at_once() {
+    insta::assert_snapshot!(report_of("
 - { name: a, from: {}, to: { cluster: ~ }, expect: Reach }
 - name: a
   from: { cluster: East, nodeSelector: { matchLabels: { a/b/c: x } }, addresses: [10.1.0.0/33, x, '::ffff:10.1.0.1'] }
@@ -129,11 +129,11 @@ error[duplicate-name]: duplicate expectation name `b`
 
 #[test]
 fn an_empty_file_expects_nothing_and_is_a_mistake() {
-    insta::assert_snapshot!(told("# later\n---\n"), @"
+    insta::assert_snapshot!(report("# later\n---\n"), @"
     error[syntax-error]: the file contains no expectations
       2:4
     ");
-    insta::assert_snapshot!(told_of("  []\n"), @"
+    insta::assert_snapshot!(report_of("  []\n"), @"
     error[invalid-value]: `spec` needs at least 1 item, not 0
       4:3 | []
     ");

@@ -160,11 +160,11 @@ struct WrittenSide {
 
 impl WrittenExpectation {
     /// Returns the expectation, or reports what is wrong with it.
-    pub(super) fn read(self, place: Place, told: &mut Vec<Finding>) -> Option<Expectation> {
+    pub(super) fn read(self, place: Place, findings: &mut Vec<Finding>) -> Option<Expectation> {
         let class = self.class.map(Class::from);
         if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
         {
-            told.push(behind_no_node(&place));
+            findings.push(behind_no_node(&place));
         }
         let from = WrittenSide {
             cluster: self.from.cluster,
@@ -179,8 +179,8 @@ impl WrittenExpectation {
             class,
         };
         // Both, so that all mistakes are reported.
-        let from = from.read("from", &place, told);
-        let to = to.read("to", &place, told);
+        let from = from.read("from", &place, findings);
+        let to = to.read("to", &place, findings);
         Some(Expectation {
             name: self.name,
             from: from?,
@@ -195,7 +195,7 @@ impl WrittenExpectation {
 }
 
 impl WrittenSide {
-    fn read(self, field: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Selection> {
+    fn read(self, field: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<Selection> {
         let place = place.key(field);
         let is_sender_class = field == "from" && self.class.is_some();
         if self.cluster.is_none()
@@ -204,7 +204,7 @@ impl WrittenSide {
             && !is_sender_class
         {
             let message = format!("`{field}` selects nothing");
-            told.push(
+            findings.push(
                 Finding::new(&mistake::MISSING_FIELD, message)
                     .at(place.clone(), "")
                     .help("add a `cluster`, a `nodeSelector` or `addresses`"),
@@ -212,15 +212,15 @@ impl WrittenSide {
             return None;
         }
         let by_default = self.addresses.is_none().then_some(Class::Pod);
-        let cluster = self.cluster.map(|text| cluster(&text, &place, told));
+        let cluster = self.cluster.map(|text| cluster(&text, &place, findings));
         let nodes = self
             .node_selector
-            .map(|written| selector(Some(written), &place.key("nodeSelector"), told));
+            .map(|written| selector(Some(written), &place.key("nodeSelector"), findings));
         let addresses = self.addresses.unwrap_or_default();
         let addresses: Vec<Option<Cidr>> = addresses
             .iter()
             .enumerate()
-            .map(|(index, text)| address(text, place.key("addresses").index(index), told))
+            .map(|(index, text)| address(text, place.key("addresses").index(index), findings))
             .collect();
         Some(Selection {
             cluster: present(cluster)?,
@@ -261,20 +261,21 @@ fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-fn cluster(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<ClusterName> {
+fn cluster(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<ClusterName> {
     match text.parse() {
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&format!("{error}"), 200);
             let message = format!("{} is not a valid cluster name: {reason}", Quoted(text));
-            told.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.key("cluster"), ""));
+            findings
+                .push(Finding::new(&mistake::INVALID_VALUE, message).at(place.key("cluster"), ""));
             None
         }
     }
 }
 
 /// Reads a range, of which host bits are dropped, or a single address.
-fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
+fn address(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Cidr> {
     let read = match text.parse::<IpAddr>() {
         Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
         Ok(_) => Err("IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
@@ -289,7 +290,7 @@ fn address(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Cidr> {
                 "{} is neither an address nor a range: {reason}",
                 Quoted(text)
             );
-            told.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
+            findings.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
             None
         }
     }

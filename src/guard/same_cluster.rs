@@ -45,8 +45,8 @@ impl NodeUids {
         for (cluster, nodes) in ranked.chain(others) {
             for (uid, node) in nodes {
                 let other = *owners.entry(uid).or_insert(cluster);
-                let is_told = |it: &SameCluster| it.cluster == *cluster && it.other == *other;
-                if other != cluster && !twins.iter().any(is_told) {
+                let is_known = |it: &SameCluster| it.cluster == *cluster && it.other == *other;
+                if other != cluster && !twins.iter().any(is_known) {
                     twins.push(SameCluster {
                         cluster: cluster.clone(),
                         other: other.clone(),

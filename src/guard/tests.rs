@@ -181,8 +181,9 @@ fn a_node_is_of_one_cluster() {
             });
             nodes.set(cluster, &named.collect::<Vec<_>>());
         }
-        let told = nodes.twins(&order).into_iter();
-        told.map(|it| format!("{} of {} is one of {}", it.node, it.cluster, it.other))
+        let twins = nodes.twins(&order).into_iter();
+        twins
+            .map(|it| format!("{} of {} is one of {}", it.node, it.cluster, it.other))
             .collect::<Vec<_>>()
             .join(", ")
     };

@@ -54,7 +54,7 @@ pub struct NodeChecks {
 
 impl NodeChecks {
     /// Checks a node under an entry.
-    pub fn of(entry: &Entry, node: &Node, kilo: &KiloNode) -> Self {
+    pub fn new(entry: &Entry, node: &Node, kilo: &KiloNode) -> Self {
         Self {
             pods: pod_cidrs(entry, node),
             wireguard: wireguard_ip(entry, kilo),

@@ -89,7 +89,7 @@ impl<'a> Cluster<'a> {
                 let kilo = KiloNode::read(node, &entry.topology_label);
                 ClusterNode {
                     node,
-                    checked: NodeChecks::of(entry, node, &kilo),
+                    checked: NodeChecks::new(entry, node, &kilo),
                     kilo: Arc::new(kilo),
                 }
             })
@@ -100,7 +100,7 @@ impl<'a> Cluster<'a> {
         let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
         let kilos = nodes.map(|it| Arc::clone(&it.kilo));
-        let topology = Arc::new(KiloTopology::of(&kilos, &segments));
+        let topology = Arc::new(KiloTopology::form(&kilos, &segments));
         let mut cluster = Self {
             entry,
             snapshot,

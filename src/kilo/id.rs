@@ -45,7 +45,7 @@ impl<K> Id<K> {
         self.0
     }
 
-    fn of(number: usize) -> Self {
+    fn new(number: usize) -> Self {
         Self(number, PhantomData)
     }
 }
@@ -60,7 +60,7 @@ impl<K, T> Numbered<K, T> {
     pub fn ids(
         &self,
     ) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + Clone + use<K, T> {
-        (0..self.0.len()).map(Id::of)
+        (0..self.0.len()).map(Id::new)
     }
 
     /// Returns all things with their numbers.
@@ -85,12 +85,12 @@ impl<K, T> Numbered<K, T> {
 
     /// Returns the first thing of a kind.
     pub fn position(&self, is_meant: impl FnMut(&T) -> bool) -> Option<Id<K>> {
-        self.0.iter().position(is_meant).map(Id::of)
+        self.0.iter().position(is_meant).map(Id::new)
     }
 
     /// Finds a thing in a list that is sorted so.
     pub fn find(&self, compare: impl FnMut(&T) -> Ordering) -> Option<Id<K>> {
-        self.0.binary_search_by(compare).ok().map(Id::of)
+        self.0.binary_search_by(compare).ok().map(Id::new)
     }
 }
 

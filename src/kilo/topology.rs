@@ -104,7 +104,7 @@ impl WireguardIp {
 impl KiloTopology {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
-    pub fn of(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
+    pub fn form(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
         let mut nodes = kilos.map(|kilo| TopologyNode {
             kilo: Arc::clone(kilo),
             segment: None,
@@ -114,7 +114,7 @@ impl KiloTopology {
             .formed
             .iter()
             .filter(|it| nodes[it.leader].kilo.is_ready())
-            .map(|it| TopologySegment::of(it, &nodes))
+            .map(|it| TopologySegment::new(it, &nodes))
             .collect();
         let is_exhausted = number(&mut segments, &nodes);
         let segments = Segments::new(segments);
@@ -158,7 +158,7 @@ impl TopologyNode {
 }
 
 impl TopologySegment {
-    fn of(segment: &Segment, nodes: &Nodes<TopologyNode>) -> Self {
+    fn new(segment: &Segment, nodes: &Nodes<TopologyNode>) -> Self {
         let members = segment.members.iter();
         let members: Vec<&KiloNode> = members.map(|it| &*nodes[*it].kilo).collect();
         Self {

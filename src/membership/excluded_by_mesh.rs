@@ -25,7 +25,7 @@ pub struct ExcludedByMesh {
 
 impl ExcludedByMesh {
     /// Finds it in a membership, given what that was made of.
-    pub fn of(cluster: &Cluster, membership: &Membership) -> Self {
+    pub fn find(cluster: &Cluster, membership: &Membership) -> Self {
         let node = |name: &str| cluster.nodes.iter().find(|it| it.node.name == name);
         let mut by_people = Self::default();
         for excluded in &membership.excluded {

@@ -11,7 +11,7 @@ use crate::testing::node;
 const TYPED: &str = "podCIDRs: [10.42.0.0/16, 'fd00:42::/48'], wireguardCIDR: 10.4.0.0/16, serviceCIDR: 10.43.0.0/16, additionalCIDRs: [192.168.0.0/24]";
 
 /// Returns what becomes of nodes, a line each, under an entry of these fields.
-fn told(fields: &str, nodes: &str) -> String {
+fn report(fields: &str, nodes: &str) -> String {
     let yaml = format!(
         "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  clusters:\n  - {{ name: east, {fields} }}\n  - {{ name: west, allowedNetworks: [172.16.0.0/12] }}\n"
     );
@@ -67,7 +67,7 @@ fn told(fields: &str, nodes: &str) -> String {
 
 #[test]
 fn a_speaker_claims_pods_then_wireguard_then_hosts() {
-    insta::assert_snapshot!(told(TYPED, "
+    insta::assert_snapshot!(report(TYPED, "
 a pod=10.42.1.0/24 pod=fd00:42:0:1::/64 wg=10.4.0.1/16 key=A external=203.0.113.1 internal-ip=192.168.0.5/24 internal=192.168.0.9 granularity=full
 b pod=10.42.2.77/24 wg=10.4.0.2/16 key=B external=203.0.113.2 internal=192.168.0.6 granularity=full
 c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
@@ -82,7 +82,7 @@ c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 internal=198.18.0.1
 
 #[test]
 fn the_first_failed_check_is_the_reason() {
-    insta::assert_snapshot!(told(TYPED, "
+    insta::assert_snapshot!(report(TYPED, "
 a
 b pod=10.42.1.0/24
 c pod=10.42.1.0/24 wg=10.4.0.1/16
@@ -105,7 +105,7 @@ Bad pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=1.2.3.4
 #[test]
 fn a_broken_node_takes_nothing_from_a_good_one() {
     // Both have the same address, key and pod CIDR, but only the second can be peered.
-    insta::assert_snapshot!(told(TYPED, "
+    insta::assert_snapshot!(report(TYPED, "
 a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A
 b pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2
     "), @r"
@@ -117,7 +117,7 @@ b pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2
 
 #[test]
 fn of_two_that_claim_the_same_the_better_founded_keeps_it() {
-    insta::assert_snapshot!(told(TYPED, "
+    insta::assert_snapshot!(report(TYPED, "
 a pod=10.42.0.0/16 wg=10.4.0.1/16 key=A external=203.0.113.1
 b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2 internal=192.168.0.7
 c pod=10.42.3.0/24 wg=10.4.0.2/16 key=C external=203.0.113.3 internal=192.168.0.7
@@ -136,7 +136,7 @@ d pod=10.42.4.0/24 wg=10.4.0.4/16 key=C external=203.0.113.4
 #[test]
 fn a_location_speaks_with_one_voice() {
     let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
-    insta::assert_snapshot!(told(TYPED, &format!("
+    insta::assert_snapshot!(report(TYPED, &format!("
 a pod=10.42.1.0/24 wg= key=A {shared}
 b pod=10.42.2.0/24 wg=10.4.0.1/16 key=B external=203.0.113.2 {shared}
 c pod=10.9.0.0/24 wg= key=C {shared}
@@ -158,7 +158,7 @@ f pod=10.42.6.0/24 wg= key=C location=x {shared}
 fn a_leader_that_is_not_selected_speaks_for_those_that_are() {
     let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
     let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: 'yes' }} }}");
-    insta::assert_snapshot!(told(&fields, &format!("
+    insta::assert_snapshot!(report(&fields, &format!("
 a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2 {shared}
 b pod=10.42.2.0/24 wg= key=B {shared} label=yes
 c pod=10.42.3.0/24 wg= key=C {shared}
@@ -171,7 +171,7 @@ c pod=10.42.3.0/24 wg= key=C {shared}
 
 #[test]
 fn an_address_in_another_segment_s_pods_is_lost() {
-    insta::assert_snapshot!(told("allowedNetworks: [10.0.0.0/8]", "
+    insta::assert_snapshot!(report("allowedNetworks: [10.0.0.0/8]", "
 a pod=10.42.1.0/24 wg=10.42.2.9/16 key=A external=203.0.113.1 internal=10.42.1.4
 b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
     "), @r#"
@@ -192,24 +192,24 @@ fn one_node_does_not_withdraw_a_flat_range() {
         node("b", 2, "key=B"),
         node("c", 3, "key=C"),
     ];
-    let told = told(
+    let report = report(
         "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16]",
         &nodes.concat(),
     );
-    assert_eq!(told.lines().last(), Some("Location 10.43.0.0/16"));
+    assert_eq!(report.lines().last(), Some("Location 10.43.0.0/16"));
 }
 
 #[test]
 fn a_contested_address_does_not_make_a_range_of_nodes_everybody_s() {
     // Both have an address in 10.4.0.0/24, though only one can keep it.
-    let told = told(
+    let report = report(
         "allowedNetworks: [10.42.0.0/16, 10.4.0.0/24]",
         "
 a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1
 b pod=10.42.2.0/24 wg=10.4.0.1/16 key=B external=203.0.113.2
     ",
     );
-    assert!(told.ends_with("Location \n"), "{told}");
+    assert!(report.ends_with("Location \n"), "{report}");
 }
 
 #[test]
@@ -218,19 +218,19 @@ fn half_of_the_segments_are_not_most() {
 a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 internal=10.9.0.1
 b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
     ";
-    let told = told(
+    let report = report(
         "allowedNetworks: [10.42.0.0/16, 10.4.0.0/24, 10.9.0.0/24]",
         nodes,
     );
-    assert!(told.ends_with("Location 10.9.0.0/24\n"), "{told}");
+    assert!(report.ends_with("Location 10.9.0.0/24\n"), "{report}");
 }
 
 #[test]
 fn nodes_behind_nat_roam_where_a_person_says_so() {
     let nodes = "a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A";
     let fields = format!("{TYPED}, persistentKeepalive: 25");
-    assert!(told(&fields, nodes).starts_with("a - 10.42.1.0/24"));
-    assert!(told(TYPED, nodes).starts_with("a out: NoEndpoint"));
+    assert!(report(&fields, nodes).starts_with("a - 10.42.1.0/24"));
+    assert!(report(TYPED, nodes).starts_with("a out: NoEndpoint"));
 }
 
 #[test]
@@ -239,15 +239,15 @@ fn a_name_is_an_endpoint_only_under_a_declared_domain() {
         format!("a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A force-endpoint={endpoint}")
     };
     let fields = format!("{TYPED}, endpointDomains: [wg.example]");
-    assert!(told(&fields, &node("a.wg.example:1")).starts_with("a a.wg.example:1"));
-    assert!(told(&fields, &node("wg.example:1")).starts_with("a wg.example:1"));
-    assert!(told(&fields, &node("evilwg.example:1")).contains("UndeclaredName"));
-    assert!(told(&fields, &node("A.wg.example:1")).contains("EndpointInvalid"));
+    assert!(report(&fields, &node("a.wg.example:1")).starts_with("a a.wg.example:1"));
+    assert!(report(&fields, &node("wg.example:1")).starts_with("a wg.example:1"));
+    assert!(report(&fields, &node("evilwg.example:1")).contains("UndeclaredName"));
+    assert!(report(&fields, &node("A.wg.example:1")).contains("EndpointInvalid"));
 }
 
 #[test]
-fn what_most_nodes_contradict_is_told_at_its_line() {
-    insta::assert_snapshot!(told(&format!("{TYPED}, granularity: Location"), "
+fn what_most_nodes_contradict_is_reported_at_its_line() {
+    insta::assert_snapshot!(report(&format!("{TYPED}, granularity: Location"), "
 a pod=10.9.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 granularity=full
 b pod=10.9.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2 granularity=full
 c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 granularity=full
@@ -262,9 +262,9 @@ c pod=10.42.3.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 granularity=full
 }
 
 #[test]
-fn a_selector_that_selects_nobody_is_told() {
+fn a_selector_that_selects_nobody_is_reported() {
     let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: typo }} }}");
-    assert!(told(&fields, "a pod=10.42.1.0/24").contains("NodeSelector contradicted by 1 of 1"));
+    assert!(report(&fields, "a pod=10.42.1.0/24").contains("NodeSelector contradicted by 1 of 1"));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn one_node_does_not_decide_how_the_cluster_is_cut() {
         node("b", 2, "key=B"),
         node("c", 3, "key=C"),
     ];
-    assert!(told(TYPED, &nodes.concat()).contains("\nLocation "));
+    assert!(report(TYPED, &nodes.concat()).contains("\nLocation "));
 }
 
 #[test]
@@ -290,17 +290,17 @@ fn long_names_that_are_cut_to_one_are_told_apart() {
     let node = |name: &str, n: u8, key: &str| {
         format!("{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} key={key}\n")
     };
-    let told = told(TYPED, &(node(&long, 1, "A") + &node(twin, 2, "B")));
+    let report = report(TYPED, &(node(&long, 1, "A") + &node(twin, 2, "B")));
     assert!(
-        told.contains(&format!("{long} out: DuplicateName(\"{twin}\")")),
-        "{told}"
+        report.contains(&format!("{long} out: DuplicateName(\"{twin}\")")),
+        "{report}"
     );
 }
 
 #[test]
 fn what_nests_within_a_segment_is_lost_to_nobody() {
     let shared = "internal-ip=192.168.0.1/24 endpoint=192.168.0.1:1";
-    let told = told(
+    let report = report(
         TYPED,
         &format!(
             "
@@ -311,10 +311,10 @@ c pod=10.42.2.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 {shared} location=x
         ),
     );
     assert!(
-        told.contains("a out: PodCidrTaken"),
-        "c is another segment: {told}"
+        report.contains("a out: PodCidrTaken"),
+        "c is another segment: {report}"
     );
-    let told = self::told(
+    let report = self::report(
         TYPED,
         &format!(
             "
@@ -325,8 +325,8 @@ c pod=10.42.32.0/24 wg=10.42.5.5/16 key=C external=203.0.113.3 {shared} location
         ),
     );
     assert!(
-        told.starts_with("a 203.0.113.1:51820 10.42.0.0/20 10.42.1.0/24 10.4.0.1/32"),
-        "{told}"
+        report.starts_with("a 203.0.113.1:51820 10.42.0.0/20 10.42.1.0/24 10.4.0.1/32"),
+        "{report}"
     );
 }
 
@@ -340,9 +340,9 @@ b pod=10.9.2.0/24 wg= key=B {shared}
 c pod=10.9.3.0/24 wg= key=C {shared}
     "
     );
-    assert!(told(TYPED, &nodes).contains("PodRanges contradicted by 3 of 3"));
+    assert!(report(TYPED, &nodes).contains("PodRanges contradicted by 3 of 3"));
     let nodes = nodes
         .replace("10.9.", "10.42.")
         .replace("10.4.0.1", "10.5.0.1");
-    assert!(told(TYPED, &nodes).contains("WireguardRange contradicted by 1 of 1"));
+    assert!(report(TYPED, &nodes).contains("WireguardRange contradicted by 1 of 1"));
 }

@@ -9,17 +9,23 @@ use super::networks::{any_range, list};
 /// Returns the ranges of the list at `place`, or reports what is wrong with it.
 ///
 /// That there is at least one is a matter of structure.
-pub fn accepted(texts: &[String], place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Range>> {
-    list(texts, place, told, any_range).into_iter().collect()
+pub fn accepted(
+    texts: &[String],
+    place: &Place,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Range>> {
+    list(texts, place, findings, any_range)
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::told;
+    use crate::mesh::tests::report;
 
     #[test]
     fn ranges_are_ranges_and_may_be_everything() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }

@@ -12,13 +12,13 @@ mod sight;
 
 /// Returns all that is wrong between meshes of one run.
 pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
-    let members = MeshMembers::of(meshes);
-    let mut told = duplicate_meshes(meshes);
-    told.extend(linked_twice(meshes, &members));
-    told.extend(agreement::check(&members));
-    told.extend(sight::overlaps(meshes, &members));
-    told.extend(colliding_names(meshes));
-    told
+    let members = MeshMembers::new(meshes);
+    let mut findings = duplicate_meshes(meshes);
+    findings.extend(linked_twice(meshes, &members));
+    findings.extend(agreement::check(&members));
+    findings.extend(sight::overlaps(meshes, &members));
+    findings.extend(colliding_names(meshes));
+    findings
 }
 
 /// Every cluster with its entry in each mesh, in order.
@@ -36,7 +36,7 @@ struct MeshMember<'a> {
 }
 
 impl<'a> MeshMembers<'a> {
-    fn of(meshes: &'a [Mesh]) -> Self {
+    fn new(meshes: &'a [Mesh]) -> Self {
         let mut members: BTreeMap<&ClusterName, Vec<MeshMember>> = BTreeMap::new();
         for (index, mesh) in meshes.iter().enumerate() {
             for (position, entry) in mesh.entries.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<'a> MeshMembers<'a> {
 /// Peers are not namespaced, so neither are the names of meshes.
 fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
     let mut first: BTreeMap<&MeshName, &Mesh> = BTreeMap::new();
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for mesh in meshes {
         let name_of = |mesh: &Mesh| mesh.place.key("metadata").key("name");
         match first.get(&mesh.name) {
@@ -78,7 +78,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
                 let message = format!("duplicate mesh name `{}`", mesh.name);
                 let help = "rename one of them: Peers are cluster-scoped, and their names begin \
                     with the mesh's name";
-                told.push(
+                findings.push(
                     Finding::new(&mistake::DUPLICATE_NAME, message)
                         .at(name_of(mesh), "second here")
                         .at(name_of(earlier), "first here")
@@ -87,7 +87,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
             }
         }
     }
-    told
+    findings
 }
 
 /// Returns, for each two meshes, one pair of clusters that both of them link.
@@ -121,7 +121,7 @@ fn linked_twice(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
             }
         }
     }
-    found.into_values().map(|twice| twice.told()).collect()
+    found.into_values().map(|twice| twice.finding()).collect()
 }
 
 /// A link of a mesh, by its later end.
@@ -141,7 +141,7 @@ struct Twice<'a> {
 }
 
 impl Twice<'_> {
-    fn told(&self) -> Finding {
+    fn finding(&self) -> Finding {
         let (one, other) = self.pair;
         let (again, before) = (&self.later.mesh.name, &self.earlier.mesh.name);
         let more = match self.more {
@@ -210,8 +210,8 @@ fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
             let (block, mesh, entry) = blocks.get(later)?;
             let (other, other_mesh, other_entry) = blocks.get(earlier)?;
             // Two meshes of one name are reported already.
-            let told = later == earlier || mesh.name == other_mesh.name && block == other;
-            (!told).then(|| collision((block, entry), (other, other_entry)))
+            let is_reported = later == earlier || mesh.name == other_mesh.name && block == other;
+            (!is_reported).then(|| collision((block, entry), (other, other_entry)))
         })
         .collect()
 }
@@ -239,13 +239,13 @@ fn collision(later: (&PeerSetName, &Entry), earlier: (&PeerSetName, &Entry)) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     #[test]
     fn meshes_have_names_of_their_own() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         let two = mesh("m", &["c: 10.2.0.0/16", "d: 10.3.0.0/16"]);
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @"
         error[duplicate-name]: duplicate mesh name `m`
           11:19 | m | second here
           3:19 | m | first here
@@ -257,7 +257,7 @@ mod tests {
     fn a_pair_is_linked_once() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "c: 10.2.0.0/16"]);
         let two = one.replace("name: m", "name: k");
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @"
         error[linked-twice]: meshes `m` and `k` both link `a` and `b` (and 2 more pairs)
           16:15 | b | second here
           7:15 | b | first here
@@ -272,14 +272,14 @@ mod tests {
         );
         let one = format!("{one}  topology: {{ mode: Hub, hubs: [hub] }}\n");
         let two = mesh("k", &["b: 10.1.0.0/16", "a: 10.0.0.0/16"]);
-        assert_eq!(told(&format!("{one}---\n{two}")), "");
+        assert_eq!(report(&format!("{one}---\n{two}")), "");
     }
 
     #[test]
     fn names_of_peers_cannot_collide() {
         let one = mesh("m", &["a: 10.0.0.0/16", "a--b: 10.1.0.0/16"]);
         let two = mesh("m--a", &["b: 10.2.0.0/16", "c-d: 10.3.0.0/16"]);
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @r"
         error[duplicate-name]: Peers of `m--a--b` and of `m--a` could get the same name
           7:15 | a--b
           6:15 | a

@@ -39,7 +39,7 @@ pub(super) fn anchors(
     written: Vec<raw::RawAnchor>,
     declared: &DeclaredNetworks,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Vec<Anchor>> {
     let mut named = BTreeMap::new();
     let anchors: Vec<Option<Anchor>> = written
@@ -47,10 +47,10 @@ pub(super) fn anchors(
         .enumerate()
         .map(|(index, written)| {
             let place = place.index(index);
-            let ranges = ranges(&written, declared, &place, told);
-            let is_new = once(&mut named, ranges.as_ref(), &place, told);
-            let spread = spread(written.count, &place, told);
-            let nodes = nodes(written.nodes, &place.key("nodes"), told);
+            let ranges = ranges(&written, declared, &place, findings);
+            let is_new = once(&mut named, ranges.as_ref(), &place, findings);
+            let spread = spread(written.count, &place, findings);
+            let nodes = nodes(written.nodes, &place.key("nodes"), findings);
             let ranges: Vec<Cidr> = ranges?.into_iter().map(|it| it.cidr).collect();
             Some(Anchor {
                 ranges: Some(ranges).filter(|it| !it.is_empty()),
@@ -69,18 +69,18 @@ fn ranges(
     written: &raw::RawAnchor,
     declared: &DeclaredNetworks,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Vec<Range>> {
     let Some(texts) = &written.ranges else {
         return Some(Vec::new());
     };
     let place = place.key("ranges");
-    let ranges = list(texts, &place, told, |text, place, told| {
-        let range = any_range(text, place, told)?;
+    let ranges = list(texts, &place, findings, |text, place, findings| {
+        let range = any_range(text, place, findings)?;
         if is_shared(range.cidr, declared) {
             return Some(range);
         }
-        told.push(undeclared(&range, declared));
+        findings.push(undeclared(&range, declared));
         None
     });
     ranges.into_iter().collect()
@@ -108,15 +108,15 @@ fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
         _ => "`allowedNetworks`",
     };
     let message = format!("{cidr} is not declared in {fields}");
-    let told = Finding::new(&mistake::INVALID_ANCHOR, message).at(range.place.clone(), "");
+    let finding = Finding::new(&mistake::INVALID_ANCHOR, message).at(range.place.clone(), "");
     match around.find(|it| it.cidr.contains(cidr)) {
-        Some(around) if around.cidr == cidr => told
+        Some(around) if around.cidr == cidr => finding
             .at(around.place.clone(), "declared here")
             .help("remove it: every node carries its own pod CIDR and address"),
-        Some(around) => told
+        Some(around) => finding
             .at(around.place.clone(), "inside this range")
             .help("write the declared range, and use `count` to spread it over several nodes"),
-        None => told.help("write the range exactly as declared"),
+        None => finding.help("write the range exactly as declared"),
     }
 }
 
@@ -125,9 +125,9 @@ fn once(
     named: &mut BTreeMap<Option<Cidr>, Place>,
     ranges: Option<&Vec<Range>>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> bool {
-    let before = told.len();
+    let before = findings.len();
     let claims: Vec<(Option<Cidr>, Place)> = match ranges {
         Some(ranges) if ranges.is_empty() => vec![(None, place.clone())],
         Some(ranges) => ranges
@@ -142,7 +142,7 @@ fn once(
                 Some(cidr) => format!("{cidr} is in two anchors"),
                 None => "two anchors have no `ranges`".to_owned(),
             };
-            told.push(
+            findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place, "second here")
                     .at(first.clone(), "first here"),
@@ -151,16 +151,16 @@ fn once(
             named.insert(claim, place);
         }
     }
-    told.len() == before
+    findings.len() == before
 }
 
-fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Finding>) -> Option<u8> {
+fn spread(count: Option<u16>, place: &Place, findings: &mut Vec<Finding>) -> Option<u8> {
     let count = count.unwrap_or(1);
     let spread = COUNTS.iter().zip(0..).find(|(it, _)| **it == count);
     if spread.is_none() {
         let below = COUNTS.iter().rfind(|it| **it < count).unwrap_or(&1);
         let message = format!("`count` must be a power of two, not `{count}`");
-        told.push(
+        findings.push(
             Finding::new(&mistake::INVALID_ANCHOR, message)
                 .at(place.key("count"), "")
                 .help(format!("write `{below}` or `{}`", 2 * below)),
@@ -169,15 +169,19 @@ fn spread(count: Option<u16>, place: &Place, told: &mut Vec<Finding>) -> Option<
     spread.map(|(_, spread)| spread)
 }
 
-fn nodes(names: Option<Vec<String>>, place: &Place, told: &mut Vec<Finding>) -> Option<Vec<Named>> {
-    let before = told.len();
+fn nodes(
+    names: Option<Vec<String>>,
+    place: &Place,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Named>> {
+    let before = findings.len();
     let mut first: BTreeMap<String, Place> = BTreeMap::new();
     let mut nodes = Vec::new();
     for (index, name) in names.unwrap_or_default().into_iter().enumerate() {
         let place = place.index(index);
         if let Some(first) = first.get(&name) {
             let message = format!("node {} is listed twice", Quoted(&name));
-            told.push(
+            findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place, "second here")
                     .at(first.clone(), "first here"),
@@ -187,16 +191,16 @@ fn nodes(names: Option<Vec<String>>, place: &Place, told: &mut Vec<Finding>) -> 
         first.insert(name.clone(), place.clone());
         nodes.push(Named { name, place });
     }
-    (told.len() == before).then_some(nodes)
+    (findings.len() == before).then_some(nodes)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::told;
+    use crate::mesh::tests::report;
 
     #[test]
     fn anchors_are_for_declared_ranges_each_once() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -256,8 +260,8 @@ error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
     }
 
     #[test]
-    fn structure_is_told_as_everywhere() {
-        insta::assert_snapshot!(told("
+    fn structure_is_reported_as_everywhere() {
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }

@@ -11,7 +11,7 @@ use crate::wireguard::Keepalive;
 
 use super::accepted::accepted;
 use super::anchor;
-use super::gate::name_or_told;
+use super::gate::name_or_finding;
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
@@ -42,22 +42,28 @@ pub(super) struct Draft {
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
-pub(super) fn draft(cluster: RawCluster, place: Place, told: &mut Vec<Finding>) -> Draft {
+pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Vec<Finding>) -> Draft {
     let parsed = cluster.name.parse();
-    let name = name_or_told("cluster", &cluster.name, parsed, &place.key("name"), told);
-    let declared = networks::declared(&cluster, &place, told);
+    let name = name_or_finding(
+        "cluster",
+        &cluster.name,
+        parsed,
+        &place.key("name"),
+        findings,
+    );
+    let declared = networks::declared(&cluster, &place, findings);
     let accepted = match &cluster.accepted_networks {
-        Some(texts) => accepted(texts, &place.key("acceptedNetworks"), told),
+        Some(texts) => accepted(texts, &place.key("acceptedNetworks"), findings),
         None => Some(Vec::new()),
     };
     let local_networks = networks::list(
         cluster.local_networks.iter().flatten(),
         &place.key("localNetworks"),
-        told,
+        findings,
         networks::range,
     );
     let written = cluster.anchors.unwrap_or_default();
-    let anchors = anchor::anchors(written, &declared, &place.key("anchors"), told);
+    let anchors = anchor::anchors(written, &declared, &place.key("anchors"), findings);
     Draft {
         name,
         local: cluster.local.unwrap_or(false),
@@ -75,11 +81,11 @@ pub(super) fn draft(cluster: RawCluster, place: Place, told: &mut Vec<Finding>) 
             .persistent_keepalive
             .and_then(NonZeroU16::new)
             .map(Keepalive),
-        selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), told),
+        selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
         granularity: cluster.granularity,
-        topology_label: topology_label(cluster.topology_label, &place, told),
-        endpoint_from: endpoint_from(cluster.endpoint_from, &place, told),
-        endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, told),
+        topology_label: topology_label(cluster.topology_label, &place, findings),
+        endpoint_from: endpoint_from(cluster.endpoint_from, &place, findings),
+        endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, findings),
         accepted,
         local_networks: local_networks.into_iter().collect(),
         anchors,
@@ -111,12 +117,16 @@ impl Draft {
     }
 }
 
-fn topology_label(label: Option<String>, place: &Place, told: &mut Vec<Finding>) -> Option<String> {
+fn topology_label(
+    label: Option<String>,
+    place: &Place,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
     let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
     if is_label_key(&label) {
         return Some(label);
     }
-    told.push(selector::not_a_label_key(
+    findings.push(selector::not_a_label_key(
         &label,
         place.key("topologyLabel"),
     ));
@@ -126,42 +136,42 @@ fn topology_label(label: Option<String>, place: &Place, told: &mut Vec<Finding>)
 fn endpoint_from(
     sources: Option<Vec<EndpointSource>>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Vec<EndpointSource>> {
     let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
     let place = place.key("endpointFrom");
-    let before = told.len();
+    let before = findings.len();
     for (index, source) in sources.iter().enumerate() {
         let first = sources.iter().position(|other| other == source);
         if let Some(first) = first.filter(|first| *first < index) {
             let message = format!("duplicate endpoint source `{source:?}`");
-            told.push(
+            findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place.index(index), "second here")
                     .at(place.index(first), "first here"),
             );
         }
     }
-    (told.len() == before).then_some(sources)
+    (findings.len() == before).then_some(sources)
 }
 
 fn endpoint_domains(
     domains: Option<Vec<String>>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Vec<String>> {
     let place = place.key("endpointDomains");
-    let before = told.len();
+    let before = findings.len();
     let mut kept: Vec<String> = Vec::new();
     for (index, text) in domains.unwrap_or_default().iter().enumerate() {
         let domain = text.strip_prefix('.').unwrap_or(text);
         if !is_dns_subdomain(domain) {
-            told.push(not_a_domain(text, place.index(index)));
+            findings.push(not_a_domain(text, place.index(index)));
         } else if !kept.iter().any(|other| other == domain) {
             kept.push(domain.to_owned());
         }
     }
-    (told.len() == before).then_some(kept)
+    (findings.len() == before).then_some(kept)
 }
 
 fn not_a_domain(text: &str, place: Place) -> Finding {

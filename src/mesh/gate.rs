@@ -23,23 +23,23 @@ pub(super) struct Outline {
 }
 
 /// Returns the valid parts of a mesh, and reports its mistakes.
-pub(super) fn outline(resource: RawMesh, place: &Place, told: &mut Vec<Finding>) -> Outline {
+pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Vec<Finding>) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
-    let name = name_or_told("mesh", &resource.metadata.name, name, &name_place, told);
+    let name = name_or_finding("mesh", &resource.metadata.name, name, &name_place, findings);
 
     let spec_place = place.key("spec");
     let clusters_place = spec_place.key("clusters");
     let clusters = resource.spec.clusters.into_iter().enumerate();
     let drafts: Vec<Draft> = clusters
-        .map(|(index, cluster)| entry::draft(cluster, clusters_place.index(index), told))
+        .map(|(index, cluster)| entry::draft(cluster, clusters_place.index(index), findings))
         .collect();
-    unique_names(&drafts, told);
-    one_local(&drafts, told);
-    told.extend(overlap::within(&drafts));
+    unique_names(&drafts, findings);
+    one_local(&drafts, findings);
+    findings.extend(overlap::within(&drafts));
 
     let written = resource.spec.topology.unwrap_or_default();
-    let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), told);
+    let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), findings);
     Outline {
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),
         name,
@@ -86,32 +86,33 @@ impl Outline {
 }
 
 /// Returns whether there is an error after the first `before` diagnostics.
-pub(super) fn is_wrong(told: &[Finding], before: usize) -> bool {
-    told.iter()
+pub(super) fn is_wrong(findings: &[Finding], before: usize) -> bool {
+    findings
+        .iter()
         .skip(before)
         .any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
 /// Returns a name, or reports why it is invalid.
-pub(super) fn name_or_told<T>(
+pub(super) fn name_or_finding<T>(
     whose: &str,
     text: &str,
     parsed: Result<T, NameError>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<T> {
     match parsed {
         Ok(name) => Some(name),
         Err(error) => {
             let reason = escaped(&error.to_string(), 240);
             let message = format!("{} is not a valid {whose} name: {reason}", Quoted(text));
-            told.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""));
+            findings.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""));
             None
         }
     }
 }
 
-fn unique_names(drafts: &[Draft], told: &mut Vec<Finding>) {
+fn unique_names(drafts: &[Draft], findings: &mut Vec<Finding>) {
     let mut first: BTreeMap<&str, &Draft> = BTreeMap::new();
     for again in drafts {
         let Some(first) = first.get(&*again.text) else {
@@ -119,7 +120,7 @@ fn unique_names(drafts: &[Draft], told: &mut Vec<Finding>) {
             continue;
         };
         let message = format!("duplicate cluster name {}", Quoted(&again.text));
-        told.push(
+        findings.push(
             Finding::new(&mistake::DUPLICATE_NAME, message)
                 .at(again.place.key("name"), "second here")
                 .at(first.place.key("name"), "first here"),
@@ -127,7 +128,7 @@ fn unique_names(drafts: &[Draft], told: &mut Vec<Finding>) {
     }
 }
 
-fn one_local(drafts: &[Draft], told: &mut Vec<Finding>) {
+fn one_local(drafts: &[Draft], findings: &mut Vec<Finding>) {
     let mut locals = drafts.iter().filter(|draft| draft.local);
     let Some(first) = locals.next() else { return };
     for again in locals {
@@ -136,7 +137,7 @@ fn one_local(drafts: &[Draft], told: &mut Vec<Finding>) {
             Quoted(&first.text),
             Quoted(&again.text)
         );
-        told.push(
+        findings.push(
             Finding::new(&mistake::CONTRADICTING_FIELDS, message)
                 .at(again.place.key("local"), "second here")
                 .at(first.place.key("local"), "first here"),
@@ -146,11 +147,11 @@ fn one_local(drafts: &[Draft], told: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::told;
+    use crate::mesh::tests::report;
 
     #[test]
-    fn ten_mistakes_are_told_at_once() {
-        insta::assert_snapshot!(told("
+    fn ten_mistakes_are_reported_at_once() {
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: Prod }
@@ -215,7 +216,7 @@ error[unknown-cluster]: this mesh has no cluster `eats`
 
     #[test]
     fn a_mesh_with_wrong_structure_tells_that_at_once() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { nmae: prod }
@@ -269,7 +270,7 @@ error[missing-field]: `key` is missing in `kubeconfigSecretRef`
 
     #[test]
     fn one_cluster_is_no_mesh() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }

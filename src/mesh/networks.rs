@@ -22,23 +22,23 @@ pub(super) type Ranges = Vec<Option<Range>>;
 pub(super) fn declared(
     cluster: &RawCluster,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> DeclaredNetworks {
-    told.extend(wrong_form(cluster, place));
-    let list = |field: &str, texts: &Option<Vec<String>>, told: &mut Vec<Finding>| {
-        list(texts.iter().flatten(), &place.key(field), told, range)
+    findings.extend(wrong_form(cluster, place));
+    let list = |field: &str, texts: &Option<Vec<String>>, findings: &mut Vec<Finding>| {
+        list(texts.iter().flatten(), &place.key(field), findings, range)
     };
-    let one = |field: &str, text: &Option<String>, told: &mut Vec<Finding>| -> Ranges {
+    let one = |field: &str, text: &Option<String>, findings: &mut Vec<Finding>| -> Ranges {
         // The operator writes `serviceCIDR: ""` for a cluster without one.
         let text = text.iter().filter(|text| !text.is_empty());
-        text.map(|text| range(text, place.key(field), told))
+        text.map(|text| range(text, place.key(field), findings))
             .collect()
     };
-    let pods = list("podCIDRs", &cluster.pod_cidrs, told);
-    let wireguard = one("wireguardCIDR", &cluster.wireguard_cidr, told);
-    let services = one("serviceCIDR", &cluster.service_cidr, told);
-    let additional = list("additionalCIDRs", &cluster.additional_cidrs, told);
-    let allowed = list("allowedNetworks", &cluster.allowed_networks, told);
+    let pods = list("podCIDRs", &cluster.pod_cidrs, findings);
+    let wireguard = one("wireguardCIDR", &cluster.wireguard_cidr, findings);
+    let services = one("serviceCIDR", &cluster.service_cidr, findings);
+    let additional = list("additionalCIDRs", &cluster.additional_cidrs, findings);
+    let allowed = list("allowedNetworks", &cluster.allowed_networks, findings);
     let all = [&pods, &wireguard, &services, &additional, &allowed];
     DeclaredNetworks {
         ranges: all.into_iter().flatten().flatten().cloned().collect(),
@@ -121,50 +121,50 @@ fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
 pub(super) fn list<'t>(
     texts: impl IntoIterator<Item = &'t String>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
     mut read: impl FnMut(&str, Place, &mut Vec<Finding>) -> Option<Range>,
 ) -> Ranges {
     let texts = texts.into_iter().enumerate();
     texts
-        .map(|(index, text)| read(text, place.index(index), told))
+        .map(|(index, text)| read(text, place.index(index), findings))
         .collect()
 }
 
 /// Returns a range that a cluster can call its own.
-pub(super) fn range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
-    let interface = interface(text, &place, told)?;
+pub(super) fn range(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Range> {
+    let interface = interface(text, &place, findings)?;
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
         let family = cidr.family();
         let message = format!("{} contains every {family} address", Quoted(text));
-        told.push(
+        findings.push(
             Finding::new(&mistake::INVALID_RANGE, message)
                 .at(place, "")
                 .help("write the ranges that the cluster uses"),
         );
         return None;
     }
-    Some(masked(text, interface, place, told))
+    Some(masked(text, interface, place, findings))
 }
 
 /// Returns a range of any addresses, or of all addresses.
-pub(super) fn any_range(text: &str, place: Place, told: &mut Vec<Finding>) -> Option<Range> {
-    let interface = interface(text, &place, told)?;
-    Some(masked(text, interface, place, told))
+pub(super) fn any_range(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Range> {
+    let interface = interface(text, &place, findings)?;
+    Some(masked(text, interface, place, findings))
 }
 
-fn interface(text: &str, place: &Place, told: &mut Vec<Finding>) -> Option<Interface> {
+fn interface(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<Interface> {
     let parsed = text.parse();
     parsed
         .map_err(|error: CidrError| {
             let reason = escaped(&format!("invalid range: {error}"), 240);
-            told.push(Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), ""));
+            findings.push(Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), ""));
         })
         .ok()
 }
 
 /// Drops host bits, and reports it.
-fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding>) -> Range {
+fn masked(text: &str, interface: Interface, place: Place, findings: &mut Vec<Finding>) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {
         let message = format!(
@@ -172,7 +172,7 @@ fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding
             Quoted(text)
         );
         let help = format!("write `{cidr}`");
-        told.push(
+        findings.push(
             Finding::new(&mistake::HOST_BITS, message)
                 .at(place.clone(), "")
                 .help(help),
@@ -183,11 +183,11 @@ fn masked(text: &str, interface: Interface, place: Place, told: &mut Vec<Finding
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     #[test]
     fn an_entry_has_exactly_one_form() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -215,7 +215,7 @@ spec:
 
     #[test]
     fn local_networks_are_ranges_like_any_other() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -254,7 +254,7 @@ error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
             "i: 10.0.0.0/0",
             "j: '::/0'",
         ];
-        insta::assert_snapshot!(told(&mesh("m", &ranges)), @r#"
+        insta::assert_snapshot!(report(&mesh("m", &ranges)), @r#"
         error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
           6:36 | 10.0.0.0
         error[invalid-range]: invalid range: `010.1.0.0` is not an IP address

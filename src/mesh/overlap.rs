@@ -13,7 +13,7 @@ use super::entry::Draft;
 const REPETITIONS: usize = 4;
 
 /// How many overlaps of one mesh are reported.
-const TOLD: usize = 1000;
+const MAX_REPORTED: usize = 1000;
 
 /// Kilo's default range of WireGuard addresses.
 const KILO_SUBNET: &str = "10.4.0.0/16";
@@ -37,13 +37,15 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         }
     }
     let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
-    net::overlaps(&cidrs, TOLD)
+    net::overlaps(&cidrs, MAX_REPORTED)
         .into_iter()
-        .filter_map(|(first, second)| Some(told(claims.get(second)?, claims.get(first)?)))
+        .filter_map(|(first, second)| {
+            Some(overlap_finding(claims.get(second)?, claims.get(first)?))
+        })
         .collect()
 }
 
-fn told(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
+fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     let (own, other) = (later.range.cidr, earlier.range.cidr);
     let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
     let same_cluster = later.whose.place == earlier.whose.place;
@@ -52,12 +54,12 @@ fn told(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     } else {
         format!("{own} of {whose} overlaps {other} of {others}")
     };
-    let told = Finding::new(&mistake::OVERLAPPING_RANGES, message)
+    let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), format!("of {whose}"))
         .at(earlier.range.place.clone(), format!("of {others}"));
     match default_subnet(own, other) {
-        Some(help) if !same_cluster => told.help(help),
-        _ => told,
+        Some(help) if !same_cluster => finding.help(help),
+        _ => finding,
     }
 }
 
@@ -73,11 +75,11 @@ pub(super) fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     #[test]
-    fn every_pair_is_told() {
-        insta::assert_snapshot!(told("
+    fn every_pair_is_reported() {
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -102,8 +104,8 @@ error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
     }
 
     #[test]
-    fn two_clusters_with_kilo_s_default_are_told_how_to_change_it() {
-        insta::assert_snapshot!(told(&mesh("m", &["a: 10.4.0.0/16", "b: 10.4.0.0/16"])), @"
+    fn two_clusters_with_kilo_s_default_are_reported_how_to_change_it() {
+        insta::assert_snapshot!(report(&mesh("m", &["a: 10.4.0.0/16", "b: 10.4.0.0/16"])), @"
         error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.4.0.0/16 of `a`
           7:36 | 10.4.0.0/16 | of `b`
           6:36 | 10.4.0.0/16 | of `a`
@@ -114,13 +116,13 @@ error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
     #[test]
     fn neighbours_are_fine() {
         let text = mesh("m", &["a: 10.0.0.0/17", "b: 10.0.128.0/17", "c: fd00::/48"]);
-        assert_eq!(told(&text), "");
+        assert_eq!(report(&text), "");
     }
 
     #[test]
     fn a_thousand_repetitions_do_not_take_for_ever() {
         let ranges = vec!["10.0.0.0/8"; 20_000].join(", ");
         let text = mesh("m", &[&format!("a: {ranges}"), "b: 11.0.0.0/8"]);
-        assert_eq!(told(&text).matches("duplicate range ").count(), 6);
+        assert_eq!(report(&text).matches("duplicate range ").count(), 6);
     }
 }

@@ -47,8 +47,8 @@ impl MeshReader {
             // The API leaves out the kind of the items of such a list.
             Some("ClusterMeshList") => self.items(node, place, Self::mesh),
             _ => {
-                let told = passed_over(node, place, kind);
-                self.reading.diagnostics.push(told);
+                let findings = passed_over(node, place, kind);
+                self.reading.diagnostics.push(findings);
             }
         }
     }
@@ -65,9 +65,9 @@ impl MeshReader {
                 }
             }
             Some(items) if !items.is_null() => {
-                let told =
+                let findings =
                     Finding::new(&mistake::INVALID_TYPE, "`items` must be a list").at(place, "");
-                self.reading.diagnostics.push(told);
+                self.reading.diagnostics.push(findings);
             }
             _ => {}
         }
@@ -75,22 +75,22 @@ impl MeshReader {
 
     fn mesh(&mut self, node: &TreeNode, place: &Place) {
         let (resource, problems) = self.form.salvage(node, place);
-        let mut told = Vec::new();
-        let outline = resource.map(|resource| gate::outline(resource, place, &mut told));
+        let mut findings = Vec::new();
+        let outline = resource.map(|resource| gate::outline(resource, place, &mut findings));
         let named = outline
             .iter()
             .flat_map(|outline| outline.named.iter().cloned());
         self.reading.named.extend(named);
-        if problems.is_empty() && !gate::is_wrong(&told, 0) {
+        if problems.is_empty() && !gate::is_wrong(&findings, 0) {
             let mesh = outline.and_then(Outline::finished);
             self.reading.meshes.extend(mesh);
         } else {
             let mesh = outline.and_then(|outline| outline.salvaged(&problems));
             self.reading.salvaged.extend(mesh);
-            told.retain(|diagnostic| !follows(diagnostic, &problems));
+            findings.retain(|diagnostic| !follows(diagnostic, &problems));
         }
         self.reading.diagnostics.extend(problems);
-        self.reading.diagnostics.extend(told);
+        self.reading.diagnostics.extend(findings);
     }
 }
 
@@ -159,11 +159,11 @@ fn notice(message: &str, place: Place) -> Finding {
 #[cfg(test)]
 mod tests {
     use crate::document::Source;
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     #[test]
-    fn mistakes_of_structure_and_of_meaning_are_told_together() {
-        let told = told(
+    fn mistakes_of_structure_and_of_meaning_are_reported_together() {
+        let report = report(
             "
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
@@ -182,7 +182,7 @@ spec:
       allowedNetworks: [10.9.0.0/33]
 ",
         );
-        let codes: Vec<&str> = told
+        let codes: Vec<&str> = report
             .lines()
             .filter_map(|line| line.strip_prefix("error[")?.split(']').next())
             .collect();
@@ -193,13 +193,13 @@ spec:
             "overlapping-ranges",
             "unknown-cluster",
         ];
-        assert_eq!(codes, [&structure[..], &meaning].concat(), "{told}");
+        assert_eq!(codes, [&structure[..], &meaning].concat(), "{report}");
     }
 
     #[test]
     fn a_misspelled_mode_is_one_finding() {
         let of = |topology: &str| {
-            told(&format!(
+            report(&format!(
                 "
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
@@ -257,7 +257,7 @@ spec:
     #[test]
     fn an_object_copied_from_a_cluster_works() {
         assert_eq!(
-            told(
+            report(
                 "
 apiVersion: v1
 kind: List
@@ -289,7 +289,7 @@ items:
 
     #[test]
     fn places_lead_into_lists() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 kind: ClusterMeshList
 items:
 - metadata: { name: m, uid: 1 }
@@ -313,7 +313,7 @@ items:
         let text = format!(
             "---\n# empty\n---\nkind: Secret\n---\nresources: []\n---\njust text\n---\n{mesh}"
         );
-        insta::assert_snapshot!(told(&text), @r"
+        insta::assert_snapshot!(report(&text), @r"
         notice[skipped-document]: skipped a document of kind `Secret`
           4:7 | Secret
           help: only documents of kind `ClusterMesh` are read
@@ -331,16 +331,16 @@ items:
     #[test]
     fn what_was_meant_to_be_a_mesh_is_not_skipped() {
         let text = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
-        insta::assert_snapshot!(told(&text.replace("ClusterMesh", "Clustermesh")), @r"
+        insta::assert_snapshot!(report(&text.replace("ClusterMesh", "Clustermesh")), @r"
         error[invalid-value]: unsupported `kind` `Clustermesh`
           2:7 | Clustermesh
           help: did you mean `ClusterMesh`?
         ");
-        insta::assert_snapshot!(told(&text.replace("kind: ClusterMesh\n", "")), @r"
+        insta::assert_snapshot!(report(&text.replace("kind: ClusterMesh\n", "")), @r"
         error[missing-field]: `kind` is missing
           1:1 | apiVersion: kilo.squat.ai/v1alpha1
         ");
-        insta::assert_snapshot!(told(&text.replace("v1alpha1", "v1")), @r"
+        insta::assert_snapshot!(report(&text.replace("v1alpha1", "v1")), @r"
         error[invalid-value]: `apiVersion` cannot be `kilo.squat.ai/v1`
           1:13 | kilo.squat.ai/v1
           help: did you mean `kilo.squat.ai/v1alpha1`?

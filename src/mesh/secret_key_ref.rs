@@ -42,24 +42,24 @@ mod tests {
 
     #[test]
     fn says_what_no_secret_can_be_called() {
-        let told = |namespace: &str, name: &str, key: &str| {
+        let report = |namespace: &str, name: &str, key: &str| {
             let secret = SecretKeyRef {
                 name: name.to_owned(),
                 key: key.to_owned(),
             };
             secret.problem(namespace).unwrap_or("none")
         };
-        assert_eq!(told("kilo", "east.kubeconfig", "value_1"), "none");
+        assert_eq!(report("kilo", "east.kubeconfig", "value_1"), "none");
         let namespace = "the namespace is not a DNS-1123 label";
-        assert_eq!(told("", "east", "value"), namespace);
-        assert_eq!(told("kilo.system", "east", "value"), namespace);
-        assert_eq!(told(&"n".repeat(64), "east", "value"), namespace);
+        assert_eq!(report("", "east", "value"), namespace);
+        assert_eq!(report("kilo.system", "east", "value"), namespace);
+        assert_eq!(report(&"n".repeat(64), "east", "value"), namespace);
         let name = "the name is not a DNS-1123 subdomain";
-        assert_eq!(told("kilo", "../east", "value"), name);
-        assert_eq!(told("kilo", "East", "value"), name);
+        assert_eq!(report("kilo", "../east", "value"), name);
+        assert_eq!(report("kilo", "East", "value"), name);
         let key = "a key may contain only letters, digits, `-`, `_` and `.`";
-        assert_eq!(told("kilo", "east", "a/b"), key);
-        assert_eq!(told("kilo", "east", ".."), key);
-        assert_eq!(told("kilo", "east", &"k".repeat(254)), key);
+        assert_eq!(report("kilo", "east", "a/b"), key);
+        assert_eq!(report("kilo", "east", ".."), key);
+        assert_eq!(report("kilo", "east", &"k".repeat(254)), key);
     }
 }

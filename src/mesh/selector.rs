@@ -11,18 +11,18 @@ use super::raw;
 pub(crate) fn selector(
     written: Option<raw::RawSelector>,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Selector> {
     let Some(written) = written else {
         return Some(Selector::default());
     };
-    let before = told.len();
+    let before = findings.len();
     let labels_place = place.key("matchLabels");
     let mut requirements = Vec::new();
     for (key, value) in written.match_labels.unwrap_or_default() {
         let place = labels_place.key(&key);
-        check_key(&key, place.clone().named(), told);
-        check_value(&value, place, told);
+        check_key(&key, place.clone().named(), findings);
+        check_value(&value, place, findings);
         let test = Test::In(vec![value]);
         requirements.push(Requirement { key, test });
     }
@@ -32,10 +32,10 @@ pub(crate) fn selector(
         requirements.push(requirement(
             expression,
             &expressions_place.index(index),
-            told,
+            findings,
         ));
     }
-    (told.len() == before).then(|| Selector::new(requirements))
+    (findings.len() == before).then(|| Selector::new(requirements))
 }
 
 /// Reports that a text is not a label key.
@@ -49,7 +49,7 @@ pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
 fn requirement(
     expression: raw::RawRequirement,
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Requirement {
     let raw::RawRequirement {
         key,
@@ -57,15 +57,15 @@ fn requirement(
         values,
     } = expression;
     let values = values.unwrap_or_default();
-    check_key(&key, place.key("key"), told);
+    check_key(&key, place.key("key"), findings);
     for (index, value) in values.iter().enumerate() {
-        check_value(value, place.key("values").index(index), told);
+        check_value(value, place.key("values").index(index), findings);
     }
     let compares = matches!(operator, raw::Operator::In | raw::Operator::NotIn);
     if compares == values.is_empty() {
         let needs = if compares { "needs" } else { "takes no" };
         let message = format!("the operator `{operator:?}` {needs} `values`");
-        told.push(
+        findings.push(
             Finding::new(&mistake::CONTRADICTING_FIELDS, message).at(place.key("values"), ""),
         );
     }
@@ -78,16 +78,16 @@ fn requirement(
     Requirement { key, test }
 }
 
-fn check_key(key: &str, place: Place, told: &mut Vec<Finding>) {
+fn check_key(key: &str, place: Place, findings: &mut Vec<Finding>) {
     if !is_label_key(key) {
-        told.push(not_a_label_key(key, place));
+        findings.push(not_a_label_key(key, place));
     }
 }
 
-fn check_value(value: &str, place: Place, told: &mut Vec<Finding>) {
+fn check_value(value: &str, place: Place, findings: &mut Vec<Finding>) {
     if !is_label_value(value) {
         let message = format!("{} is not a valid label value", Quoted(value));
-        told.push(
+        findings.push(
             Finding::new(&mistake::INVALID_VALUE, message)
                 .at(place, "")
                 .help("write at most 63 letters, digits and inner `-`, `_` and `.`"),
@@ -97,11 +97,11 @@ fn check_value(value: &str, place: Place, told: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::told;
+    use crate::mesh::tests::report;
 
     #[test]
     fn selectors_are_checked_as_kubernetes_does() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }

@@ -17,26 +17,26 @@ pub(super) fn topology(
     written: &raw::RawTopology,
     drafts: &[Draft],
     place: &Place,
-    told: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Option<Topology> {
     let mode = written.mode.unwrap_or_default();
-    let before = told.len();
+    let before = findings.len();
     for (field, there, wanted) in [
         ("hubs", written.hubs.is_some(), Mode::Hub),
         ("links", written.links.is_some(), Mode::Links),
     ] {
-        told.extend(mismatch(field, there, (mode, wanted), place));
+        findings.extend(mismatch(field, there, (mode, wanted), place));
     }
     let mut members = TopologyMembers {
         known: drafts.iter().map(|draft| (&*draft.text, draft)).collect(),
-        told,
+        findings,
     };
     let hubs = members.hubs(written.hubs.as_deref(), &place.key("hubs"));
     let links = members.links(written.links.as_deref(), &place.key("links"));
-    if mode == Mode::Links && !is_wrong(told, before) {
-        told.extend(unlinked(drafts, &links, place));
+    if mode == Mode::Links && !is_wrong(findings, before) {
+        findings.extend(unlinked(drafts, &links, place));
     }
-    if is_wrong(told, before) {
+    if is_wrong(findings, before) {
         return None;
     }
     match mode {
@@ -71,7 +71,7 @@ fn mismatch(
 /// The clusters that a topology may name.
 struct TopologyMembers<'a> {
     known: BTreeMap<&'a str, &'a Draft>,
-    told: &'a mut Vec<Finding>,
+    findings: &'a mut Vec<Finding>,
 }
 
 /// Links with the places where they were first written.
@@ -93,7 +93,7 @@ impl TopologyMembers<'_> {
             };
             if let Some(first) = hubs.get(&hub) {
                 let message = format!("duplicate hub `{hub}`");
-                self.told
+                self.findings
                     .push(repeated(&mistake::DUPLICATE_HUB, &message, &place, first));
             } else {
                 hubs.insert(hub, place);
@@ -113,7 +113,7 @@ impl TopologyMembers<'_> {
             };
             if one == other {
                 let message = format!("`{one}` is linked to itself");
-                self.told
+                self.findings
                     .push(Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, ""));
                 continue;
             }
@@ -124,7 +124,7 @@ impl TopologyMembers<'_> {
             };
             if let Some(first) = links.get(&pair) {
                 let message = format!("`{}` and `{}` are linked twice", pair.0, pair.1);
-                self.told
+                self.findings
                     .push(repeated(&mistake::DUPLICATE_LINK, &message, &place, first));
             } else {
                 links.insert(pair, place);
@@ -140,7 +140,7 @@ impl TopologyMembers<'_> {
         let message = format!("this mesh has no cluster {}", Quoted(text));
         let diagnostic = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place.clone(), "");
         let names = self.known.keys().copied();
-        self.told.push(match nearest(text, names) {
+        self.findings.push(match nearest(text, names) {
             Some(meant) => diagnostic.help(format!("did you mean {}?", Quoted(meant))),
             None => diagnostic,
         });
@@ -182,7 +182,7 @@ fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) ->
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     fn with(topology: &str) -> String {
         let ranges = [
@@ -190,7 +190,7 @@ mod tests {
             "west: 10.1.0.0/16",
             "north: 10.2.0.0/16",
         ];
-        told(&format!("{}  topology: {topology}\n", mesh("m", &ranges)))
+        report(&format!("{}  topology: {topology}\n", mesh("m", &ranges)))
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct AbsentSource {
 impl AbsentSource {
     /// Returns what a target misses of a source that gives it nothing; nothing where the source has no node
     /// left that can give anything to anyone: that is for the guards of its snapshot.
-    pub(super) fn of(
+    pub(super) fn find(
         view: &TargetView,
         source: &TargetSource,
         reasons: &[Arc<TargetReason>],
@@ -43,7 +43,7 @@ impl AbsentSource {
         if membership.candidates.is_empty() {
             return None;
         }
-        let by_people = ExcludedByMesh::of(&member.cluster, membership);
+        let by_people = ExcludedByMesh::find(&member.cluster, membership);
         let excluded = membership.excluded.iter();
         let excluded = excluded.filter(|it| it.reason != ExcludedReason::NotSelected);
         let speaking: usize = membership.candidates.iter().map(|it| it.nodes).sum();

@@ -33,12 +33,12 @@ fn mesh_text(name: &str, topology: &str, clusters: &[Cluster]) -> String {
     yaml
 }
 
-fn told(topology: &str, clusters: &[Cluster]) -> String {
-    told_of(&mesh_text("m", topology, clusters), clusters)
+fn report(topology: &str, clusters: &[Cluster]) -> String {
+    report_of(&mesh_text("m", topology, clusters), clusters)
 }
 
 /// Returns what each target gets, and what is cut.
-fn told_of(meshes: &str, clusters: &[Cluster]) -> String {
+fn report_of(meshes: &str, clusters: &[Cluster]) -> String {
     let source = Source::parse("mesh.yaml", meshes).unwrap();
     let reading = mesh::read(&[source]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
@@ -160,7 +160,7 @@ mod loops;
 
 #[test]
 fn everyone_sees_everyone_in_a_full_mesh() {
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
+    insta::assert_snapshot!(report("{ mode: FullMesh }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -175,7 +175,7 @@ fn everyone_sees_everyone_in_a_full_mesh() {
 
 #[test]
 fn spokes_see_hubs_only() {
-    insta::assert_snapshot!(told("{ mode: Hub, hubs: [w] }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
+    insta::assert_snapshot!(report("{ mode: Hub, hubs: [w] }", &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)]), @r"
     u:
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
@@ -188,12 +188,12 @@ fn spokes_see_hubs_only() {
 
 #[test]
 fn links_are_symmetric() {
-    let told = told(
+    let report = report(
         "{ mode: Links, links: [[v, u], [w, v]] }",
         &[("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)],
     );
-    assert!(told.starts_with("u:\n  m--v--b"));
-    assert!(told.ends_with("w:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"));
+    assert!(report.starts_with("u:\n  m--v--b"));
+    assert!(report.ends_with("w:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"));
 }
 
 #[test]
@@ -204,19 +204,19 @@ fn the_first_that_can_be_dialled_carries_what_is_everybody_s() {
     let nodes = "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1";
-    let told = told(
+    let report = report(
         "{ mode: FullMesh }",
         &[("u", &fields, nodes), ("v", B, NODE_B)],
     );
-    assert!(told.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32\n"));
-    assert!(told.contains("m--u--a2 10.1.2.0/24 10.201.0.2/32 10.101.0.0/16 10.111.0.0/16\n"));
+    assert!(report.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32\n"));
+    assert!(report.contains("m--u--a2 10.1.2.0/24 10.201.0.2/32 10.101.0.0/16 10.111.0.0/16\n"));
 }
 
 #[test]
 fn nobody_to_dial_means_nobody_to_carry() {
     let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, persistentKeepalive: 25");
     let node = "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A";
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &fields, node), ("v", B, NODE_B)]), @r"
+    insta::assert_snapshot!(report("{ mode: FullMesh }", &[("u", &fields, node), ("v", B, NODE_B)]), @r"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -235,7 +235,7 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
         "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A",
         "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B",
     );
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @"
+    insta::assert_snapshot!(report("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @"
     u:
       m--w--c 10.3.1.0/24 10.203.0.1/32
     v:
@@ -252,7 +252,7 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
 fn a_copied_key_stays_with_the_cluster_that_ranks_first() {
     let copy = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=198.18.113.3";
     let clusters = [("u", A, NODE_A), ("v", B, NODE_B), ("w", C, copy)];
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &clusters), @r"
+    insta::assert_snapshot!(report("{ mode: FullMesh }", &clusters), @r"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -264,7 +264,7 @@ fn a_copied_key_stays_with_the_cluster_that_ranks_first() {
     w in v: SharedKey c u/a
     u in w: OwnKey a c kept=true
     ");
-    let hub = told("{ mode: Hub, hubs: [w] }", &clusters);
+    let hub = report("{ mode: Hub, hubs: [w] }", &clusters);
     assert!(
         hub.contains("u in w: OwnKey a c kept=false"),
         "a hub ranks first: {hub}"
@@ -277,7 +277,7 @@ fn a_target_gets_the_family_that_its_kilo_routes() {
     let six = "podCIDRs: ['fd00:2::/48'], wireguardCIDR: 10.202.0.0/24";
     let nodes = "a pod=10.1.1.0/24 pod=fd00:1:0:1::/64 wg=10.201.0.1/16 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 granularity=full";
     let six_nodes = "b pod=fd00:2:0:1::/64 wg=10.202.0.1/16 key=B external=198.18.113.2 internal-ip=fd01::1/64 granularity=full";
-    insta::assert_snapshot!(told("{ mode: FullMesh }", &[("u", dual, nodes), ("v", six, six_nodes)]), @r"
+    insta::assert_snapshot!(report("{ mode: FullMesh }", &[("u", dual, nodes), ("v", six, six_nodes)]), @r"
     u:
       m--v--b 10.202.0.1/32
     v:
@@ -290,10 +290,10 @@ fn a_target_gets_the_family_that_its_kilo_routes() {
 #[test]
 fn a_lie_about_the_family_of_an_address_is_not_believed() {
     let liar = format!("{NODE_A} internal-ip=fd01::1/64 granularity=full");
-    let told = told("{ mode: FullMesh }", &[("u", A, &liar), ("v", B, NODE_B)]);
+    let report = report("{ mode: FullMesh }", &[("u", A, &liar), ("v", B, NODE_B)]);
     assert!(
-        told.starts_with("u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"),
-        "{told}"
+        report.starts_with("u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"),
+        "{report}"
     );
 }
 
@@ -304,13 +304,13 @@ fn a_range_that_a_node_owns_as_it_is_is_not_carried_twice() {
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1
     ";
-    let told = told(
+    let report = report(
         "{ mode: FullMesh }",
         &[("u", flat, nodes), ("v", B, NODE_B)],
     );
     assert!(
-        told.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32 10.1.3.0/24\n"),
-        "{told}"
+        report.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32 10.1.3.0/24\n"),
+        "{report}"
     );
 }
 
@@ -319,7 +319,7 @@ fn a_cluster_of_two_meshes_sees_both() {
     let (u, v, w) = (("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C));
     let one = mesh_text("one", "{ mode: FullMesh }", &[u, v]);
     let two = mesh_text("two", "{ mode: FullMesh }", &[w, v]);
-    insta::assert_snapshot!(told_of(&format!("{one}---\n{two}"), &[u, v, w]), @r"
+    insta::assert_snapshot!(report_of(&format!("{one}---\n{two}"), &[u, v, w]), @r"
     u:
       one--v--b 10.2.1.0/24 10.202.0.1/32
     v:

@@ -154,8 +154,8 @@ fn contradictions(accesses: &[EntryAccess]) -> Vec<Finding> {
             "meshes {} and {} name different Secrets for its kubeconfig: {} and {}",
             earlier.mesh.name,
             access.mesh.name,
-            told(*known),
-            told(location)
+            secret_of(*known),
+            secret_of(location)
         );
         let mut finding = access.finding(&CONTRADICTING_SECRETS, message, access.secret_place());
         let place = earlier.secret_place();
@@ -180,7 +180,7 @@ fn shared(accesses: &[EntryAccess]) -> Vec<Finding> {
         let message = format!(
             "uses the same kubeconfig as {}: {}",
             earlier.cluster(),
-            told(location)
+            secret_of(location)
         );
         let mut finding = access.finding(&SHARED_SECRET, message, access.secret_place());
         let place = earlier.secret_place();
@@ -200,7 +200,7 @@ fn scattered(accesses: &[EntryAccess]) -> Vec<Finding> {
     };
     let mut seen = BTreeSet::from([first.cluster()]);
     let others = local.filter(|access| seen.insert(access.cluster()));
-    let told = others.map(|access| {
+    let findings = others.map(|access| {
         let message = format!(
             "is `local` in mesh {}, but {} is `local` in mesh {}: --secrets-from reads only one \
              cluster",
@@ -216,10 +216,10 @@ fn scattered(accesses: &[EntryAccess]) -> Vec<Finding> {
             Some("set the contexts of these clusters in the config under `clusters`".to_owned());
         finding
     });
-    told.collect()
+    findings.collect()
 }
 
-fn told((namespace, secret): AccessLocation) -> String {
+fn secret_of((namespace, secret): AccessLocation) -> String {
     let name = bare(&secret.name);
     let key = bare(&secret.key);
     match namespace {
@@ -260,11 +260,11 @@ mod tests {
         let meshes: Vec<Mesh> = reading.meshes.into_iter().chain(reading.salvaged).collect();
         let configured: ClusterName = "cfg".parse().unwrap();
         let findings = findings(&meshes, &BTreeSet::from([&configured]));
-        let told = findings.iter().map(|it| {
+        let findings = findings.iter().map(|it| {
             let cluster = it.cluster.as_deref().unwrap();
             format!("{cluster}: {}", it.rule.name)
         });
-        told.collect()
+        findings.collect()
     }
 
     const EAST: &str = "name: east, kubeconfigSecretRef: { name: east, key: value }";
@@ -281,29 +281,32 @@ mod tests {
             rules(&[("name: m, namespace: kilo", &[HOME, EAST])]).len(),
             0
         );
-        let told = rules(&[
+        let findings = rules(&[
             ("name: m, namespace: kilo", &[HOME, EAST]),
             ("name: other, namespace: kilo", &[HOME, EAST]),
         ]);
-        assert_eq!(told.len(), 0, "{told:?}");
+        assert_eq!(findings.len(), 0, "{findings:?}");
     }
 
     #[test]
-    fn what_it_could_not_is_told() {
-        let told = rules(&[("name: m", &[HOME, EAST, "name: west", "name: cfg"])]);
-        assert_eq!(told, ["east: missing-namespace", "west: missing-access"]);
+    fn what_it_could_not_is_reported() {
+        let findings = rules(&[("name: m", &[HOME, EAST, "name: west", "name: cfg"])]);
+        assert_eq!(
+            findings,
+            ["east: missing-namespace", "west: missing-access"]
+        );
         let both = "name: home, local: true, kubeconfigSecretRef: { name: h, key: value }";
         let wrong = "name: east, kubeconfigSecretRef: { name: ../east, key: value }";
-        let told = rules(&[("name: m, namespace: kilo", &[both, wrong])]);
-        assert_eq!(told, ["home: unused-secret", "east: invalid-secret"]);
+        let findings = rules(&[("name: m, namespace: kilo", &[both, wrong])]);
+        assert_eq!(findings, ["home: unused-secret", "east: invalid-secret"]);
     }
 
     #[test]
-    fn meshes_that_disagree_are_told() {
+    fn meshes_that_disagree_are_reported() {
         let other = "name: east, kubeconfigSecretRef: { name: other, key: value }";
         let west = "name: west, kubeconfigSecretRef: { name: other, key: value }";
         let away = "name: away, local: true";
-        let told = rules(&[
+        let findings = rules(&[
             ("name: m, namespace: kilo", &[HOME, EAST]),
             ("name: other, namespace: kilo", &[away, other, west]),
         ]);
@@ -312,6 +315,6 @@ mod tests {
             "west: shared-secret",
             "away: scattered-local-clusters",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(findings, expected);
     }
 }

@@ -72,7 +72,7 @@ fn bundle(peer_set: &PeerSet) -> Bundle {
 
 fn nodes(fleet: &Fleet, target: &Target) -> NodeLoad {
     let member = fleet.memberships(&target.cluster).next();
-    let own = member.map(|member| NodeLoad::of(&member.cluster.topology));
+    let own = member.map(|member| NodeLoad::count(&member.cluster.topology));
     own.unwrap_or_default()
 }
 
@@ -182,16 +182,16 @@ fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
             _ => return None,
         })
     };
-    let told = told(estimates, words)?;
-    let message = format!("the nodes would have {told}");
+    let listed_values = listed_values(estimates, words)?;
+    let message = format!("the nodes would have {listed_values}");
     let finding = Finding::on_cluster(&CROWDED_NODE, &target.cluster, message);
     Some(grouped(finding).help(capacity_help(target)))
 }
 
 fn crowded_folder(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
     let is_meant = |quantity| (quantity == Quantity::DirectoryEntries).then_some("entries");
-    let told = told(estimates, is_meant)?;
-    let message = format!("the folder would have {told}");
+    let listed_values = listed_values(estimates, is_meant)?;
+    let message = format!("the folder would have {listed_values}");
     let finding = Finding::on_cluster(&CROWDED_FOLDER, &target.cluster, message);
     Some(grouped(finding).help(
         "link the cluster to fewer clusters, or render the meshes into \
@@ -210,9 +210,9 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
             _ => return None,
         })
     };
-    let told = told(estimates, words)?;
+    let listed_values = listed_values(estimates, words)?;
     let peers = count(load.objects(), "Peer");
-    let message = format!("would have {peers}: {told}");
+    let message = format!("would have {peers}: {listed_values}");
     let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
     let help = "reduce the number of Peers with granularity `Location`, a `nodeSelector` or \
         another `topology` than `FullMesh`";
@@ -245,17 +245,17 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
 }
 
 /// Reports the estimates that have a message.
-fn told(
+fn listed_values(
     estimates: &[Estimate],
     words: impl Fn(Quantity) -> Option<&'static str>,
 ) -> Option<String> {
-    let told = estimates.iter().filter_map(|it| {
+    let listed_values = estimates.iter().filter_map(|it| {
         let words = words(it.quantity)?;
         let value = text::value(it.quantity, it.value);
         Some(format!("{value} {words}, more than {}", passed(it)))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let listed_values: Vec<String> = listed_values.collect();
+    (!listed_values.is_empty()).then(|| listed_values.join("; "))
 }
 
 fn passed(estimate: &Estimate) -> String {

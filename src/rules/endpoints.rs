@@ -52,7 +52,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     members.sort_by_key(|member| (&member.entry.name, member.rank));
     let mut findings = Vec::new();
     for member in &members {
-        let dialled = DialledEndpoint::of(member);
+        let dialled = DialledEndpoint::all(member);
         findings.extend(dialled.iter().filter_map(address::finding));
         findings.extend(dialled.iter().filter_map(port::finding));
     }
@@ -62,7 +62,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 
 impl<'f> DialledEndpoint<'f> {
     /// Returns the nodes of a cluster that are dialled, in order of name.
-    fn of(member: &'f Member<'f>) -> Vec<Self> {
+    fn all(member: &'f Member<'f>) -> Vec<Self> {
         let dialled = member.membership.candidates.iter().filter_map(|candidate| {
             Some(Self {
                 member,

@@ -269,7 +269,7 @@ enum Nature<'a> {
 
 fn nature<'a>(on_disk: &OnDiskTree, it: &'a ForeignFile) -> Nature<'a> {
     let (folder, name) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
-    if let Some(overriding) = Overriding::of(name).filter(|_| it.kind != "a folder") {
+    if let Some(overriding) = Overriding::from_name(name).filter(|_| it.kind != "a folder") {
         return Nature::Override(overriding);
     }
     if name.starts_with('.') {
@@ -302,8 +302,8 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
             // A file that cannot be read was probably not written by clustermesh, so the message
             // does not mention it.
             let oddities = reading.oddities.iter();
-            let told = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
-            let oddities = told.map(|it| odd(file, &bare(name), it));
+            let oddities = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
+            let oddities = oddities.map(|it| odd(file, &bare(name), it));
             oddities.chain(without_endpoint(file, reading)).collect()
         }
         ChangedContent::Kustomization(it)

@@ -17,7 +17,7 @@ rules! {
 }
 
 /// How much of a reason is shown, in characters.
-const TOLD: usize = 200;
+const MAX_LENGTH: usize = 200;
 
 /// The levels and hidden findings of the config, by rule.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ impl Levels {
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
-        let told = findings.into_iter().filter_map(|mut finding| {
+        let findings = findings.into_iter().filter_map(|mut finding| {
             if finding.is_final {
                 return Some(finding);
             }
@@ -90,9 +90,9 @@ impl Levels {
             }
             Some(finding)
         });
-        let mut told: Vec<Finding> = told.collect();
-        gravest_first(&mut told);
-        folded(told)
+        let mut findings: Vec<Finding> = findings.collect();
+        gravest_first(&mut findings);
+        folded(findings)
     }
 
     /// Returns what has had its time, as far as it is about what is looked for.
@@ -222,7 +222,7 @@ fn what(ignore: &Ignore) -> String {
 fn still_meant(reason: Option<&str>) -> String {
     let now = "set a new date, or remove it";
     match reason {
-        Some(reason) => format!("{now} (reason given: {})", escaped(reason, TOLD)),
+        Some(reason) => format!("{now} (reason given: {})", escaped(reason, MAX_LENGTH)),
         None => now.to_owned(),
     }
 }

@@ -55,8 +55,11 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     // The place is clearer.
     let message = match error {
         SnapshotError::Json(json) => {
-            let told = format!(" at line {} column {}", json.line(), json.column());
-            message.strip_suffix(&told).unwrap_or(&message).to_owned()
+            let position = format!(" at line {} column {}", json.line(), json.column());
+            message
+                .strip_suffix(&position)
+                .unwrap_or(&message)
+                .to_owned()
         }
         _ => message,
     };

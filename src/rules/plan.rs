@@ -25,18 +25,21 @@ struct AlikeWithheld<'p> {
 }
 
 /// A finding and its targets.
-type Told<'p> = (Finding, Vec<&'p ClusterName>);
+type FindingOfTargets<'p> = (Finding, Vec<&'p ClusterName>);
 
 /// Returns the findings about the targets; similar cuts of many targets are combined.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
-    let mut told: BTreeMap<(Option<String>, String), Told> = BTreeMap::new();
+    let mut by_message: BTreeMap<(Option<String>, String), FindingOfTargets> = BTreeMap::new();
     for AlikeWithheld { withheld, targets } in alike(plan) {
         let finding = finding(withheld);
         let key = (finding.subject(), finding.message.clone());
-        let entry = told.entry(key).or_insert_with(|| (finding, Vec::new()));
+        let entry = by_message
+            .entry(key)
+            .or_insert_with(|| (finding, Vec::new()));
         entry.1.extend(targets);
     }
-    told.into_values()
+    by_message
+        .into_values()
         .map(|(mut finding, mut targets)| {
             targets.sort();
             let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();

@@ -33,7 +33,7 @@ rules! {
 const NAMED: usize = 3;
 
 /// How much of a flag is shown, in characters.
-const TOLD: usize = 400;
+const MAX_LENGTH: usize = 400;
 
 /// How a person allows losses.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl Allowing<'_> {
     fn help(self, losses: &[String]) -> String {
         let losses = losses
             .iter()
-            .map(|it| quoted(&escaped(it, TOLD)).into_owned());
+            .map(|it| quoted(&escaped(it, MAX_LENGTH)).into_owned());
         let flags = |losses: Vec<String>| {
             let flags = losses.iter().map(|it| format!(" --allow-empty {it}"));
             flags.collect::<String>()

@@ -35,7 +35,7 @@ pub fn refusals(
         Some(file) => format!("{file} was kept"),
         None => "nothing was written".to_owned(),
     };
-    let told = refusals.iter().map(|refusal| {
+    let findings = refusals.iter().map(|refusal| {
         let (rule, message) = match refusal {
             GuardRefusal::Empty => (&EMPTY_SNAPSHOT, "the node list is empty".to_owned()),
             GuardRefusal::TooMany { nodes, limit } => (
@@ -59,7 +59,7 @@ pub fn refusals(
         });
         finding
     });
-    told.collect()
+    findings.collect()
 }
 
 /// Returns why the snapshot of `cluster` is not replaced: it is unknown what would be lost.
@@ -107,7 +107,7 @@ pub fn twin(twin: &SameCluster) -> Finding {
 
 /// Returns what was brought back in a snapshot of `cluster`: annotations of these nodes.
 pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
-    let told = nodes.iter().map(|node| {
+    let findings = nodes.iter().map(|node| {
         let message = "has no key at the moment (its Kilo agent may be restarting); the \
             annotations of the last snapshot were kept"
             .to_owned();
@@ -121,12 +121,12 @@ pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
         ));
         finding
     });
-    told.collect()
+    findings.collect()
 }
 
 /// Returns which nodes of `cluster` Kilo no longer counts.
 pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
-    let told = nodes.iter().map(|Stale { node, seconds }| {
+    let findings = nodes.iter().map(|Stale { node, seconds }| {
         let message = format!(
             "marked stale: its Kilo agent was last seen {} before the others",
             duration(*seconds)
@@ -135,16 +135,16 @@ pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
         let seen = duration(*seconds);
         Finding::on_node(&STALE_NODE, cluster, node, message).with_alike(of_all, Some(seen))
     });
-    told.collect()
+    findings.collect()
 }
 
 /// Returns what meshes lose with a snapshot of `cluster` that is believed.
 pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
-    let told = losses.iter().map(|loss| {
+    let findings = losses.iter().map(|loss| {
         let message = format!("{} loses {}", whose(loss), lost(loss));
         Finding::on_cluster(&LOST_NODES, cluster, message)
     });
-    told.collect()
+    findings.collect()
 }
 
 fn whose(loss: &Shrinkage) -> String {
@@ -167,11 +167,11 @@ fn lost(loss: &Shrinkage) -> String {
         parts.push(format!("gone: {}", listed(names)));
     }
     if !loss.unusable.is_empty() {
-        let told = loss.unusable.iter().map(|(node, reason)| match reason {
+        let unusable = loss.unusable.iter().map(|(node, reason)| match reason {
             Some(reason) => format!("{} ({})", bare(node), words(reason)),
             None => bare(node),
         });
-        parts.push(format!("unusable: {}", listed(told)));
+        parts.push(format!("unusable: {}", listed(unusable)));
     }
     format!("{share}; {}", parts.join("; "))
 }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn durations_are_read_at_a_glance() {
-        let told = [301, 7_199, 7_200, 172_800, 1_763_600_000].map(duration);
-        insta::assert_snapshot!(told.join(", "), @"5 minutes, 119 minutes, 2 hours, 2 days, many years");
+        let durations = [301, 7_199, 7_200, 172_800, 1_763_600_000].map(duration);
+        insta::assert_snapshot!(durations.join(", "), @"5 minutes, 119 minutes, 2 hours, 2 days, many years");
     }
 }

@@ -14,7 +14,7 @@ use crate::testing::node;
 /// Returns what a question finds among clusters of one mesh, each with its name, more fields of its
 /// entry and its nodes, a line each. `east`, `west` and `north` declare ranges by themselves, unless
 /// their fields do.
-pub(super) fn told(
+pub(super) fn report(
     question: fn(&Fleet) -> Vec<Finding>,
     clusters: &[(&str, &str, &str)],
 ) -> String {

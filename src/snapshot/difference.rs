@@ -155,11 +155,11 @@ mod tests {
         (after.stale, after.carried_over, after.position) = (true, true, 7);
         let before = snapshot(vec![node("a"), before]);
         let after = snapshot(vec![after, node("c")]);
-        let told: Vec<String> = differences(&before, &after)
+        let lines: Vec<String> = differences(&before, &after)
             .iter()
             .map(ToString::to_string)
             .collect();
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(lines.join("\n"), @"
         `a` removed
         `b`: addresses was `ExternalIP 203.0.113.2`, is nothing
         `b`: annotations[kilo.squat.ai/key] was `vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=`, is `GY5aT1N9dTR/nJnT1N2f4ClZWVj0jOAld0r8ysWLyjg=`

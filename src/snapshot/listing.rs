@@ -67,7 +67,7 @@ struct ListKind {
 
 impl PageError {
     /// Returns what is wrong with JSON that is not a list. Other kinds have other fields.
-    fn of(error: serde_json::Error, json: &[u8]) -> Self {
+    fn from_json(error: serde_json::Error, json: &[u8]) -> Self {
         match serde_json::from_slice(json) {
             Ok(ListKind { kind }) if kind != "NodeList" => Self::Kind(kind),
             _ => Self::Json(error),
@@ -82,7 +82,7 @@ impl Listing {
     /// Anything but a whole page.
     pub fn page(&mut self, json: &[u8]) -> Result<Option<String>, PageError> {
         let mut page: Object =
-            serde_json::from_slice(json).map_err(|error| PageError::of(error, json))?;
+            serde_json::from_slice(json).map_err(|error| PageError::from_json(error, json))?;
         let metadata = page.metadata.as_mut();
         let more = metadata.and_then(|metadata| metadata.more.take());
         if page.kind.as_deref() != Some("NodeList") {
@@ -419,14 +419,14 @@ mod tests {
 
     #[test]
     fn a_page_is_a_list_of_nodes() {
-        let told = |text: &str| {
+        let refusal = |text: &str| {
             let page = Listing::default().page(text.as_bytes());
             page.unwrap_err().to_string()
         };
-        insta::assert_snapshot!(told(r#"{"kind":"Status","status":"Failure"}"#), @"expected a NodeList, found the kind `Status`");
-        insta::assert_snapshot!(told("{}"), @"expected a NodeList, found an object without a kind");
-        insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
-        insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#), @"item 0 of the list has no name");
-        insta::assert_snapshot!(told(r#"{"kind":"NodeList","items":[{"#), @"EOF while parsing an object at line 1 column 29");
+        insta::assert_snapshot!(refusal(r#"{"kind":"Status","status":"Failure"}"#), @"expected a NodeList, found the kind `Status`");
+        insta::assert_snapshot!(refusal("{}"), @"expected a NodeList, found an object without a kind");
+        insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
+        insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#), @"item 0 of the list has no name");
+        insta::assert_snapshot!(refusal(r#"{"kind":"NodeList","items":[{"#), @"EOF while parsing an object at line 1 column 29");
     }
 }

@@ -28,7 +28,7 @@ struct StrayHeader {
 
 impl Stray {
     /// Returns what a file is that holds `text`, where meshes name the clusters `named`.
-    pub fn of(text: &str, named: &BTreeSet<String>) -> Self {
+    pub fn read(text: &str, named: &BTreeSet<String>) -> Self {
         let header: Result<StrayHeader, _> = serde_json::from_str(text);
         match header {
             Ok(it) if it.kind != KIND || it.api_version != API_VERSION => Self::Foreign,
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn a_file_is_what_it_says_it_is() {
         let named = BTreeSet::from(["east".to_owned()]);
-        let stray = |text: &str| Stray::of(text, &named);
+        let stray = |text: &str| Stray::read(text, &named);
         let snapshot = |cluster: &str| {
             format!(
                 r#"{{"apiVersion": "{API_VERSION}", "cluster": "{cluster}", "kind": "{KIND}", "nodes": [1]}}"#

@@ -27,7 +27,7 @@ pub enum Format {
 impl Format {
     /// Returns the format of a file, by the extension in its path. That of a template, as in
     /// `west.json.j2`, does not count.
-    pub fn of(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let name = name.strip_suffix(".j2").unwrap_or(name);
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);

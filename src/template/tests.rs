@@ -120,10 +120,10 @@ fn plain_writes_only_what_means_nothing() {
 fn a_result_is_in_its_format() {
     insta::assert_snapshot!(filled("a: [\n", 1).unwrap_err(), @"the result is not valid YAML: it cannot be parsed from line 2 on");
     insta::assert_snapshot!(filled_as(Format::Json, "{", 1).unwrap_err(), @"the result is not valid JSON: it cannot be parsed from line 1 on");
-    assert_eq!(Format::of("apps/a.yaml"), Format::Yaml);
-    assert_eq!(Format::of("a.JSON"), Format::Json);
-    assert_eq!(Format::of("a.json.j2"), Format::Json);
-    assert_eq!(Format::of("yaml/Corefile"), Format::Text);
+    assert_eq!(Format::from_path("apps/a.yaml"), Format::Yaml);
+    assert_eq!(Format::from_path("a.JSON"), Format::Json);
+    assert_eq!(Format::from_path("a.json.j2"), Format::Json);
+    assert_eq!(Format::from_path("yaml/Corefile"), Format::Text);
 }
 
 #[test]

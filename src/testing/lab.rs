@@ -125,19 +125,19 @@ pub(crate) fn traced(
     for (packet, way) in [(&trace.packet, &trace.there)].into_iter().chain(back) {
         writeln!(text, "{} -> {}", packet.source, packet.destination).unwrap();
         for step in &way.steps {
-            let told = messages::step(fabric, packet, step);
-            writeln!(text, "  {told}").unwrap();
+            let finding = messages::step(fabric, packet, step);
+            writeln!(text, "  {finding}").unwrap();
             for premise in messages::premises(fabric, packet, step) {
                 writeln!(text, "    if {premise}").unwrap();
             }
         }
     }
-    let Some(told) = messages::verdict(fabric, &trace) else {
+    let Some(finding) = messages::verdict(fabric, &trace) else {
         writeln!(text, "{}: {}", trace.verdict(), messages::DELIVERED).unwrap();
         return text;
     };
-    writeln!(text, "{}: {}", trace.verdict(), told.message).unwrap();
-    for label in &told.labels {
+    writeln!(text, "{}: {}", trace.verdict(), finding.message).unwrap();
+    for label in &finding.labels {
         let place = &label.place;
         writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
     }

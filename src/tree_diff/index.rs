@@ -37,7 +37,7 @@ pub(super) struct Planned<'a> {
 }
 
 impl<'a> PlanIndex<'a> {
-    pub(super) fn of(plan: &'a Plan) -> Self {
+    pub(super) fn new(plan: &'a Plan) -> Self {
         let mut index = Self::default();
         for (set_at, peer_set) in plan.peer_sets.iter().enumerate() {
             for (peer_at, peer) in peer_set.peers.iter().enumerate() {

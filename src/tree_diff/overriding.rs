@@ -16,7 +16,7 @@ impl<'a> Overriding<'a> {
     pub const IGNORE: &'static str = ".sourceignore";
 
     /// Returns what a file of this name changes, if anything.
-    pub fn of(name: &'a str) -> Option<Self> {
+    pub fn from_name(name: &'a str) -> Option<Self> {
         if name == Self::IGNORE {
             return Some(Self::Ignore);
         }

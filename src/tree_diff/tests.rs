@@ -81,7 +81,7 @@ fn changed(plan: &Plan, files: &[ChangedFile]) -> TreeDiff {
 }
 
 /// Returns what changes in `east`, in a few words.
-fn told(plan: &Plan, files: &[ChangedFile]) -> Vec<String> {
+fn report(plan: &Plan, files: &[ChangedFile]) -> Vec<String> {
     let changes = changed(plan, files);
     assert_eq!(changes.losses, []);
     let shrunk = changes.shrunk.iter().map(|it| {
@@ -197,7 +197,7 @@ fn a_target_that_was_emptied_before_may_stay_empty() {
 }
 
 #[test]
-fn what_does_not_say_its_source_is_told_by_its_file() {
+fn what_does_not_say_its_source_is_reported_by_its_file() {
     let files = [read("east/m--west.yaml", "{ not: [a, Peer")];
     assert_eq!(
         losses(&plan(&[]), &files, &same()),
@@ -234,10 +234,13 @@ fn tells_no_loss_below_its_share_or_its_number() {
         let lines: Vec<&str> = nine.iter().take(count).map(String::as_str).collect();
         plan(&lines)
     };
-    assert_eq!(told(&new(9), &old(9)), Vec::<String>::new());
-    assert_eq!(told(&new(1), &old(2)), Vec::<String>::new(), "one");
-    assert_eq!(told(&new(6), &old(8)), Vec::<String>::new(), "a quarter");
-    assert_eq!(told(&new(5), &old(7)), ["2 of 7: m--west--n6 m--west--n7"]);
+    assert_eq!(report(&new(9), &old(9)), Vec::<String>::new());
+    assert_eq!(report(&new(1), &old(2)), Vec::<String>::new(), "one");
+    assert_eq!(report(&new(6), &old(8)), Vec::<String>::new(), "a quarter");
+    assert_eq!(
+        report(&new(5), &old(7)),
+        ["2 of 7: m--west--n6 m--west--n7"]
+    );
 }
 
 #[test]
@@ -250,7 +253,7 @@ fn what_is_left_in_a_file_that_stays_counts() {
             "d 9WZ1GYQh5p8IXu3xTHjzCVbvCZBnkWMqAZ7Q0mZzYlI= 10.1.3.0/24",
         ],
     )];
-    assert_eq!(told(&plan, &stray), ["2 of 2: m--west--c m--west--d"]);
+    assert_eq!(report(&plan, &stray), ["2 of 2: m--west--c m--west--d"]);
     let mut same = same();
     same.insert("east/m--west.yaml".to_owned());
     let limits = Limits {
@@ -267,19 +270,19 @@ fn a_key_under_another_name_is_not_gone() {
         &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
     )];
     let new = plan(&["b B 10.1.1.0/24", "c A 10.1.0.0/24"]);
-    assert_eq!(told(&new, &old), ["m--west--a is m--west--c"]);
+    assert_eq!(report(&new, &old), ["m--west--a is m--west--c"]);
 }
 
 #[test]
-fn a_name_with_another_key_is_told() {
+fn a_name_with_another_key_is_reported() {
     let old = [file(
         "east/m--west.yaml",
         &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
     )];
     let new = plan(&["a C 10.1.0.0/24", "b B 10.9.1.0/24"]);
-    assert_eq!(told(&new, &old), ["m--west--a has another key"]);
+    assert_eq!(report(&new, &old), ["m--west--a has another key"]);
     let swapped = plan(&["a B 10.1.0.0/24", "b A 10.1.1.0/24"]);
-    insta::assert_snapshot!(told(&swapped, &old).join("\n"), @"
+    insta::assert_snapshot!(report(&swapped, &old).join("\n"), @"
     m--west--b is m--west--a
     m--west--a is m--west--b
     m--west--a has another key
@@ -295,15 +298,15 @@ fn only_a_cluster_wide_range_moves() {
     )];
     let new = plan(&["a A 10.1.1.0/24", "b B 10.1.0.0/24 10.96.0.0/16"]);
     assert_eq!(
-        told(&new, &old),
+        report(&new, &old),
         ["10.96.0.0/16 from m--west--a to m--west--b"]
     );
     let heir = plan(&["c A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"]);
-    assert_eq!(told(&heir, &old), ["m--west--a is m--west--c"]);
+    assert_eq!(report(&heir, &old), ["m--west--a is m--west--c"]);
 }
 
 #[test]
-fn what_is_alike_in_many_targets_is_told_once() {
+fn what_is_alike_in_many_targets_is_reported_once() {
     let lines = ["a A 10.1.0.0/24"];
     let mut plan = plan(&["b A 10.1.0.0/24"]);
     plan.targets.push(Target {

@@ -80,7 +80,7 @@ impl Allowed {
 }
 
 impl Order {
-    fn of<T>(self, mut items: Vec<T>) -> Vec<T> {
+    fn apply<T>(self, mut items: Vec<T>) -> Vec<T> {
         if self == Self::Backward {
             items.reverse();
         }
@@ -124,12 +124,12 @@ fn peers(files: &[&str], order: Order) -> Vec<Peer> {
         .filter(|it| it["kind"] == "Peer")
         .collect();
     let mut stored: BTreeMap<String, Value> = BTreeMap::new();
-    for object in order.of(objects) {
+    for object in order.apply(objects) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         stored.insert(name, object);
     }
     let mut known: BTreeMap<[u8; 32], Peer> = BTreeMap::new();
-    for (name, object) in order.of(Vec::from_iter(stored)) {
+    for (name, object) in order.apply(Vec::from_iter(stored)) {
         if let Some(peer) = peer(name, &object["spec"]) {
             known.insert(peer.key, peer);
         }
@@ -228,7 +228,7 @@ impl View<'_> {
             keys.push(peer.key);
         }
         let node = self.node();
-        let sections = order.of(sections).concat();
+        let sections = order.apply(sections).concat();
         Tunnels {
             address: format!("{}/16", self.cluster.wireguard_address(self.own)),
             configuration: format!(
@@ -275,7 +275,7 @@ impl View<'_> {
         };
         let ranges = || self.peers.iter().flat_map(|it| &it.allowed);
         routes.extend(ranges().map(|it| replace(&it.to_string(), way)));
-        let mut routes = order.of(routes);
+        let mut routes = order.apply(routes);
         if order == Order::Backward {
             let refused = ranges().filter(|it| it.has_host_bits());
             let refused = refused.map(|it| replace(&it.to_string(), way));

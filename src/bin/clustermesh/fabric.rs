@@ -155,9 +155,9 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<Applied
         applied.read_tree(inputs, &rest, help)?;
     }
     within_ceiling(inputs, &applied.files)?;
-    let told = applied.files.par_iter().flat_map_iter(told);
-    let told: Vec<Finding> = told.collect();
-    applied.findings.extend(told);
+    let findings = applied.files.par_iter().flat_map_iter(manifest_findings);
+    let findings: Vec<Finding> = findings.collect();
+    applied.findings.extend(findings);
     let shown = inputs.files.presentable(&applied.findings).into_owned();
     applied.findings = shown;
     Ok(applied)
@@ -208,7 +208,7 @@ fn within_ceiling(
     }
 }
 
-fn told((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec<Finding> {
+fn manifest_findings((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec<Finding> {
     reach::manifests(cluster, files)
 }
 
@@ -381,7 +381,7 @@ impl AppliedFiles {
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()
-            .map(|(number, cluster)| PeerListing::of(&roots, root, number, cluster))
+            .map(|(number, cluster)| PeerListing::read(&roots, root, number, cluster))
             .collect();
         let mut by_name: BTreeMap<String, Vec<FoundPeers>> = BTreeMap::new();
         for (cluster, listing) in clusters.iter().zip(listed) {

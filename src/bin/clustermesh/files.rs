@@ -85,7 +85,7 @@ impl Known {
             if !is_ours {
                 return FileLook::Withheld;
             }
-            let secrets = Secrets::of(text);
+            let secrets = Secrets::find(text);
             let masked = (!secrets.is_empty()).then(|| secrets.masked(text));
             FileLook::Shown { secrets, masked }
         })
@@ -224,11 +224,11 @@ impl ShownFiles {
             };
             let finding = self.withheld(finding, label);
             // Without their details, several are the same.
-            let is_told = shown.iter().any(|it| {
+            let is_shown = shown.iter().any(|it| {
                 (it.rule.name, &it.message, &it.labels)
                     == (finding.rule.name, &finding.message, &finding.labels)
             });
-            if !is_told {
+            if !is_shown {
                 shown.push(finding);
             }
         }

@@ -184,7 +184,7 @@ impl Inputs {
             }
             let file: Arc<str> = Arc::from(input_file::name(&path));
             let stray = match disk::read_text(&roots, &path, SIZE_LIMIT) {
-                Ok(text) => Stray::of(&text, named),
+                Ok(text) => Stray::read(&text, named),
                 Err(_) => Stray::Foreign,
             };
             let own = match &stray {

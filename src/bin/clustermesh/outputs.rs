@@ -216,7 +216,7 @@ impl OutputSurvey<'_> {
         }
         match self.digest(&file) {
             Ok(None) => self.outputs.missing.push(file.clone()),
-            Ok(Some(digest)) if digest == Digest::of(text.as_bytes()) => return,
+            Ok(Some(digest)) if digest == Digest::new(text.as_bytes()) => return,
             Ok(Some(digest)) if Some(&digest) == recorded => {
                 self.outputs.changed.push(file.clone());
             }
@@ -274,7 +274,7 @@ impl OutputSurvey<'_> {
             }
             Some(_) => {
                 let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
-                Ok(Some(Digest::of(text.as_bytes())))
+                Ok(Some(Digest::new(text.as_bytes())))
             }
         }
     }
@@ -304,7 +304,7 @@ impl OutputSurvey<'_> {
             beside.remove.extend(disk::is_there(&path).then_some(path));
             return Ok(self.outputs);
         }
-        let text = Record::of(texts).text();
+        let text = Record::new(texts).text();
         let roots = self.settings.roots_of(&self.settings.rendered);
         let is_current =
             disk::is_there(&path) && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);

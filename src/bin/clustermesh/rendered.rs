@@ -25,7 +25,7 @@ use crate::settings::Settings;
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// How much of a problem is shown, in characters.
-const TOLD: usize = 400;
+const MAX_LENGTH: usize = 400;
 
 /// The wanted tree and the one on disk.
 pub(crate) struct Rendered {
@@ -110,7 +110,8 @@ pub(crate) fn overrides_in(
     for (path, file_type) in disk::entries(roots, folder)? {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let is_above = name == Overriding::IGNORE && tree.starts_with(folder);
-        if let Some(overriding) = Overriding::of(name).filter(|_| !file_type.is_dir() && !is_above)
+        if let Some(overriding) =
+            Overriding::from_name(name).filter(|_| !file_type.is_dir() && !is_above)
         {
             let path = input_file::name(&seen_from(&here, folder).join(name));
             found.push(gitops::override_file(
@@ -202,7 +203,7 @@ fn content(
     let text = match disk::read_text(roots, path, MANIFEST_LIMIT) {
         Ok(text) => text,
         Err(error) => {
-            return ChangedContent::Unread(escaped(&error.root_cause().to_string(), TOLD));
+            return ChangedContent::Unread(escaped(&error.root_cause().to_string(), MAX_LENGTH));
         }
     };
     match last {

@@ -37,7 +37,7 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Finds the secrets of a text: of a YAML or JSON file, or of something like it.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn find(text: &str) -> Self {
         let mut spans = private_keys(text);
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn masked(text: &str) -> String {
-        let masked = Secrets::of(text).masked(text);
+        let masked = Secrets::find(text).masked(text);
         assert_eq!(masked.len(), text.len());
         masked
     }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn strikes_secrets_from_messages() {
         let text = "token: ab\npassword: correct horse battery staple\n";
-        let secrets = Secrets::of(text);
+        let secrets = Secrets::find(text);
         let struck = |message| secrets.strike(text, &(0..text.len()), message);
         assert_eq!(struck("`ab` is above"), "`(secret)` is above");
         assert_eq!(

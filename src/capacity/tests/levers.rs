@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns what levers bring, a line each.
-fn told(levers: &[Lever]) -> String {
+fn lever_lines(levers: &[Lever]) -> String {
     let lines = levers.iter().map(|it| {
         let Effect { ranges, seconds } = it.effect;
         let seconds = [seconds.0, seconds.1].map(text::seconds);
@@ -14,11 +14,11 @@ fn told(levers: &[Lever]) -> String {
 
 fn levers_of(snapshot: &Snapshot, files: &[AppliedFile], capacity: &Capacity) -> String {
     with(snapshot, files, |model| {
-        let load = Load::of(model, None);
+        let load = Load::count(model, None);
         let internal = (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect();
         let before = Model::new(&own(&snapshot.nodes, Granularity::Full), &[]);
         let wave = Wave::between(&before, model);
-        told(&levers(model, (&load, Some(&wave)), &internal, capacity))
+        lever_lines(&levers(model, (&load, Some(&wave)), &internal, capacity))
     })
 }
 
@@ -48,7 +48,7 @@ fn a_lever_reaches_what_it_aims_at() {
     let snapshot = nodes(30);
     let files = [peers("host", 0..300), peers("other", 400..410)];
     with(&snapshot, &files, |model| {
-        let load = Load::of(model, None);
+        let load = Load::count(model, None);
         let levers = levers(model, (&load, None), &BTreeSet::new(), &capacity);
         let selected = levers.iter().find_map(|it| match &it.measure {
             Measure::SelectNodes { left, .. } => Some((*left, it.effect.seconds.1)),
@@ -67,12 +67,12 @@ fn what_no_mesh_gives_no_mesh_makes_less() {
     let snapshot = nodes(30);
     let files = [peers("others", 0..300), peers("host", 300..340)];
     with(&snapshot, &files, |model| {
-        let mut load = Load::of(model, None);
+        let mut load = Load::count(model, None);
         for bundle in &mut load.bundles {
             bundle.is_foreign = bundle.name == "others";
         }
         let levers = levers(model, (&load, None), &BTreeSet::new(), &Capacity::default());
-        insta::assert_snapshot!(told(&levers), @r#"SelectNodes { sources: ["host"], left: 21, of: 40 }: (680, 642), ["5.5 s", "5.0 s"]"#);
+        insta::assert_snapshot!(lever_lines(&levers), @r#"SelectNodes { sources: ["host"], left: 21, of: 40 }: (680, 642), ["5.5 s", "5.0 s"]"#);
     });
 }
 
@@ -83,7 +83,7 @@ fn ranges_side_by_side_are_fewer() {
         let spec = json!({"publicKey": key(1), "allowedIPs": ranges});
         let file = file("a", &peer("a", &spec));
         with(&nodes(1), &[file], |model| {
-            let load = Load::of(model, None);
+            let load = Load::count(model, None);
             let levers = levers(model, (&load, None), &BTreeSet::new(), &Capacity::default());
             levers.iter().find_map(|it| match it.measure {
                 Measure::Aggregate { fewer } => Some(fewer),

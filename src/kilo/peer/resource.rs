@@ -164,7 +164,7 @@ impl Peer {
     pub fn spec(&self) -> PeerSpec {
         PeerSpec {
             allowed_ips: self.allowed_ips.iter().map(ToString::to_string).collect(),
-            endpoint: self.endpoint.as_ref().map(PeerEndpoint::of),
+            endpoint: self.endpoint.as_ref().map(PeerEndpoint::new),
             persistent_keepalive: self.keepalive.map(|keepalive| keepalive.0.get()),
             preshared_key: None,
             public_key: self.key.to_string(),
@@ -173,7 +173,7 @@ impl Peer {
 }
 
 impl PeerEndpoint {
-    fn of(endpoint: &wireguard::Endpoint) -> Self {
+    fn new(endpoint: &wireguard::Endpoint) -> Self {
         let mut dns_or_ip = DnsOrIp::default();
         match &endpoint.host {
             Host::Ip(address) => dns_or_ip.ip = Some(address.to_string()),

@@ -21,14 +21,14 @@ fn file(peers: &[String]) -> String {
 /// Returns what is odd, with the text that is meant.
 fn odd(text: &str) -> Vec<String> {
     let oddities = reading(text).oddities.into_iter();
-    let told = oddities.map(|oddity| match oddity {
+    let lines = oddities.map(|oddity| match oddity {
         Oddity::Edited { bytes } => format!("edited: {}", &text[bytes]),
         Oddity::Variable { bytes } => format!("variable: {}", &text[bytes]),
         Oddity::Unreadable { bytes, problem } => format!("{problem}: {}", &text[bytes]),
         Oddity::Refused { peer, bytes, why } => format!("{peer} {why:?}: {}", &text[bytes]),
         other => format!("{other:?}"),
     });
-    told.collect()
+    lines.collect()
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_is_no_yaml_hides_no_other_peer() {
 }
 
 #[test]
-fn a_file_without_a_peer_is_told() {
+fn a_file_without_a_peer_is_reported() {
     for text in ["", HEADER, "# x\n---\n---\n", "kind: ConfigMap\n"] {
         assert_eq!(odd(text), ["NoPeer"], "{text}");
     }

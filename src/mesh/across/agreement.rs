@@ -11,17 +11,17 @@ use crate::mesh::{Entry, Networks, Range};
 
 /// Returns every difference between two entries of one cluster.
 pub(super) fn check(members: &MeshMembers) -> Vec<Finding> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for (_, members) in members.shared() {
         let Some((first, rest)) = members.split_first() else {
             continue;
         };
         for later in rest {
-            told.extend(networks(later, first));
-            told.extend(fields(later, first));
+            findings.extend(networks(later, first));
+            findings.extend(fields(later, first));
         }
     }
-    told
+    findings
 }
 
 fn networks(later: &MeshMember, first: &MeshMember) -> Option<Finding> {
@@ -132,11 +132,11 @@ fn place_of(entry: &Entry, range: Option<&(&'static str, Cidr)>) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::told;
+    use crate::mesh::tests::report;
 
     #[test]
     fn what_is_true_of_a_cluster_is_true_in_all_meshes() {
-        insta::assert_snapshot!(told("
+        insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -185,7 +185,7 @@ error[inconsistent-cluster]: `topologyLabel` of `hub` is `zone` in mesh `k`, but
     #[test]
     fn order_and_the_rest_may_differ() {
         assert_eq!(
-            told(
+            report(
                 "
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh

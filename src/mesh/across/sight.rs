@@ -11,10 +11,10 @@ use crate::mesh::overlap::default_subnet;
 use crate::mesh::{Mesh, Range};
 
 /// How many overlaps are reported.
-const TOLD: usize = 1000;
+const MAX_REPORTED: usize = 1000;
 
 /// How many overlaps that one cluster sees are looked at.
-const COMPARED: usize = 10 * TOLD;
+const COMPARED: usize = 10 * MAX_REPORTED;
 
 /// A range and who declares it.
 struct SightClaim<'a> {
@@ -25,7 +25,7 @@ struct SightClaim<'a> {
 /// Returns every two ranges that share addresses and that some cluster, itself included, would see
 /// both of, except those that a mesh by itself forbids.
 pub(super) fn overlaps(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     let mut known = BTreeSet::new();
     for (target, memberships) in members.shared() {
         let claims = claims(&seen(target, memberships, meshes, members));
@@ -34,15 +34,15 @@ pub(super) fn overlaps(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
             let (Some(first), Some(second)) = (claims.get(first), claims.get(second)) else {
                 continue;
             };
-            if told.len() < TOLD
+            if findings.len() < MAX_REPORTED
                 && !share_a_mesh(first, second, members)
                 && known.insert((&first.range.place, &second.range.place))
             {
-                told.push(overlap(second, first, target));
+                findings.push(overlap(second, first, target));
             }
         }
     }
-    told
+    findings
 }
 
 /// Returns the clusters that `target` sees, itself included, in order of meshes and entries.
@@ -111,24 +111,24 @@ fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Fi
         whose(earlier),
     );
     let label = |claim: &SightClaim| format!("of `{}`", claim.member.entry.name);
-    let told = Finding::new(&mistake::OVERLAPPING_RANGES, message)
+    let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
         .at(earlier.range.place.clone(), label(earlier));
     match default_subnet(later.range.cidr, earlier.range.cidr) {
-        Some(help) => told.help(help),
-        None => told,
+        Some(help) => finding.help(help),
+        None => finding,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::tests::{mesh, told};
+    use crate::mesh::tests::{mesh, report};
 
     #[test]
     fn a_hub_cannot_see_one_range_twice() {
         let one = mesh("m", &["hub: 10.0.0.0/16", "a: 10.1.0.0/16"]);
         let two = mesh("k", &["hub: 10.0.0.0/16", "b: 10.1.128.0/17"]);
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}")), @r"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @r"
         error[overlapping-ranges]: 10.1.128.0/17 of `b` (mesh `k`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `hub` sees both
           15:36 | 10.1.128.0/17 | of `b`
           7:36 | 10.1.0.0/16 | of `a`
@@ -140,7 +140,7 @@ mod tests {
         let one = mesh("m", &["x: 10.0.0.0/16", "a: 10.1.0.0/16"]);
         let two = mesh("k", &["a: 10.1.0.0/16", "b: 10.0.1.0/24"]);
         let three = mesh("o", &["b: 10.0.1.0/24", "c: 10.1.0.0/16"]);
-        insta::assert_snapshot!(told(&format!("{one}---\n{two}---\n{three}")), @r"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}---\n{three}")), @r"
         error[overlapping-ranges]: 10.0.1.0/24 of `b` (mesh `k`) overlaps 10.0.0.0/16 of `x` (mesh `m`), and `a` sees both
           15:36 | 10.0.1.0/24 | of `b`
           6:36 | 10.0.0.0/16 | of `x`
@@ -154,14 +154,14 @@ mod tests {
     fn strangers_may_use_the_same_range() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         let two = mesh("k", &["c: 10.0.0.0/16", "d: 10.1.0.0/16"]);
-        assert_eq!(told(&format!("{one}---\n{two}")), "");
+        assert_eq!(report(&format!("{one}---\n{two}")), "");
     }
 
     #[test]
-    fn what_one_mesh_forbids_is_told_there_only() {
+    fn what_one_mesh_forbids_is_reported_there_only() {
         let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
         let two = mesh("k", &["a: 10.0.0.0/16", "c: 10.0.0.0/16"]);
-        let told = told(&format!("{one}---\n{two}"));
-        assert_eq!(told.matches("overlaps").count(), 1, "{told}");
+        let report = report(&format!("{one}---\n{two}"));
+        assert_eq!(report.matches("overlaps").count(), 1, "{report}");
     }
 }

@@ -49,7 +49,7 @@ impl Values {
 
     /// Returns the values of a template that is for a cluster, or for the repository; none if no
     /// target has this name.
-    pub fn of(&self, target: Option<&str>) -> Option<Value> {
+    pub fn for_target(&self, target: Option<&str>) -> Option<Value> {
         let Some(name) = target else {
             return Some(self.with("", None));
         };

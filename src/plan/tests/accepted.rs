@@ -8,9 +8,9 @@ const FULL: &str = "{ mode: FullMesh }";
 #[test]
 fn a_target_gets_what_lies_wholly_in_one_entry() {
     let fields = format!("{A}, serviceCIDR: 10.101.0.0/16");
-    let of = |accepted: &str| {
+    let plan_with = |accepted: &str| {
         let taking = format!("{B}, acceptedNetworks: [{accepted}]");
-        told(
+        report(
             FULL,
             &[
                 ("u", &fields, NODE_A),
@@ -19,7 +19,7 @@ fn a_target_gets_what_lies_wholly_in_one_entry() {
             ],
         )
     };
-    insta::assert_snapshot!(of("10.1.0.0/16, 10.3.1.0/25, 10.203.0.0/16, 10.101.0.0/17, 10.101.128.0/17"), @"
+    insta::assert_snapshot!(plan_with("10.1.0.0/16, 10.3.1.0/25, 10.203.0.0/16, 10.101.0.0/17, 10.101.128.0/17"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -33,8 +33,8 @@ fn a_target_gets_what_lies_wholly_in_one_entry() {
     u in v: Unaccepted 10.201.0.1/32
     w in v: Unaccepted 10.3.1.0/24
     ");
-    assert!(!of("0.0.0.0/0").contains("Unaccepted"));
-    let nothing = of("'::/0'");
+    assert!(!plan_with("0.0.0.0/0").contains("Unaccepted"));
+    let nothing = plan_with("'::/0'");
     assert!(nothing.contains("v:\nw:\n"), "{nothing}");
 }
 
@@ -44,7 +44,7 @@ fn the_membership_that_links_the_two_counts() {
     let (u, v, w) = (("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C));
     let one = mesh_text("one", FULL, &[u, ("v", &taking, NODE_B)]);
     let two = mesh_text("two", FULL, &[w, v]);
-    insta::assert_snapshot!(told_of(&format!("{one}---\n{two}"), &[u, v, w]), @"
+    insta::assert_snapshot!(report_of(&format!("{one}---\n{two}"), &[u, v, w]), @"
     u:
       one--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -87,8 +87,8 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=B external=198.18.113.1
 a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.3";
     let taking = format!("{B}, acceptedNetworks: [10.101.0.0/16]");
     let node = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=C external=198.18.113.2";
-    let told = told(FULL, &[("u", &fields, nodes), ("v", &taking, node)]);
-    insta::assert_snapshot!(told, @"
+    let report = report(FULL, &[("u", &fields, nodes), ("v", &taking, node)]);
+    insta::assert_snapshot!(report, @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:

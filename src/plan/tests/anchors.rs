@@ -9,19 +9,19 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2
 a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.3";
 
 /// Returns what `v` gets of three nodes of `u` with these anchors.
-fn of(anchors: &str) -> String {
+fn plan_with(anchors: &str) -> String {
     let fields = format!(
         "{A}, serviceCIDR: 10.101.0.0/16, additionalCIDRs: [10.111.0.0/31, 10.111.1.0/24], \
          anchors: [{anchors}]"
     );
     let node = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
-    let told = told(FULL, &[("u", &fields, NODES), ("v", B, node)]);
-    told.split_once("v:\n").unwrap().1.to_owned()
+    let report = report(FULL, &[("u", &fields, NODES), ("v", B, node)]);
+    report.split_once("v:\n").unwrap().1.to_owned()
 }
 
 #[test]
 fn without_anchors_the_first_by_name_carries_everything() {
-    insta::assert_snapshot!(of(""), @"
+    insta::assert_snapshot!(plan_with(""), @"
     m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.0.0/16 10.111.0.0/31 10.111.1.0/24
     m--u--a2 10.1.2.0/24 10.201.0.2/32
     m--u--a3 10.1.3.0/24 10.201.0.3/32
@@ -30,7 +30,7 @@ fn without_anchors_the_first_by_name_carries_everything() {
 
 #[test]
 fn named_nodes_come_first_in_their_order() {
-    insta::assert_snapshot!(of("{ ranges: [10.101.0.0/16], nodes: [a3, a1] }, { nodes: [zz, a2] }"), @"
+    insta::assert_snapshot!(plan_with("{ ranges: [10.101.0.0/16], nodes: [a3, a1] }, { nodes: [zz, a2] }"), @"
       m--u--a1 10.1.1.0/24 10.201.0.1/32
       m--u--a2 10.1.2.0/24 10.201.0.2/32 10.111.0.0/31 10.111.1.0/24
       m--u--a3 10.1.3.0/24 10.201.0.3/32 10.101.0.0/16
@@ -40,7 +40,7 @@ fn named_nodes_come_first_in_their_order() {
 
 #[test]
 fn a_range_is_spread_over_as_many_as_there_are() {
-    insta::assert_snapshot!(of("{ nodes: [a3], count: 4 }"), @"
+    insta::assert_snapshot!(plan_with("{ nodes: [a3], count: 4 }"), @"
       m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.128.0/17 10.111.0.1/32 10.111.1.128/25
       m--u--a2 10.1.2.0/24 10.201.0.2/32
       m--u--a3 10.1.3.0/24 10.201.0.3/32 10.101.0.0/17 10.111.0.0/32 10.111.1.0/25
@@ -48,7 +48,7 @@ fn a_range_is_spread_over_as_many_as_there_are() {
     u in v: FewerAnchors 10.111.0.0/31 2/4 narrow=false
     u in v: FewerAnchors 10.111.1.0/24 2/4 narrow=false
     ");
-    insta::assert_snapshot!(of("{ ranges: [10.111.0.0/31], count: 2 }, { ranges: [10.111.1.0/24], count: 1 }"), @"
+    insta::assert_snapshot!(plan_with("{ ranges: [10.111.0.0/31], count: 2 }, { ranges: [10.111.1.0/24], count: 1 }"), @"
     m--u--a1 10.1.1.0/24 10.201.0.1/32 10.101.0.0/16 10.111.0.0/32 10.111.1.0/24
     m--u--a2 10.1.2.0/24 10.201.0.2/32 10.111.0.1/32
     m--u--a3 10.1.3.0/24 10.201.0.3/32
@@ -58,12 +58,12 @@ fn a_range_is_spread_over_as_many_as_there_are() {
 #[test]
 fn a_range_too_narrow_is_spread_as_far_as_it_goes() {
     let fields = format!("{A}, additionalCIDRs: [10.111.0.9/32], anchors: [{{ count: 2 }}]");
-    let told = told(FULL, &[("u", &fields, NODES), ("v", B, NODE_B)]);
+    let report = report(FULL, &[("u", &fields, NODES), ("v", B, NODE_B)]);
     assert!(
-        told.contains("FewerAnchors 10.111.0.9/32 1/2 narrow=true"),
-        "{told}"
+        report.contains("FewerAnchors 10.111.0.9/32 1/2 narrow=true"),
+        "{report}"
     );
-    assert!(told.contains("10.201.0.1/32 10.111.0.9/32\n"), "{told}");
+    assert!(report.contains("10.201.0.1/32 10.111.0.9/32\n"), "{report}");
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn who_is_left_out_somewhere_does_not_carry_there() {
     let declaring = format!("{C}, additionalCIDRs: [198.18.113.1/32]");
     let c = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=E external=198.18.200.3";
     let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
-    let told = told(
+    let report = report(
         FULL,
         &[("u", &fields, NODES), ("v", B, b), ("w", &declaring, c)],
     );
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -101,20 +101,23 @@ fn a_part_that_a_node_has_as_its_own_is_not_carried_twice() {
     let nodes = "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1 internal=192.168.1.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2";
-    let told = told(FULL, &[("u", &fields, nodes), ("v", B, NODE_B)]);
+    let report = report(FULL, &[("u", &fields, nodes), ("v", B, NODE_B)]);
     assert!(
-        told.contains("u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32 192.168.1.0/32\n"),
-        "{told}"
+        report.contains("u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32 192.168.1.0/32\n"),
+        "{report}"
     );
-    assert!(told.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"), "{told}");
+    assert!(
+        report.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"),
+        "{report}"
+    );
 }
 
 /// Returns the node of `u` whose Peer in `v` has a range, and what is reported about it.
 fn carrier(ranges: &str, nodes: &str) -> (String, String) {
     let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, additionalCIDRs: [10.30.0.0/24]");
     let node = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
-    let told = told(FULL, &[("u", &fields, nodes), ("v", B, node)]);
-    let of_target = told.split_once("v:\n").unwrap().1;
+    let report = report(FULL, &[("u", &fields, nodes), ("v", B, node)]);
+    let of_target = report.split_once("v:\n").unwrap().1;
     let mut lines = of_target.lines();
     let line = lines
         .find(|it| it.split(' ').any(|it| it == ranges))
@@ -186,12 +189,12 @@ fn a_location_of_one_s_own_attracts_nothing() {
     };
     let two = node("b1", 1, "x", "wg=10.201.0.1/16") + &node("b2", 2, "x", "");
     let liar = |location: &str| node("a", 0, location, "wg=10.201.0.9/16");
-    let of = |nodes: &str| carrier("10.101.0.0/16", nodes).0;
+    let plan_with = |nodes: &str| carrier("10.101.0.0/16", nodes).0;
     assert_eq!(
-        of(&(two.clone() + &liar("y"))),
+        plan_with(&(two.clone() + &liar("y"))),
         "m--u--a",
         "one of two is half"
     );
     let three = two + &node("b3", 3, "x", "");
-    assert_eq!(of(&(three + &liar("y"))), "m--u--b1");
+    assert_eq!(plan_with(&(three + &liar("y"))), "m--u--b1");
 }

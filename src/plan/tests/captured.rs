@@ -6,15 +6,15 @@ const FULL: &str = "{ mode: FullMesh }";
 
 /// Returns what `v` gets if `u` also declares this and the nodes of `v` report this; `u` ranks
 /// last.
-fn of(additional: &str, says: &str) -> String {
+fn plan_with(additional: &str, says: &str) -> String {
     let fields = format!("{A}, additionalCIDRs: [{additional}]");
     let nodes = format!("{NODE_B} granularity=full {says}");
-    told(FULL, &[("v", B, &nodes), ("u", &fields, NODE_A)])
+    report(FULL, &[("v", B, &nodes), ("u", &fields, NODE_A)])
 }
 
 #[test]
 fn a_range_on_the_network_of_a_node_is_left_out() {
-    insta::assert_snapshot!(of("192.168.1.0/24", "internal-ip=192.168.1.9/24"), @"
+    insta::assert_snapshot!(plan_with("192.168.1.0/24", "internal-ip=192.168.1.9/24"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -22,16 +22,16 @@ fn a_range_on_the_network_of_a_node_is_left_out() {
     u in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld
     ");
     for range in ["192.168.1.128/25", "192.168.1.77/32", "192.168.1.9/32"] {
-        let told = of(range, "internal-ip=192.168.1.9/24");
+        let report = plan_with(range, "internal-ip=192.168.1.9/24");
         let cut = format!("u in v: Captured {range}: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld\n");
-        assert!(told.contains(&cut), "{range}: {told}");
+        assert!(report.contains(&cut), "{range}: {report}");
     }
 }
 
 #[test]
-fn each_range_is_told_with_the_line_that_declares_it() {
+fn each_range_is_reported_with_the_line_that_declares_it() {
     let ranges = "192.168.1.0/25, 192.168.1.128/25, 192.168.2.0/24";
-    insta::assert_snapshot!(of(ranges, "internal-ip=192.168.1.200/24"), @"
+    insta::assert_snapshot!(plan_with(ranges, "internal-ip=192.168.1.200/24"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -54,11 +54,11 @@ fn networks_elsewhere_stay_and_those_too_wide_are_not_believed() {
         ),
         ("192.168.1.0/24", ""),
     ] {
-        let told = of(range, says);
-        assert!(!told.contains("Captured"), "{range} {says}: {told}");
+        let report = plan_with(range, says);
+        assert!(!report.contains("Captured"), "{range} {says}: {report}");
         assert!(
-            told.contains(&format!(" {range}\n")),
-            "{range} {says}: {told}"
+            report.contains(&format!(" {range}\n")),
+            "{range} {says}: {report}"
         );
     }
 }
@@ -67,7 +67,7 @@ fn networks_elsewhere_stay_and_those_too_wide_are_not_believed() {
 fn pods_of_others_on_the_network_of_a_node_are_left_out_too() {
     let wide = format!("{NODE_B} granularity=full internal-ip=10.1.7.1/16");
     let two = format!("{NODE_A}\na2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.7");
-    insta::assert_snapshot!(told(FULL, &[("v", B, &wide), ("u", A, &two)]), @"
+    insta::assert_snapshot!(report(FULL, &[("v", B, &wide), ("u", A, &two)]), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -83,8 +83,8 @@ fn in_both_orders(additional: &str, own: &str, nodes: &str) -> String {
     let fields = format!("{A}, additionalCIDRs: [{additional}]");
     let own = format!("{B}, {own}");
     let (u, v) = (("u", &*fields, NODE_A), ("v", &*own, nodes));
-    let of_target = |told: String| told.split_once("v:\n").unwrap().1.to_owned();
-    let (first, last) = (told(FULL, &[u, v]), told(FULL, &[v, u]));
+    let of_target = |report: String| report.split_once("v:\n").unwrap().1.to_owned();
+    let (first, last) = (report(FULL, &[u, v]), report(FULL, &[v, u]));
     assert_eq!(of_target(first), of_target(last.clone()));
     of_target(last)
 }
@@ -159,15 +159,15 @@ fn an_address_costs_a_wider_range_no_more_than_that_address() {
 fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() {
     let lan = "192.168.1.0/24";
     let is_given = |own: &str, at: &[&str]| {
-        let told = in_both_orders(lan, own, &standing(at));
-        let is_left_out = told.contains("Withheld");
-        assert_ne!(is_left_out, told.contains("Kept"), "{told}");
+        let report = in_both_orders(lan, own, &standing(at));
+        let is_left_out = report.contains("Withheld");
+        assert_ne!(is_left_out, report.contains("Kept"), "{report}");
         assert_eq!(
             is_left_out,
-            !told
+            !report
                 .lines()
                 .any(|it| it.contains("  m--u--a") && it.contains("192.168.1.")),
-            "{told}"
+            "{report}"
         );
         !is_left_out
     };
@@ -248,7 +248,7 @@ fn too_many_holes_are_for_most_nodes_to_decide() {
     let six = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:101::/64', additionalCIDRs: ['fd00:50::/48']";
     let own = "podCIDRs: ['fd00:2::/48'], wireguardCIDR: 'fd00:102::/64', granularity: Full";
     let source = "a pod=fd00:1:0:1::/64 wg=fd00:101::1/64 key=A external=198.18.113.1";
-    let of = |inside: u8| {
+    let plan_with = |inside: u8| {
         let mut nodes = String::new();
         for number in 0..4u8 {
             let lan = if number < inside { "50" } else { "60" };
@@ -261,19 +261,19 @@ fn too_many_holes_are_for_most_nodes_to_decide() {
             );
         }
         let (u, v) = (("u", six, source), ("v", own, nodes.as_str()));
-        let (first, last) = (told(FULL, &[u, v]), told(FULL, &[v, u]));
+        let (first, last) = (report(FULL, &[u, v]), report(FULL, &[v, u]));
         assert_eq!(
             first.split_once("v:\n").unwrap().1,
             last.split_once("v:\n").unwrap().1
         );
         last
     };
-    let half = of(2);
+    let half = plan_with(2);
     assert!(
         half.contains(" fd00:50::/48\n") && half.contains("b0 x2 Kept"),
         "{half}"
     );
-    let most = of(3);
+    let most = plan_with(3);
     assert!(
         !most.contains(" fd00:50::/48\n") && most.contains("b0 x3 Withheld"),
         "{most}"
@@ -295,12 +295,15 @@ fn an_address_far_away_does_not_use_up_the_holes_of_others() {
     let more = format!(
         "{nodes}b9 pod=10.2.9.0/24 wg=10.202.0.9/16 key=U1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1M= external=198.18.113.99"
     );
-    let told = told(FULL, &[("u", &fields, NODE_A), ("v", &own, &more)]);
+    let report = report(FULL, &[("u", &fields, NODE_A), ("v", &own, &more)]);
     assert!(
-        told.contains("Without([Cidr(172.31.0.1/32), Cidr(172.31.0.2/32)])"),
-        "{told}"
+        report.contains("Without([Cidr(172.31.0.1/32), Cidr(172.31.0.2/32)])"),
+        "{report}"
     );
-    assert!(told.contains("Address(172.16.0.1) of b0 x1 Kept"), "{told}");
+    assert!(
+        report.contains("Address(172.16.0.1) of b0 x1 Kept"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -310,6 +313,6 @@ fn a_node_that_is_not_selected_has_a_network_all_the_same() {
     let nodes = format!(
         "{NODE_B} granularity=full label=gateway\nc pod=10.2.2.0/24 wg=10.202.0.2/16 key=C external=198.18.113.9 granularity=full internal-ip=192.168.1.9/24"
     );
-    let told = told(FULL, &[("v", &selecting, &nodes), ("u", &fields, NODE_A)]);
-    assert!(told.contains("Captured 192.168.1.0/24"), "{told}");
+    let report = report(FULL, &[("v", &selecting, &nodes), ("u", &fields, NODE_A)]);
+    assert!(report.contains("Captured 192.168.1.0/24"), "{report}");
 }

@@ -11,7 +11,7 @@ fn a_host_route_to_where_a_node_is_dialled_is_left_out() {
     let nodes = "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A internal=192.168.1.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C internal=192.168.1.2";
-    insta::assert_snapshot!(told(FULL, &[("u", flat, nodes), ("v", B, NODE_B)]), @"
+    insta::assert_snapshot!(report(FULL, &[("u", flat, nodes), ("v", B, NODE_B)]), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -24,16 +24,16 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C internal=192.168.1.2";
 #[test]
 fn of_a_range_of_the_whole_cluster_most_endpoints_decide() {
     let fields = format!("{A}, additionalCIDRs: [198.18.113.0/28], endpointFrom: [ExternalIP]");
-    let of = |second: &str| {
+    let plan_with = |second: &str| {
         let nodes = format!(
             "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external={second}
 a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.200.1"
         );
-        told(FULL, &[("u", &fields, &nodes), ("v", B, NODE_B)])
+        report(FULL, &[("u", &fields, &nodes), ("v", B, NODE_B)])
     };
-    insta::assert_snapshot!(of("198.18.113.2"), @"
+    insta::assert_snapshot!(plan_with("198.18.113.2"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -42,7 +42,7 @@ a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.200.1"
       m--u--a3 10.1.3.0/24 10.201.0.3/32
     u in v: LoopingRanges 198.18.113.0/28: 198.18.113.1 of u/a1 x2
     ");
-    insta::assert_snapshot!(of("198.18.113.16"), @"
+    insta::assert_snapshot!(plan_with("198.18.113.16"), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -59,7 +59,7 @@ fn a_node_that_is_dialled_among_pods_or_tunnels_is_left_out() {
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=10.1.200.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=10.201.0.3
 a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.1";
-    insta::assert_snapshot!(told(FULL, &[("u", A, nodes), ("v", B, NODE_B)]), @"
+    insta::assert_snapshot!(report(FULL, &[("u", A, nodes), ("v", B, NODE_B)]), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -72,7 +72,7 @@ a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.1";
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=10.1.3.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=10.1.200.1
 a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.1";
-    insta::assert_snapshot!(told(FULL, &[("u", flat, nodes), ("v", B, NODE_B)]), @"
+    insta::assert_snapshot!(report(FULL, &[("u", flat, nodes), ("v", B, NODE_B)]), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
     v:
@@ -90,7 +90,7 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
         ("v", B, NODE_B),
         ("w", C, NODE_C),
     );
-    let first = told(FULL, &[u, v, w]);
+    let first = report(FULL, &[u, v, w]);
     insta::assert_snapshot!(first, @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
@@ -104,14 +104,14 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
     u in w: Captured 198.18.113.2/31: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
     v in w: LoopingPeer b 198.18.113.2 in 198.18.113.2/31 of u
     ");
-    assert_eq!(told(FULL, &[w, v, u]).matches("LoopingPeer b").count(), 1);
-    let apart = told("{ mode: Links, links: [[u, w], [v, w]] }", &[u, v, w]);
+    assert_eq!(report(FULL, &[w, v, u]).matches("LoopingPeer b").count(), 1);
+    let apart = report("{ mode: Links, links: [[u, w], [v, w]] }", &[u, v, w]);
     assert_eq!(
         apart.matches("LoopingPeer b").count(),
         1,
         "only w sees both: {apart}"
     );
-    let unseen = told("{ mode: Hub, hubs: [u] }", &[u, v, w]);
+    let unseen = report("{ mode: Hub, hubs: [u] }", &[u, v, w]);
     assert!(
         !unseen.contains("LoopingPeer"),
         "nobody sees both: {unseen}"
@@ -121,13 +121,13 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
 #[test]
 fn a_node_that_is_dialled_in_a_flat_list_is_left_out_whoever_ranks_first() {
     let flat = "allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 198.18.113.0/29]";
-    let of = |inner: &str, clusters: [usize; 3]| {
+    let plan_with = |inner: &str, clusters: [usize; 3]| {
         let a = format!("a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.200.1 {inner}");
         let all = [("u", flat, a.as_str()), ("v", B, NODE_B), ("w", C, NODE_C)];
-        told(FULL, &clusters.map(|it| all[it]))
+        report(FULL, &clusters.map(|it| all[it]))
     };
     let (first, last) = ([0, 1, 2], [1, 2, 0]);
-    insta::assert_snapshot!(of("", first), @"
+    insta::assert_snapshot!(plan_with("", first), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -140,7 +140,7 @@ fn a_node_that_is_dialled_in_a_flat_list_is_left_out_whoever_ranks_first() {
     u in w: Captured 198.18.113.0/29: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
     v in w: LoopingPeer b 198.18.113.2 in 198.18.113.0/29 of u
     ");
-    insta::assert_snapshot!(of("", last), @"
+    insta::assert_snapshot!(plan_with("", last), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -155,8 +155,8 @@ fn a_node_that_is_dialled_in_a_flat_list_is_left_out_whoever_ranks_first() {
     ");
     // What nodes claim in such a range makes no difference to who is left out.
     for inner in ["internal=198.18.113.2", "internal=198.18.113.5"] {
-        let told = of(inner, last);
-        assert_eq!(told.matches("LoopingPeer").count(), 2, "{told}");
+        let report = plan_with(inner, last);
+        assert_eq!(report.matches("LoopingPeer").count(), 2, "{report}");
     }
 }
 
@@ -167,11 +167,14 @@ fn where_the_target_s_own_nodes_are_dialled_is_cut_out_whoever_ranks_first() {
     let u = ("u", fields.as_str(), NODE_A);
     for v in [("v", B, NODE_B), ("v", B, two.as_str())] {
         for clusters in [[v, u], [u, v]] {
-            let told = told(FULL, &clusters);
-            assert!(told.contains("10.201.0.1/32 198.18.113.3/32\n"), "{told}");
+            let report = report(FULL, &clusters);
+            assert!(
+                report.contains("10.201.0.1/32 198.18.113.3/32\n"),
+                "{report}"
+            );
             let cut = "u in v: Captured 198.18.113.2/31: Endpoint(198.18.113.2) of b x1 \
                        Without([Cidr(198.18.113.2/32)])\n";
-            assert!(told.contains(cut), "{told}");
+            assert!(report.contains(cut), "{report}");
         }
     }
 }
@@ -180,10 +183,10 @@ fn where_the_target_s_own_nodes_are_dialled_is_cut_out_whoever_ranks_first() {
 fn where_kilo_dials_a_node_of_the_target_counts_too() {
     let fields = format!("{A}, additionalCIDRs: [172.20.0.0/30]");
     let own = format!("{NODE_B} endpoint=172.20.0.1:51820");
-    let told = told(FULL, &[("v", B, &own), ("u", &fields, NODE_A)]);
+    let report = report(FULL, &[("v", B, &own), ("u", &fields, NODE_A)]);
     assert!(
-        told.contains(" 10.201.0.1/32 172.20.0.0/32 172.20.0.2/31\n"),
-        "{told}"
+        report.contains(" 10.201.0.1/32 172.20.0.0/32 172.20.0.2/31\n"),
+        "{report}"
     );
 }
 
@@ -196,10 +199,10 @@ fn what_a_target_cannot_get_cannot_loop_there() {
         ("v", B, NODE_B),
         ("w", &accepting, NODE_C),
     ];
-    let told = told(FULL, &clusters);
-    assert!(!told.contains("LoopingPeer"), "{told}");
+    let report = report(FULL, &clusters);
+    assert!(!report.contains("LoopingPeer"), "{report}");
     assert!(
-        told.contains("u in w: Unaccepted 198.18.113.2/32"),
-        "{told}"
+        report.contains("u in w: Unaccepted 198.18.113.2/32"),
+        "{report}"
     );
 }

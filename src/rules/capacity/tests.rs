@@ -79,12 +79,12 @@ fn with<T>(numbers: [usize; 3], look: impl FnOnce(&Fleet, &Plan, &[Load]) -> T) 
 }
 
 /// Returns findings, a line each.
-fn told(findings: &[Finding]) -> String {
-    let told = findings.iter().map(|it| {
+fn report(findings: &[Finding]) -> String {
+    let report = findings.iter().map(|it| {
         let (rule, cluster) = (it.rule.name, it.cluster.as_deref().unwrap_or_default());
         format!("{}[{rule}] {cluster}: {}\n", it.severity, it.message)
     });
-    told.collect()
+    report.collect()
 }
 
 /// Counting without a text gives the same result as Kilo's handling of the texts.
@@ -105,7 +105,7 @@ fn a_plan_weighs_as_much_as_its_manifests() {
             assert_eq!(sizes.entries, texts.len() + 1);
             let largest = texts.iter().map(|(_, text)| text.len()).max().unwrap();
             assert_eq!(sizes.largest, largest);
-            let expected = Load::of(&Model::new(&member.cluster.topology, &files), load.files);
+            let expected = Load::count(&Model::new(&member.cluster.topology, &files), load.files);
             assert!(0 < expected.peers() && expected.peers() < expected.ranges());
             assert_eq!(*load, expected, "{}", target.cluster);
         }
@@ -116,17 +116,17 @@ fn a_plan_weighs_as_much_as_its_manifests() {
 fn a_small_mesh_has_nothing_to_tell() {
     with([30, 1, 20], |_, plan, loads| {
         let capacity = Capacity::default();
-        assert_eq!(told(&planned(plan, loads, &capacity)), "");
+        assert_eq!(report(&planned(plan, loads, &capacity)), "");
         let on_disk = OnDiskTree {
             same: ["east/m--west.yaml".to_owned()].into(),
             ..OnDiskTree::default()
         };
-        assert_eq!(told(&waves(plan, loads, &on_disk, &capacity)), "");
+        assert_eq!(report(&waves(plan, loads, &on_disk, &capacity)), "");
     });
 }
 
 #[test]
-fn what_is_too_much_is_told_for_each_target() {
+fn what_is_too_much_is_reported_for_each_target() {
     with([60, 1, 200], |_, plan, loads| {
         let limited = |quantity, warning| {
             let steps = Steps {
@@ -134,9 +134,9 @@ fn what_is_too_much_is_told_for_each_target() {
                 ..Steps::default()
             };
             let capacity = Capacity::default().with(quantity, steps);
-            told(&planned(plan, loads, &capacity))
+            report(&planned(plan, loads, &capacity))
         };
-        insta::assert_snapshot!(told(&planned(plan, loads, &Capacity::default())), @"
+        insta::assert_snapshot!(report(&planned(plan, loads, &Capacity::default())), @"
         warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
         warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
         ");
@@ -162,7 +162,7 @@ fn what_is_too_much_is_told_for_each_target() {
 }
 
 #[test]
-fn what_comes_at_once_is_told() {
+fn what_comes_at_once_is_reported() {
     with([2, 1, 60], |_, plan, loads| {
         let capacity = Capacity::default();
         let on_disk = OnDiskTree {
@@ -171,6 +171,6 @@ fn what_comes_at_once_is_told() {
                 .to_vec(),
             ..OnDiskTree::default()
         };
-        insta::assert_snapshot!(told(&waves(plan, loads, &on_disk, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than 50; Kilo would be busy for 8.1 s");
+        insta::assert_snapshot!(report(&waves(plan, loads, &on_disk, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than 50; Kilo would be busy for 8.1 s");
     });
 }

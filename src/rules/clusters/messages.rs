@@ -7,30 +7,30 @@ use crate::diagnostic::{Quoted, escaped};
 use crate::name::ClusterName;
 
 /// How much of a message of a server or a plugin is shown, in characters.
-const TOLD: usize = 400;
+const MAX_LENGTH: usize = 400;
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Kubeconfig { origin, problem } | Self::Secret { origin, problem } => {
-                write!(formatter, "{}: {}", told(origin), told(problem))
+                write!(formatter, "{}: {}", shown(origin), shown(problem))
             }
             Self::Context { origin, wanted, .. } => {
-                let (origin, wanted) = (told(origin), Quoted(wanted));
+                let (origin, wanted) = (shown(origin), Quoted(wanted));
                 write!(formatter, "{origin} has no context {wanted}")
             }
             Self::Unsafe { origin, field } => write!(
                 formatter,
                 "the kubeconfig in {} contains `{field}`, which runs a program or reads a file on \
                  this machine",
-                told(origin)
+                shown(origin)
             ),
             Self::Foreign {
                 origin,
                 field,
                 config,
             } => formatter.write_str(&foreign(origin, field, config)),
-            Self::Ambiguous { problem } => formatter.write_str(&told(problem)),
+            Self::Ambiguous { problem } => formatter.write_str(&shown(problem)),
             Self::Login { command, problem } => {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))
             }
@@ -42,8 +42,8 @@ impl fmt::Display for Fault {
             } => write!(
                 formatter,
                 "cannot connect to {} (attempts: {attempts}): {}",
-                told(server),
-                told(problem)
+                shown(server),
+                shown(problem)
             ),
             Self::Proxy {
                 proxy,
@@ -53,14 +53,14 @@ impl fmt::Display for Fault {
             } => write!(
                 formatter,
                 "no connection through the proxy {} (`{origin}`) to {}: {}",
-                told(proxy),
-                told(server),
-                told(problem)
+                shown(proxy),
+                shown(server),
+                shown(problem)
             ),
             Self::Slow { server, seconds } => write!(
                 formatter,
                 "no response from {} within {seconds} s",
-                told(server)
+                shown(server)
             ),
             Self::Endless { seconds } => write!(
                 formatter,
@@ -72,14 +72,14 @@ impl fmt::Display for Fault {
                 } else {
                     "the certificate of "
                 };
-                write!(formatter, "{what}{} {problem}", told(server))
+                write!(formatter, "{what}{} {problem}", shown(server))
             }
             Self::Unauthorized {
                 server,
                 right,
                 user,
                 says,
-            } => formatter.write_str(&unauthorized(&told(server), right, user, says)),
+            } => formatter.write_str(&unauthorized(&shown(server), right, user, says)),
             Self::Forbidden { right, user, says } => {
                 formatter.write_str(&forbidden(right, user, says))
             }
@@ -96,16 +96,16 @@ impl fmt::Display for Fault {
             Self::Redirected { to } => write!(
                 formatter,
                 "the server redirects to {}, which clustermesh does not follow",
-                told(to)
+                shown(to)
             ),
             Self::Cut { problem, attempts } => write!(
                 formatter,
                 "the response broke off{}: {}",
                 times(*attempts),
-                told(problem)
+                shown(problem)
             ),
             Self::Unreadable { problem } | Self::Oversized { problem } => {
-                write!(formatter, "the response cannot be used: {}", told(problem))
+                write!(formatter, "the response cannot be used: {}", shown(problem))
             }
         }
     }
@@ -115,21 +115,21 @@ fn foreign(origin: &str, field: &str, config: &str) -> String {
     format!(
         "the kubeconfig {} contains `{field}`, which runs a program or reads a file, and the \
          config that names it, {}, belongs to another user",
-        told(origin),
-        told(config)
+        shown(origin),
+        shown(config)
     )
 }
 
 impl fmt::Display for LoginProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Start(problem) => write!(formatter, "cannot be started: {}", told(problem)),
+            Self::Start(problem) => write!(formatter, "cannot be started: {}", shown(problem)),
             Self::Failed { status, stderr } => {
                 let said = match stderr.trim() {
                     "" => "without output".to_owned(),
-                    text => format!("with output: {}", told(text)),
+                    text => format!("with output: {}", shown(text)),
                 };
-                write!(formatter, "failed ({}) {said}", told(status))
+                write!(formatter, "failed ({}) {said}", shown(status))
             }
             Self::Slow(seconds) => write!(formatter, "did not finish within {seconds} s"),
             Self::Interactive => {
@@ -204,7 +204,7 @@ impl fmt::Display for Right {
             Self::ListNodes => formatter.write_str("`list` `nodes`"),
             Self::ListPeers => formatter.write_str("`list` `peers.kilo.squat.ai`"),
             Self::GetSecret { namespace, name } => {
-                let secret = escaped(&format!("{namespace}/{name}"), TOLD);
+                let secret = escaped(&format!("{namespace}/{name}"), MAX_LENGTH);
                 write!(formatter, "`get` the Secret `{secret}`")
             }
         }
@@ -232,7 +232,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
                 .to_owned()
         }
         Fault::Foreign { config, .. } => {
-            format!("if you trust this config, add `--config {}`", told(config))
+            format!("if you trust this config, add `--config {}`", shown(config))
         }
         Fault::Secret { .. } => "check `kubeconfigSecretRef` in the mesh".to_owned(),
         Fault::Login { problem, .. } => match problem {
@@ -251,7 +251,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
             ..
         } => "check `proxy-url` in the kubeconfig".to_owned(),
         Fault::Proxy { origin, server, .. } => {
-            format!("correct `{origin}`, or add {} to `NO_PROXY`", told(server))
+            format!("correct `{origin}`, or add {} to `NO_PROXY`", shown(server))
         }
         Fault::Refused { status, .. } => match status {
             404 | 405 => {
@@ -273,7 +273,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
         }
         Fault::Certificate { problem, .. } => problem.help(),
         Fault::Unauthorized { user, .. } if user.has_credentials => {
-            format!("renew the credentials of {}", told(&user.origin))
+            format!("renew the credentials of {}", shown(&user.origin))
         }
         Fault::Unauthorized { user, .. } => add_credentials(user),
         Fault::Forbidden { user, says, .. } if is_anonymous(says) => add_credentials(user),
@@ -296,7 +296,7 @@ fn unauthorized(server: &str, right: &Right, user: &User, says: &str) -> String 
         Right::GetSecret { .. } => format!("the operator's cluster {server}"),
         Right::ListNodes | Right::ListPeers => server.to_owned(),
     };
-    let (origin, says) = (told(&user.origin), says_so(says));
+    let (origin, says) = (shown(&user.origin), says_so(says));
     if user.has_credentials {
         format!("{server} refused the credentials of {origin} (401{says})")
     } else {
@@ -305,7 +305,7 @@ fn unauthorized(server: &str, right: &Right, user: &User, says: &str) -> String 
 }
 
 fn forbidden(right: &Right, user: &User, says: &str) -> String {
-    let (origin, said) = (told(&user.origin), says_so(says));
+    let (origin, said) = (shown(&user.origin), says_so(says));
     match user.has_credentials {
         _ if !is_anonymous(says) => format!("the right to {right} is missing (403{said})"),
         true => format!("the server received no credentials from {origin} (403{said})"),
@@ -322,7 +322,7 @@ fn is_anonymous(says: &str) -> bool {
 fn add_credentials(user: &User) -> String {
     format!(
         "add a token, a client certificate or a login plugin (`exec`) to {}",
-        told(&user.origin)
+        shown(&user.origin)
     )
 }
 
@@ -335,7 +335,7 @@ fn granting(right: &Right) -> String {
             "`clustermesh rbac --peers` prints the manifests that grant this right".to_owned()
         }
         Right::GetSecret { namespace, name } => {
-            let secret = escaped(&format!("{namespace}/{name}"), TOLD);
+            let secret = escaped(&format!("{namespace}/{name}"), MAX_LENGTH);
             format!(
                 "`clustermesh rbac --secret {secret}` prints the manifests that grant this right in \
                  the operator's cluster"
@@ -363,14 +363,14 @@ fn name_the_context(cluster: &ClusterName) -> String {
     format!("set the context in the config: `clusters: {{ {cluster}: {{ context: … }} }}`")
 }
 
-fn told(text: &str) -> String {
-    escaped(text, TOLD)
+fn shown(text: &str) -> String {
+    escaped(text, MAX_LENGTH)
 }
 
 fn says_so(says: &str) -> String {
     match says.trim() {
         "" => String::new(),
-        says => format!(": {}", told(says)),
+        says => format!(": {}", shown(says)),
     }
 }
 

@@ -55,22 +55,22 @@ fn documentation(address: IpAddr) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     const NODES: &str = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
 
     /// Returns the findings about `east` with one node of this endpoint.
-    fn of(fields: &str, endpoint: &str) -> String {
+    fn report_on(fields: &str, endpoint: &str) -> String {
         let nodes = format!("{NODES} clustermesh-endpoint={endpoint}");
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "", "")],
         )
     }
 
     #[test]
-    fn a_name_is_told_even_where_it_is_declared() {
-        insta::assert_snapshot!(of("endpointDomains: [example.com]", "wg.example.com:51820"), @"
+    fn a_name_is_reported_even_where_it_is_declared() {
+        insta::assert_snapshot!(report_on("endpointDomains: [example.com]", "wg.example.com:51820"), @"
         notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: write an IP address, or make sure that every node of every cluster resolves the name
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_documents_are_told_and_their_neighbours_are_not() {
+    fn addresses_of_documents_are_reported_and_their_neighbours_are_not() {
         let holds = |text: &str| documentation(text.parse().unwrap()).is_some();
         for inside in [
             "192.0.2.0",
@@ -98,7 +98,7 @@ mod tests {
         ] {
             assert!(!holds(outside), "{outside}");
         }
-        insta::assert_snapshot!(of("", "203.0.113.7:51820"), @"
+        insta::assert_snapshot!(report_on("", "203.0.113.7:51820"), @"
         notice[documentation-endpoint] east/n: endpoint 203.0.113.7:51820 is in 203.0.113.0/24, which is reserved for documentation
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: write the real address of the node
@@ -107,6 +107,6 @@ mod tests {
 
     #[test]
     fn quiet_on_an_address() {
-        assert_eq!(of("", "198.18.0.1:51820"), "");
+        assert_eq!(report_on("", "198.18.0.1:51820"), "");
     }
 }

@@ -25,12 +25,12 @@ type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
     let clusters = fleet.clusters().filter_map(|cluster| {
         let member = fleet.memberships(cluster).next()?;
-        Some((cluster, Surroundings::of(member)))
+        Some((cluster, Surroundings::new(member)))
     });
     let clusters: BTreeMap<&ClusterName, Surroundings> = clusters.collect();
     let doors = members.iter().map(|member| {
         let key = (&member.mesh.name, &member.entry.name);
-        (key, (*member, Doors::of(member)))
+        (key, (*member, Doors::new(member)))
     });
     let doors: BTreeMap<_, (&Member, Doors)> = doors.collect();
     let is_closed = |source: &'f Member<'f>, target: &'f ClusterName| {
@@ -45,7 +45,7 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
     };
     let mut findings = Vec::new();
     for source in members {
-        let dialled = DialledEndpoint::of(source);
+        let dialled = DialledEndpoint::all(source);
         let addresses: Vec<Option<IpAddr>> = dialled.iter().map(DialledEndpoint::address).collect();
         let mut other_family = Unreachable::new();
         let mut elsewhere = Unreachable::new();
@@ -73,8 +73,16 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
                 }
             }
         }
-        findings.extend(told(&UNREACHABLE_FAMILY, &dialled, &other_family));
-        findings.extend(told(&PRIVATE_ENDPOINT, &dialled, &elsewhere));
+        findings.extend(unreachable_endpoints(
+            &UNREACHABLE_FAMILY,
+            &dialled,
+            &other_family,
+        ));
+        findings.extend(unreachable_endpoints(
+            &PRIVATE_ENDPOINT,
+            &dialled,
+            &elsewhere,
+        ));
     }
     findings
 }
@@ -98,7 +106,8 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
         side(own, near, far),
         side(others, far, near)
     );
-    let places = [one, other].map(|it| DialledEndpoint::of(it).first().map(DialledEndpoint::place));
+    let places =
+        [one, other].map(|it| DialledEndpoint::all(it).first().map(DialledEndpoint::place));
     let [near, far] = places;
     Finding::on_cluster(&NO_INITIATOR, &one.entry.name, message)
         .at(near, "dialled here")
@@ -110,12 +119,12 @@ fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> 
 }
 
 /// Returns a finding for each set of endpoints that some clusters cannot dial.
-fn told(
+fn unreachable_endpoints(
     rule: &'static Rule,
     dialled: &[DialledEndpoint],
     unreachable: &Unreachable,
 ) -> Vec<Finding> {
-    let told = unreachable.iter().filter_map(|(indices, targets)| {
+    let unreachable_endpoints = unreachable.iter().filter_map(|(indices, targets)| {
         let meant = indices.iter().filter_map(|&index| dialled.get(index));
         let meant: Vec<&DialledEndpoint> = meant.collect();
         let (first, address) = meant.first().and_then(|it| Some((*it, it.address()?)))?;
@@ -151,7 +160,7 @@ fn told(
         });
         Some(finding)
     });
-    told.collect()
+    unreachable_endpoints.collect()
 }
 
 /// Where the nodes of a cluster are dialled in a mesh.
@@ -165,8 +174,8 @@ struct Doors {
 }
 
 impl Doors {
-    fn of(member: &Member) -> Self {
-        let dialled = DialledEndpoint::of(member);
+    fn new(member: &Member) -> Self {
+        let dialled = DialledEndpoint::all(member);
         let addresses = dialled.iter().filter_map(DialledEndpoint::address);
         Self {
             is_there: !dialled.is_empty(),
@@ -177,7 +186,7 @@ impl Doors {
 }
 
 impl Surroundings {
-    fn of(member: &Member) -> Self {
+    fn new(member: &Member) -> Self {
         let nodes = &member.cluster.nodes;
         let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
         let around = addresses().map(|it| site(it).unwrap_or_else(|| Cidr::host(it)));
@@ -231,13 +240,13 @@ pub(in crate::rules) fn site(address: IpAddr) -> Option<Cidr> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     const WEST: &str =
         "w pod=10.2.1.0/24 wg=10.102.0.1/24 key=B granularity=full external=198.18.0.2";
 
     /// Returns the findings if `east` is dialled at these addresses and `west` reports this.
-    fn of(endpoints: &[&str], west: &str) -> String {
+    fn report_on(endpoints: &[&str], west: &str) -> String {
         let nodes = endpoints.iter().enumerate().map(|(index, endpoint)| {
             let key = ["A", "C"][index];
             format!(
@@ -246,7 +255,7 @@ mod tests {
         });
         let nodes: String = nodes.collect();
         let west = format!("{WEST} {west}");
-        told(
+        report(
             super::super::findings,
             &[("east", "", &nodes), ("west", "", &west)],
         )
@@ -254,17 +263,17 @@ mod tests {
 
     #[test]
     fn a_private_address_needs_somebody_in_its_network() {
-        insta::assert_snapshot!(of(&["192.168.1.5"], "internal=192.168.2.1"), @"
+        insta::assert_snapshot!(report_on(&["192.168.1.5"], "internal=192.168.2.1"), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
         ");
-        insta::assert_snapshot!(of(&["10.7.0.1", "10.8.0.1"], "internal=10.9.0.1"), @"
+        insta::assert_snapshot!(report_on(&["10.7.0.1", "10.8.0.1"], "internal=10.9.0.1"), @"
         notice[private-endpoint] east: endpoints 10.7.0.1:51820, 10.8.0.1:51820 are private, and no node of west is in their networks
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
         ");
-        insta::assert_snapshot!(of(&["[fd00:1::1]"], "internal=fd00:2::1"), @"
+        insta::assert_snapshot!(report_on(&["[fd00:1::1]"], "internal=fd00:2::1"), @"
         notice[private-endpoint] east: endpoint [fd00:1::1]:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
@@ -284,43 +293,43 @@ mod tests {
             ("[fd00:1::1]", "internal=fd00:1:0:5::1"),
             ("198.18.0.5", "internal=192.168.2.1"),
         ] {
-            assert_eq!(of(&[endpoint], west), "", "{endpoint} {west}");
+            assert_eq!(report_on(&[endpoint], west), "", "{endpoint} {west}");
         }
     }
 
     #[test]
     fn an_address_needs_somebody_of_its_family() {
-        insta::assert_snapshot!(of(&["[2a00::1]"], ""), @"
+        insta::assert_snapshot!(report_on(&["[2a00::1]"], ""), @"
         notice[unreachable-family] east: endpoint [2a00::1]:51820 is IPv6, and no node of west has an IPv6 address
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an IPv4 address
         ");
-        assert_eq!(of(&["[2a00::1]"], "internal=2a00::2"), "");
+        assert_eq!(report_on(&["[2a00::1]"], "internal=2a00::2"), "");
     }
 
     #[test]
     fn one_of_two_clusters_must_have_what_the_other_is_dialled_at() {
         let east = "n pod=10.1.0.0/24 wg=10.101.0.1/24 key=A granularity=full external=2a00::1";
-        let of = |west: &str| {
+        let report_on = |west: &str| {
             let clusters = [
                 ("east", "", east),
                 ("west", "persistentKeepalive: 25", west),
             ];
-            told(super::super::findings, &clusters)
+            report(super::super::findings, &clusters)
         };
-        insta::assert_snapshot!(of(WEST), @"
+        insta::assert_snapshot!(report_on(WEST), @"
         warning[no-initiator] east: east and west cannot dial each other: east has IPv6 endpoints, and no node of west has an IPv6 address; west has IPv4 endpoints, and no node of east has an IPv4 address
           east.json#/nodes/0/addresses/0/address dialled here
           west.json#/nodes/0/addresses/0/address dialled here
           help: annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with addresses of a family that the other cluster has
         ");
         let calling = WEST.replace("external", "persistent-keepalive=25 internal");
-        insta::assert_snapshot!(of(&calling), @"
+        insta::assert_snapshot!(report_on(&calling), @"
         warning[no-initiator] east: east and west cannot dial each other: east has IPv6 endpoints, and no node of west has an IPv6 address; west has no endpoint
           east.json#/nodes/0/addresses/0/address dialled here
           help: annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with addresses of a family that the other cluster has
         ");
-        assert!(!of(&format!("{WEST} internal=2a00::2")).contains("no-initiator"));
+        assert!(!report_on(&format!("{WEST} internal=2a00::2")).contains("no-initiator"));
     }
 
     #[test]
@@ -331,6 +340,6 @@ mod tests {
             ("east", "", east),
             ("west", "persistentKeepalive: 25", bare),
         ];
-        assert_eq!(told(super::super::findings, &clusters), "");
+        assert_eq!(report(super::super::findings, &clusters), "");
     }
 }

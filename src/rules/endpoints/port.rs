@@ -67,13 +67,13 @@ fn undeclared(dialled: &DialledEndpoint) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     /// Returns the findings about `east` with one node that reports this.
-    fn of(fields: &str, says: &str) -> String {
+    fn report_on(fields: &str, says: &str) -> String {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
         let nodes = format!("{node} {says}");
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "", "")],
         )
@@ -81,25 +81,25 @@ mod tests {
 
     #[test]
     fn an_address_gets_the_declared_port_wherever_kilo_listens() {
-        insta::assert_snapshot!(of("", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"
+        insta::assert_snapshot!(report_on("", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"
         warning[unanswered-port] east/n: endpoint 198.18.0.1:51820 does not match the port on which Kilo listens, 51821
           east.json#/nodes/0/addresses/0/address 
           east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on this port
           help: set `wireguardPort: 51821` for `east` in the mesh, or forward UDP 51820 to 51821
         ");
-        insta::assert_snapshot!(of("wireguardPort: 51821", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"");
-        insta::assert_snapshot!(of("", "external=198.18.0.1 force-endpoint=nonsense endpoint=192.168.0.1:51820"), @"");
+        insta::assert_snapshot!(report_on("wireguardPort: 51821", "external=198.18.0.1 endpoint=198.18.0.1:51821"), @"");
+        insta::assert_snapshot!(report_on("", "external=198.18.0.1 force-endpoint=nonsense endpoint=192.168.0.1:51820"), @"");
     }
 
     #[test]
     fn a_port_that_may_be_forwarded_is_only_not_the_declared_one() {
         let kilo = "endpoint=192.168.0.1:51820";
-        insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=198.18.0.1:4500")), @"
+        insta::assert_snapshot!(report_on("", &format!("{kilo} clustermesh-endpoint=198.18.0.1:4500")), @"
         notice[undeclared-port] east/n: endpoint 198.18.0.1:4500 has another port than the cluster's `wireguardPort`, 51820
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           mesh.yaml#/spec/clusters/0/wireguardPort the cluster's port
         ");
-        insta::assert_snapshot!(of("", &format!("{kilo} clustermesh-endpoint=192.168.0.1:4500")), @"
+        insta::assert_snapshot!(report_on("", &format!("{kilo} clustermesh-endpoint=192.168.0.1:4500")), @"
         warning[unanswered-port] east/n: endpoint 192.168.0.1:4500 does not match the port on which Kilo listens, 51820
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           east.json#/nodes/0/annotations/kilo.squat.ai~1endpoint Kilo listens on this port
@@ -110,15 +110,15 @@ mod tests {
     #[test]
     fn quiet_where_all_is_the_same_or_nothing_is_known() {
         assert_eq!(
-            of(
+            report_on(
                 "",
                 "force-endpoint=198.18.0.1:51820 endpoint=198.18.0.1:51820"
             ),
             ""
         );
-        assert_eq!(of("", "external=198.18.0.1"), "");
+        assert_eq!(report_on("", "external=198.18.0.1"), "");
         assert_eq!(
-            of(
+            report_on(
                 "",
                 "clustermesh-endpoint=198.18.0.1:51820 endpoint=192.168.0.1:9"
             ),

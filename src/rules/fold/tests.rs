@@ -19,10 +19,11 @@ fn finding(number: usize) -> Finding {
     .at(place, "")
 }
 
-fn told(findings: Vec<Finding>) -> Vec<String> {
+fn report(findings: Vec<Finding>) -> Vec<String> {
     let subject = |it: &Finding| it.subject().unwrap_or_default();
-    let told = folded(findings).into_iter();
-    told.map(|it| format!("{}: {}", subject(&it), it.message))
+    let report = folded(findings).into_iter();
+    report
+        .map(|it| format!("{}: {}", subject(&it), it.message))
         .collect()
 }
 
@@ -94,7 +95,7 @@ fn what_follows_from_one_follows_from_all() {
     let folded = folded(findings);
     assert_eq!(folded[1].cause, Some(folded[0].as_cause()));
     assert_eq!(
-        told((1..=4).map(finding).collect())[0],
+        report((1..=4).map(finding).collect())[0],
         "east/n1: left out: bad `1`"
     );
 }

@@ -41,20 +41,20 @@ fn plan(ranges: u32) -> Plan {
     }
 }
 
-fn told(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
+fn report(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
     let findings = planned(plan, &[bytes], limits);
-    let told = findings
+    let report = findings
         .iter()
         .map(|it| format!("{} {}: {}", it.severity, it.rule.name, it.message));
-    told.collect()
+    report.collect()
 }
 
 #[test]
 fn files_are_held_against_their_limit_and_github_s() {
     let limits = Limits::default();
     let mebibyte = 1 << 20;
-    assert_eq!(told(&plan(1), mebibyte, &limits), [""; 0]);
-    insta::assert_snapshot!(told(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (in east, west)");
+    assert_eq!(report(&plan(1), mebibyte, &limits), [""; 0]);
+    insta::assert_snapshot!(report(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (in east, west)");
     let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
     assert_eq!(severity(100 * mebibyte, &limits), Severity::Warning);
     assert_eq!(severity(100 * mebibyte + 1, &limits), Severity::Error);
@@ -66,17 +66,17 @@ fn files_are_held_against_their_limit_and_github_s() {
         capacity: limits.capacity.with(Quantity::FileBytes, steps),
         ..limits
     };
-    assert_eq!(told(&plan(1), 100 * mebibyte + 1, &elsewhere), [""; 0]);
+    assert_eq!(report(&plan(1), 100 * mebibyte + 1, &elsewhere), [""; 0]);
 }
 
 #[test]
 fn peers_are_held_against_their_limit_and_etcd_s() {
     let limits = Limits::default();
-    assert_eq!(told(&plan(10_000), 0, &limits), [""; 0]);
+    assert_eq!(report(&plan(10_000), 0, &limits), [""; 0]);
     // Not by its spec alone, but by the whole object, as `kubectl apply` keeps it.
-    let is_fine = |ranges: &u32| told(&plan(*ranges), 0, &limits).is_empty();
+    let is_fine = |ranges: &u32| report(&plan(*ranges), 0, &limits).is_empty();
     assert!(is_fine(&15_955) && !is_fine(&15_956));
-    insta::assert_snapshot!(told(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (in east, west)");
+    insta::assert_snapshot!(report(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (in east, west)");
     let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
     assert_eq!(severity(80_000), Severity::Warning);
     assert_eq!(severity(110_000), Severity::Error);

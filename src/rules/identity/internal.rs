@@ -22,7 +22,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 }
 
 fn of_cluster(member: &Member) -> Vec<Finding> {
-    let told = told(member);
+    let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut findings = Vec::new();
     for ClusterNode { node, kilo, .. } in member.cluster.nodes.iter() {
@@ -34,7 +34,8 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
         };
         match first.get(&address) {
             None => drop(first.insert(address, node)),
-            Some(_) if told.contains(&(&node.name, Cidr::host(address).to_string())) => {}
+            Some(_)
+                if already_reported.contains(&(&node.name, Cidr::host(address).to_string())) => {}
             Some(first) => findings.push(finding(member, address, node, first)),
         }
     }
@@ -43,7 +44,7 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
 
 /// Returns the nodes and declared host routes that are reported already because another node has
 /// them.
-fn told<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
+fn already_reported<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
     let withheld = member.membership.withheld.iter();
     let taken = withheld.filter(|it| matches!(it.reason, WithheldReason::Taken { .. }));
     taken.map(|it| (&it.node, it.range.clone())).collect()

@@ -11,7 +11,7 @@ const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.1
 const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/24 key=C external=198.18.113.3";
 
 /// Returns the findings about three clusters in which `a` is the hub.
-fn told(a: &str, b: &str, c: &str) -> String {
+fn report(a: &str, b: &str, c: &str) -> String {
     let mesh = mesh_of("m", &[A, B, C]);
     let mesh = format!("{mesh}  topology: {{ mode: Hub, hubs: [a] }}\n");
     findings(&mesh, &[("a", a), ("b", b), ("c", c)])
@@ -19,11 +19,11 @@ fn told(a: &str, b: &str, c: &str) -> String {
 
 #[test]
 fn nodes_of_their_own_are_quiet() {
-    assert_eq!(told(NODE_A, NODE_B, NODE_C), "");
+    assert_eq!(report(NODE_A, NODE_B, NODE_C), "");
 }
 
 #[test]
-fn a_key_in_two_meshes_is_told() {
+fn a_key_in_two_meshes_is_reported() {
     let d = "name: d, podCIDRs: [10.4.0.0/16], wireguardCIDR: 10.204.0.0/24";
     let meshes = [mesh_of("m", &[A, B]), mesh_of("k", &[C, d])].join("---\n");
     let node_c = NODE_C.replace("key=C", "key=B");
@@ -43,35 +43,35 @@ fn a_silent_cluster_in_two_meshes_is_reported_once() {
     let node_d = "d pod=10.4.1.0/24 wg=10.204.0.1/24 key=D external=198.18.113.4";
     let silent = NODE_B.replace("key=B", "");
     let clusters = [("a", NODE_A), ("b", &silent), ("c", NODE_C), ("d", node_d)];
-    let told = findings(&meshes, &clusters);
-    assert_eq!(told.matches("[silent-cluster]").count(), 1, "{told}");
+    let report = findings(&meshes, &clusters);
+    assert_eq!(report.matches("[silent-cluster]").count(), 1, "{report}");
 }
 
 #[test]
 fn a_cluster_that_is_silent_in_one_mesh_is_reported_for_that_mesh() {
     let asking = format!("{B}, endpointFrom: [Annotation]");
     let meshes = [mesh_of("m", &[A, B]), mesh_of("k", &[&asking, C])].join("---\n");
-    let told = findings(&meshes, &[("a", NODE_A), ("b", NODE_B), ("c", NODE_C)]);
+    let report = findings(&meshes, &[("a", NODE_A), ("b", NODE_B), ("c", NODE_C)]);
     let silent =
         "[silent-cluster] b: no other cluster of mesh `k` can reach it: its only node is left out";
-    assert!(told.contains(silent), "{told}");
+    assert!(report.contains(silent), "{report}");
 }
 
 #[test]
-fn a_key_that_the_plan_settles_is_told_there_only() {
-    let spokes = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=B"));
+fn a_key_that_the_plan_settles_is_reported_there_only() {
+    let spokes = report(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=B"));
     assert!(spokes.contains("[key-in-two-clusters]"), "{spokes}");
     assert!(!spokes.contains("[cloned-key]"), "{spokes}");
-    let hub = told(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=A"));
+    let hub = report(NODE_A, NODE_B, &NODE_C.replace("key=C", "key=A"));
     assert!(hub.contains("[key-of-target-node]"), "{hub}");
     assert!(!hub.contains("[cloned-key]"), "{hub}");
 }
 
 #[test]
-fn a_key_of_a_node_that_is_left_out_is_told() {
+fn a_key_of_a_node_that_is_left_out_is_reported() {
     let two = format!("{NODE_A} granularity=full\nz pod=10.1.2.0/24 key=A granularity=full");
     let stranger = "c pod=192.168.0.0/24 wg=10.203.0.1/24 key=B external=198.18.113.3";
-    insta::assert_snapshot!(told(&two, NODE_B, stranger), @"
+    insta::assert_snapshot!(report(&two, NODE_B, stranger), @"
     error[contradicted-declaration] c: the only node has pod CIDRs outside the declared 10.3.0.0/16: 192.168.0.0/24
       mesh.yaml#/spec/clusters/2/podCIDRs declared here
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
@@ -92,14 +92,14 @@ fn a_key_of_a_node_that_is_left_out_is_told() {
 fn an_unusable_key_is_nobody_s() {
     let zero = "key=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     let (b, c) = (NODE_B.replace("key=B", zero), NODE_C.replace("key=C", zero));
-    let told = told(NODE_A, &b, &c);
-    assert!(!told.contains("[cloned-key]"), "{told}");
+    let report = report(NODE_A, &b, &c);
+    assert!(!report.contains("[cloned-key]"), "{report}");
 }
 
 #[test]
-fn one_endpoint_for_two_is_told_wherever_they_are() {
+fn one_endpoint_for_two_is_reported_wherever_they_are() {
     let c = NODE_C.replace("external=198.18.113.3", "force-endpoint=198.18.113.2:51820");
-    insta::assert_snapshot!(told(NODE_A, NODE_B, &c), @"
+    insta::assert_snapshot!(report(NODE_A, NODE_B, &c), @"
     warning[shared-endpoint] c/c: same endpoint as b/b: 198.18.113.2:51820
       c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
       b.json#/nodes/0/addresses of b/b
@@ -118,8 +118,8 @@ fn endpoints_are_compared_as_what_they_mean() {
         ("198.18.113.9:51820", "198.18.113.9:51821", false),
         ("[fd00::1]:51820", "[fd00::2]:51820", false),
     ] {
-        let told = told(NODE_A, &node(NODE_B, one), &node(NODE_C, other));
-        assert_eq!(told.contains("[shared-endpoint]"), is_same, "{told}");
+        let report = report(NODE_A, &node(NODE_B, one), &node(NODE_C, other));
+        assert_eq!(report.contains("[shared-endpoint]"), is_same, "{report}");
     }
 }
 
@@ -128,8 +128,8 @@ fn a_name_is_an_endpoint_too() {
     let entry = |entry: &str| format!("{entry}, endpointDomains: [example.org]");
     let node = |node: &str| format!("{node} force-endpoint=wg.example.org:51820");
     let mesh = mesh_of("m", &[&entry(A), &entry(B)]);
-    let told = findings(&mesh, &[("a", &node(NODE_A)), ("b", &node(NODE_B))]);
-    insta::assert_snapshot!(told, @"
+    let report = findings(&mesh, &[("a", &node(NODE_A)), ("b", &node(NODE_B))]);
+    insta::assert_snapshot!(report, @"
     warning[shared-endpoint] b/b: same endpoint as a/a: wg.example.org:51820
       b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint of a/a
@@ -141,18 +141,18 @@ fn a_name_is_an_endpoint_too() {
 }
 
 #[test]
-fn one_machine_is_not_told_of_twice() {
+fn one_machine_is_not_reported_of_twice() {
     let same = "key=B external=198.18.113.2";
     let c = NODE_C.replace("key=C external=198.18.113.3", same);
-    let told = told(NODE_A, NODE_B, &c);
-    assert!(!told.contains("[shared-endpoint]"), "{told}");
+    let report = report(NODE_A, NODE_B, &c);
+    assert!(!report.contains("[shared-endpoint]"), "{report}");
 }
 
 #[test]
-fn one_cluster_under_two_names_is_told_as_such() {
+fn one_cluster_under_two_names_is_reported_as_such() {
     let b = format!("{NODE_B} uid=1 granularity=full\nx uid=2\ny uid=3");
     let c = b.replace("10.2.", "10.3.").replace("10.202.", "10.203.");
-    insta::assert_snapshot!(told(NODE_A, &b, &c), @"
+    insta::assert_snapshot!(report(NODE_A, &b, &c), @"
     warning[missing-pod-cidr] b/x: left out: no pod CIDR is assigned
       b.json#/nodes/1/podCIDRs 
     warning[missing-pod-cidr] b/y: left out: no pod CIDR is assigned
@@ -171,12 +171,12 @@ fn one_cluster_under_two_names_is_told_as_such() {
 }
 
 #[test]
-fn an_internal_address_that_two_nodes_have_is_told_unless_it_is_declared() {
+fn an_internal_address_that_two_nodes_have_is_reported_unless_it_is_declared() {
     let two = format!(
         "{NODE_A} granularity=full internal-ip=10.0.2.15/24\n\
          z pod=10.1.2.0/24 wg=10.201.0.2/24 key=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= external=198.18.113.9 granularity=full internal-ip=10.0.2.15/24"
     );
-    insta::assert_snapshot!(told(&two, NODE_B, NODE_C), @"
+    insta::assert_snapshot!(report(&two, NODE_B, NODE_C), @"
     warning[shared-internal-ip] a/z: same internal address as `a`: 10.0.2.15
       a.json#/nodes/1/annotations/kilo.squat.ai~1internal-ip second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip of `a`

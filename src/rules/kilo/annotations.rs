@@ -85,37 +85,37 @@ fn misread_leader(site: &KiloSite, node: &Node) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
-    fn of(granularity: &str, says: &str) -> String {
+    fn report_on(granularity: &str, says: &str) -> String {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 external=198.18.0.1 internal-ip=192.168.0.1/24";
         let nodes = format!("{node} granularity={granularity} {says}");
         let fields = "endpointFrom: [ExternalIP]";
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }
 
     #[test]
-    fn what_kilo_cannot_read_is_told() {
-        insta::assert_snapshot!(of("full", "force-endpoint=WG.example.com:51820 force-internal-ip=10.0.0.1"), @"
+    fn what_kilo_cannot_read_is_reported() {
+        insta::assert_snapshot!(report_on("full", "force-endpoint=WG.example.com:51820 force-internal-ip=10.0.0.1"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `WG.example.com:51820`, which Kilo ignores: `WG.example.com` is neither an IP address nor a lowercase DNS name
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-internal-ip is `10.0.0.1`, which Kilo ignores: expected an address with a prefix length, or `-`
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-internal-ip
         ");
-        insta::assert_snapshot!(of("full", "force-endpoint=198.18.0.1 persistent-keepalive=25s"), @"
+        insta::assert_snapshot!(report_on("full", "force-endpoint=198.18.0.1 persistent-keepalive=25s"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/force-endpoint is `198.18.0.1`, which Kilo ignores: the port is missing, as in `203.0.113.1:51820`
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `25s`, which Kilo ignores: expected a whole number of seconds
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
         ");
-        insta::assert_snapshot!(of("full", "persistent-keepalive=-1"), @"
+        insta::assert_snapshot!(report_on("full", "persistent-keepalive=-1"), @"
         warning[ignored-annotation] east/n: annotation kilo.squat.ai/persistent-keepalive is `-1`, which Kilo ignores: expected a whole number of seconds
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive
         ");
-        insta::assert_snapshot!(of("regional\u{1b}", ""), @r"
+        insta::assert_snapshot!(report_on("regional\u{1b}", ""), @r"
         notice[missing-granularity] east: no node shows Kilo's granularity; `Location` is assumed
           mesh.yaml#/spec/clusters/0/name 
           help: set `granularity` in the mesh to the value of Kilo's `--mesh-granularity`
@@ -127,14 +127,14 @@ mod tests {
     #[test]
     fn quiet_on_what_kilo_reads() {
         assert_eq!(
-            of(
+            report_on(
                 "full",
                 "force-endpoint=wg.example.com:51820 force-internal-ip=10.0.0.1/24"
             ),
             ""
         );
         assert_eq!(
-            of(
+            report_on(
                 "full",
                 "force-endpoint= force-internal-ip=- persistent-keepalive=0"
             ),
@@ -144,21 +144,25 @@ mod tests {
 
     #[test]
     fn a_leader_leads_whatever_is_said() {
-        insta::assert_snapshot!(of("location", "leader=False"), @"
+        insta::assert_snapshot!(report_on("location", "leader=False"), @"
         warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, but any value makes the node a candidate for leader
           east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
           help: run `kubectl annotate node n --overwrite kilo.squat.ai/leader-`
         ");
-        assert_eq!(of("location", "leader=true"), "");
-        assert_eq!(of("location", "leader="), "");
-        assert_eq!(of("full", "leader=false"), "", "nobody is elected there");
+        assert_eq!(report_on("location", "leader=true"), "");
+        assert_eq!(report_on("location", "leader="), "");
+        assert_eq!(
+            report_on("full", "leader=false"),
+            "",
+            "nobody is elected there"
+        );
     }
 
     #[test]
-    fn a_node_that_is_left_out_for_it_is_told_once() {
+    fn a_node_that_is_left_out_for_it_is_reported_once() {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 granularity=full force-endpoint=198.18.0.1";
         assert_eq!(
-            told(
+            report(
                 super::super::findings,
                 &[("east", "", node), ("west", "granularity: Full", "")]
             ),

@@ -88,14 +88,14 @@ fn wireguard(node: &Node) -> Option<Family> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     const WEST: &str = "w pod=10.2.1.0/24 wg=10.102.0.1/24 key=B granularity=full external=198.18.0.2 internal-ip=10.2.200.1/24";
 
-    fn of(fields: &str, nodes: &str) -> String {
+    fn report_on(fields: &str, nodes: &str) -> String {
         let clusters = [("east", fields, nodes), ("west", "", WEST)];
-        let told = told(super::super::findings, &clusters);
-        let lines = told.lines();
+        let report = report(super::super::findings, &clusters);
+        let lines = report.lines();
         let meant = lines
             .filter(|it| it.contains("[mismatched-subnet]") || it.contains("[different-families]"));
         meant.collect::<Vec<_>>().join("\n")
@@ -113,12 +113,12 @@ mod tests {
     #[test]
     fn an_ipv6_node_in_an_ipv4_subnet_is_reported() {
         let one = node(0, "10.101.0.1/24", "fd00:9::1/64");
-        insta::assert_snapshot!(of(DUAL, &one), @"
+        insta::assert_snapshot!(report_on(DUAL, &one), @"
         warning[mismatched-subnet] east: the WireGuard address of n0 is IPv4, but its internal IP is IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
         warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
         ");
         let two = one.clone() + &node(1, "10.101.0.2/24", "fd00:9::2/64");
-        insta::assert_snapshot!(of(DUAL, &two), @"
+        insta::assert_snapshot!(report_on(DUAL, &two), @"
         warning[mismatched-subnet] east: the WireGuard addresses of 2 nodes are IPv4, but their internal IPs are IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
         warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
         ");
@@ -128,11 +128,11 @@ mod tests {
     fn one_family_for_everything_is_quiet_about_the_subnet() {
         let fields = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:10:4::/112'";
         let six = node(0, "fd00:10:4::1/112", "fd00:9::1/64");
-        insta::assert_snapshot!(of(fields, &six), @"warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply");
+        insta::assert_snapshot!(report_on(fields, &six), @"warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply");
         let four = WEST
             .replace("10.2.", "10.1.")
             .replace("10.102", "10.101")
             .replace("key=B", "key=A");
-        assert_eq!(of("", &four), "");
+        assert_eq!(report_on("", &four), "");
     }
 }

@@ -39,36 +39,36 @@ pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
-    fn of(fields: &str, says: &str) -> String {
+    fn report_on(fields: &str, says: &str) -> String {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 external=198.18.0.1 internal-ip=192.168.0.1/24";
         let nodes = format!("{node} {says}");
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }
 
     #[test]
-    fn silence_is_told_where_something_hangs_on_it() {
-        insta::assert_snapshot!(of("", ""), @"
+    fn silence_is_reported_where_something_hangs_on_it() {
+        insta::assert_snapshot!(report_on("", ""), @"
         notice[missing-granularity] east: no node shows Kilo's granularity; `Location` is assumed
           mesh.yaml#/spec/clusters/0/name 
           help: set `granularity` in the mesh to the value of Kilo's `--mesh-granularity`
         ");
-        insta::assert_snapshot!(of("granularity: Cross", ""), @"
+        insta::assert_snapshot!(report_on("granularity: Cross", ""), @"
         warning[unconfirmed-cross] east: no node shows that its Kilo supports `Cross`, and no release up to 0.7.0 does
           mesh.yaml#/spec/clusters/0/granularity 
           help: set `granularity` to the value of Kilo's `--mesh-granularity`: `Location` (the default) or `Full`
         ");
-        assert_eq!(of("granularity: Full", ""), "");
-        assert_eq!(of("granularity: Location", ""), "");
+        assert_eq!(report_on("granularity: Full", ""), "");
+        assert_eq!(report_on("granularity: Location", ""), "");
     }
 
     #[test]
     fn quiet_where_a_node_says_it() {
-        assert_eq!(of("", "granularity=full"), "");
-        assert_eq!(of("granularity: Cross", "granularity=cross"), "");
+        assert_eq!(report_on("", "granularity=full"), "");
+        assert_eq!(report_on("granularity: Cross", "granularity=cross"), "");
     }
 }

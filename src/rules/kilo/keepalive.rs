@@ -129,13 +129,13 @@ fn missing(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
-    fn of(fields: &str, says: &str) -> String {
+    fn report_on(fields: &str, says: &str) -> String {
         let node =
             "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full endpoint=192.168.0.1:51820";
         let nodes = format!("{node} {says}");
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn behind_nat_the_node_itself_has_to_send() {
-        insta::assert_snapshot!(of("persistentKeepalive: 25", "external=10.9.0.1"), @"
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=10.9.0.1"), @"
         warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`
         ");
-        insta::assert_snapshot!(of("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
         warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
@@ -159,20 +159,29 @@ mod tests {
 
     #[test]
     fn without_an_endpoint_the_annotation_decides() {
-        insta::assert_snapshot!(of("persistentKeepalive: 25", ""), @"
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", ""), @"
         warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
           east.json#/nodes/0/name 
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`
         ");
-        assert_eq!(of("persistentKeepalive: 25", "persistent-keepalive=25"), "");
+        assert_eq!(
+            report_on("persistentKeepalive: 25", "persistent-keepalive=25"),
+            ""
+        );
     }
 
     #[test]
     fn a_segment_with_a_public_endpoint_needs_no_keepalive() {
-        assert_eq!(of("persistentKeepalive: 25", "external=198.18.0.1"), "");
+        assert_eq!(
+            report_on("persistentKeepalive: 25", "external=198.18.0.1"),
+            ""
+        );
         let declared = "persistentKeepalive: 25, endpointDomains: [example.com]";
-        assert_eq!(of(declared, "force-endpoint=wg.example.com:51820"), "");
+        assert_eq!(
+            report_on(declared, "force-endpoint=wg.example.com:51820"),
+            ""
+        );
     }
 
     #[test]
@@ -180,20 +189,26 @@ mod tests {
         let other =
             "\no pod=10.1.2.0/24 wg=10.101.0.2/24 key=B granularity=full external=198.18.0.2";
         let one = format!("external=198.18.0.1 persistent-keepalive=25{other}");
-        insta::assert_snapshot!(of("", &one), @"
+        insta::assert_snapshot!(report_on("", &one), @"
         notice[undeclared-keepalive] east: 1 node sends keepalives, but the cluster has no `persistentKeepalive`: `n`
           mesh.yaml#/spec/clusters/0/name has no `persistentKeepalive`
           east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
           help: if they are behind NAT, add `persistentKeepalive: 25` to `east` in the mesh
         ");
         let both = format!("{one} persistent-keepalive=25");
-        assert_eq!(of("", &both), "");
+        assert_eq!(report_on("", &both), "");
     }
 
     #[test]
     fn quiet_where_both_or_neither_say_so() {
-        assert_eq!(of("persistentKeepalive: 25", "persistent-keepalive=10"), "");
-        assert_eq!(of("", "external=198.18.0.1"), "");
-        assert_eq!(of("", "external=198.18.0.1 persistent-keepalive=0"), "");
+        assert_eq!(
+            report_on("persistentKeepalive: 25", "persistent-keepalive=10"),
+            ""
+        );
+        assert_eq!(report_on("", "external=198.18.0.1"), "");
+        assert_eq!(
+            report_on("", "external=198.18.0.1 persistent-keepalive=0"),
+            ""
+        );
     }
 }

@@ -112,11 +112,11 @@ fn nameless(site: &KiloSite) -> Vec<Finding> {
     if unnamed.len() == located.len() {
         return by_another_label(site, &unnamed).into_iter().collect();
     }
-    let told = unnamed.iter().filter(|node| {
+    let unnamed = unnamed.iter().filter(|node| {
         // `annotation-as-label` names the cause.
         !node.labels.contains_key(annotation::LOCATION)
     });
-    let told = told.map(|node| {
+    let unnamed = unnamed.map(|node| {
         let message = format!(
             "has no location, unlike other nodes: annotation {} and label {label} are missing",
             annotation::LOCATION
@@ -124,7 +124,7 @@ fn nameless(site: &KiloSite) -> Vec<Finding> {
         let place = site.place(node).key("name");
         on_node(&MISSING_LOCATION, site.member, &node.name, message, &place)
     });
-    told.collect()
+    unnamed.collect()
 }
 
 /// Reports a cluster that is one location only because its nodes have another label.
@@ -226,10 +226,10 @@ fn called(location: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     /// Returns the findings about two nodes in locations with these values.
-    fn of(fields: &str, granularity: &str, first: &str, second: &str) -> String {
+    fn report_on(fields: &str, granularity: &str, first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, says: &str| {
             let internal = if says.contains("internal-ip") {
                 ""
@@ -241,7 +241,7 @@ mod tests {
             )
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
@@ -251,62 +251,62 @@ mod tests {
     const ZONE: &str = "label:topology.kubernetes.io/zone=";
 
     #[test]
-    fn a_node_without_a_location_among_others_is_told() {
-        insta::assert_snapshot!(of("", "location", "location=x", ""), @"
+    fn a_node_without_a_location_among_others_is_reported() {
+        insta::assert_snapshot!(report_on("", "location", "location=x", ""), @"
         notice[missing-location] east/b: has no location, unlike other nodes: annotation kilo.squat.ai/location and label topology.kubernetes.io/region are missing
           east.json#/nodes/1/name
         ");
         let label = |value: &str| format!("{REGION}{value}");
-        assert_eq!(of("", "location", "location=x", &label("y")), "");
-        assert_eq!(of("", "location", "", ""), "");
+        assert_eq!(report_on("", "location", "location=x", &label("y")), "");
+        assert_eq!(report_on("", "location", "", ""), "");
         assert_eq!(
-            of("", "location", "location=x", "location="),
+            report_on("", "location", "location=x", "location="),
             "",
             "a person says so"
         );
-        assert_eq!(of("", "full", "location=x", ""), "");
+        assert_eq!(report_on("", "full", "location=x", ""), "");
     }
 
     #[test]
-    fn another_label_is_told_where_it_tells_nodes_apart() {
+    fn another_label_is_reported_where_it_tells_nodes_apart() {
         let zone = |value: &str| format!("{ZONE}{value}");
-        insta::assert_snapshot!(of("", "location", &zone("a"), &zone("b")), @"
+        insta::assert_snapshot!(report_on("", "location", &zone("a"), &zone("b")), @"
         notice[missing-location] east: all 2 nodes are one location because none has the label topology.kubernetes.io/region, but label topology.kubernetes.io/zone has the values `a`, `b`
           east.json#/nodes/0/labels/topology.kubernetes.io~1zone 
           help: if Kilo runs with `--topology-label=topology.kubernetes.io/zone`, set `topologyLabel: topology.kubernetes.io/zone` for `east` in the mesh
         ");
-        assert_eq!(of("", "location", &zone("a"), &zone("a")), "");
+        assert_eq!(report_on("", "location", &zone("a"), &zone("a")), "");
         let fields = "topologyLabel: topology.kubernetes.io/zone";
-        assert_eq!(of(fields, "location", &zone("a"), &zone("b")), "");
+        assert_eq!(report_on(fields, "location", &zone("a"), &zone("b")), "");
     }
 
     #[test]
     fn an_empty_annotation_hides_the_label() {
         let hiding = format!("{REGION}eu location=");
-        insta::assert_snapshot!(of("", "location", &hiding, "location="), @"
+        insta::assert_snapshot!(report_on("", "location", &hiding, "location="), @"
         notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and overrides label topology.kubernetes.io/region (`eu`)
           east.json#/nodes/0/annotations/kilo.squat.ai~1location 
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/location-`
         ");
-        assert_eq!(of("", "full", &hiding, ""), "");
+        assert_eq!(report_on("", "full", &hiding, ""), "");
     }
 
     #[test]
-    fn two_volunteers_of_one_location_are_told() {
-        insta::assert_snapshot!(of("", "location", "leader=", "leader=true"), @"
+    fn two_volunteers_of_one_location_are_reported() {
+        insta::assert_snapshot!(report_on("", "location", "leader=", "leader=true"), @"
         notice[several-leaders] east: `a`, `b` of the unnamed location are candidates for leader: `a` leads
           east.json#/nodes/1/annotations/kilo.squat.ai~1leader
         ");
-        assert_eq!(of("", "location", "leader=", ""), "");
+        assert_eq!(report_on("", "location", "leader=", ""), "");
         assert_eq!(
-            of("", "location", "leader= location=x", "leader= location=y"),
+            report_on("", "location", "leader= location=x", "leader= location=y"),
             ""
         );
     }
 
     #[test]
     fn a_leader_that_kilo_would_not_elect_is_reported() {
-        let location = |first: &str, second: &str| of("", "location", first, second);
+        let location = |first: &str, second: &str| report_on("", "location", first, second);
         let certain =
             |first: &str, second: &str| !location(first, second).contains("uncertain-leader");
         insta::assert_snapshot!(location("wg=", ""), @"
@@ -326,27 +326,27 @@ mod tests {
 
     #[test]
     fn a_node_without_an_internal_address_breaks_cross() {
-        insta::assert_snapshot!(of("", "cross", "internal-ip=", ""), @"
+        insta::assert_snapshot!(report_on("", "cross", "internal-ip=", ""), @"
         warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
-        insta::assert_snapshot!(of("", "cross", "force-internal-ip=- internal-ip=", ""), @"
+        insta::assert_snapshot!(report_on("", "cross", "force-internal-ip=- internal-ip=", ""), @"
         warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
-        assert_eq!(of("", "cross", "internal-ip= location=x", ""), "");
-        assert_eq!(of("", "cross", "internal-ip=", "internal-ip="), "");
-        assert_eq!(of("", "full", "internal-ip=", ""), "");
+        assert_eq!(report_on("", "cross", "internal-ip= location=x", ""), "");
+        assert_eq!(report_on("", "cross", "internal-ip=", "internal-ip="), "");
+        assert_eq!(report_on("", "full", "internal-ip=", ""), "");
     }
 
     #[test]
     fn a_node_without_an_internal_address_is_a_segment_of_its_own() {
-        insta::assert_snapshot!(of("", "location", "internal-ip=", ""), @"
+        insta::assert_snapshot!(report_on("", "location", "internal-ip=", ""), @"
         notice[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: it is a separate segment
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         assert_eq!(
-            of("", "location", "force-internal-ip=- internal-ip=", ""),
+            report_on("", "location", "force-internal-ip=- internal-ip=", ""),
             ""
         );
     }

@@ -58,7 +58,7 @@ pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
     if offers.is_empty() {
         return Vec::new();
     }
-    let claims = Claims::of(site);
+    let claims = Claims::collect(site);
     let cluster = &site.member.entry.name;
     let sources = fleet.sources(cluster).flat_map(|(_, source, _)| {
         let ranges = source.entry.networks.all().into_iter();
@@ -145,7 +145,7 @@ struct Claims<'a> {
 }
 
 impl<'f> Claims<'f> {
-    fn of(site: &KiloSite<'f>) -> Self {
+    fn collect(site: &KiloSite<'f>) -> Self {
         let segments = segment_of(site);
         let nodes = site.nodes().enumerate();
         let nodes = nodes.filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
@@ -352,13 +352,13 @@ fn and_more(more: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     const FIELDS: &str =
         "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, additionalCIDRs: [172.31.0.0/16]";
 
     /// Returns the findings if one of two nodes, each a location of its own, offers this.
-    fn of(ranges: &str) -> String {
+    fn report_on(ranges: &str) -> String {
         let node = |name: &str, number: u8, key: &str| {
             format!(
                 "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity=location internal-ip=192.168.{number}.1/24 location={name}"
@@ -369,20 +369,20 @@ mod tests {
             node("a", 1, "A"),
             node("b", 2, "B")
         );
-        told(
+        report(
             super::super::findings,
             &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
         )
     }
 
     #[test]
-    fn what_kilo_cannot_read_is_told() {
-        insta::assert_snapshot!(of("172.31.5.0/24,·172.31.6.0/24,172.31.7.1"), @"
+    fn what_kilo_cannot_read_is_reported() {
+        insta::assert_snapshot!(report_on("172.31.5.0/24,·172.31.6.0/24,172.31.7.1"), @"
         warning[ignored-location-range] east/a: Kilo ignores entries of kilo.squat.ai/allowed-location-ips that are not ranges: ` 172.31.6.0/24`, `172.31.7.1`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           help: separate the ranges with commas, without spaces
         ");
-        insta::assert_snapshot!(of("nonsense"), @"
+        insta::assert_snapshot!(report_on("nonsense"), @"
         warning[ignored-location-range] east/a: Kilo ignores entries of kilo.squat.ai/allowed-location-ips that are not ranges: `nonsense`
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           help: write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`
@@ -391,16 +391,16 @@ mod tests {
 
     #[test]
     fn quiet_on_declared_ranges_and_empty_entries() {
-        assert_eq!(of("172.31.5.0/24,172.31.6.1/32"), "");
-        assert_eq!(of("172.31.5.9/24,"), "");
-        assert_eq!(of(""), "");
+        assert_eq!(report_on("172.31.5.0/24,172.31.6.1/32"), "");
+        assert_eq!(report_on("172.31.5.9/24,"), "");
+        assert_eq!(report_on(""), "");
     }
 
     #[test]
-    fn nodes_of_another_location_are_told_and_one_s_own_are_not() {
+    fn nodes_of_another_location_are_reported_and_one_s_own_are_not() {
         let contested = |ranges: &str| {
-            let told = of(ranges);
-            let lines = told.lines().filter(|line| line.contains("contested"));
+            let report = report_on(ranges);
+            let lines = report.lines().filter(|line| line.contains("contested"));
             lines.collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 overlaps internal address 192.168.2.1/32 of `b`, which is in another location");
@@ -416,7 +416,7 @@ mod tests {
             )
         };
         let nodes = node("a", 1, "A", a) + &node("b", 2, "B", b);
-        told(
+        report(
             super::super::findings,
             &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
         )
@@ -454,8 +454,8 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_other_clusters_are_told() {
-        insta::assert_snapshot!(of("10.2.0.0/24"), @"
+    fn ranges_of_other_clusters_are_reported() {
+        insta::assert_snapshot!(report_on("10.2.0.0/24"), @"
         warning[contested-location-range] east/a: location range 10.2.0.0/24 overlaps 10.2.0.0/16 of west: Kilo drops it in favour of the Peer
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here

@@ -185,17 +185,17 @@ fn folded(location: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
     /// Returns the findings about two nodes with these values.
-    fn of(fields: &str, granularity: &str, first: &str, second: &str) -> String {
+    fn report_on(fields: &str, granularity: &str, first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, says: &str| {
             format!(
                 "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} internal-ip=192.168.0.{number}/24 {says}\n"
             )
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
-        told(
+        report(
             super::super::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
@@ -203,22 +203,22 @@ mod tests {
 
     #[test]
     fn labels_that_should_be_annotations_are_found() {
-        insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @"
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @"
         warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name (on 2 nodes: `a`, `b`)
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`
         ");
-        insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/location=x", "location=y"), @"
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "location=y"), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1location 
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`
         ");
-        insta::assert_snapshot!(of("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @"
+        insta::assert_snapshot!(report_on("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1persistent-keepalive 
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-`
         ");
-        insta::assert_snapshot!(of("", "location", "label:kilo.squat.ai/leader=", ""), @"
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/leader=", ""), @"
         warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only the annotation of this name
           east.json#/nodes/0/labels/kilo.squat.ai~1leader 
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-`
@@ -229,25 +229,28 @@ mod tests {
     fn labels_that_change_nothing_are_not_reported() {
         let label = "label:kilo.squat.ai/location=x";
         let both = format!("{label} location=x");
-        assert_eq!(of("", "location", &both, &both), "");
-        assert_eq!(of("", "full", label, label), "");
+        assert_eq!(report_on("", "location", &both, &both), "");
+        assert_eq!(report_on("", "full", label, label), "");
         let read = "topologyLabel: kilo.squat.ai/location";
-        assert_eq!(of(read, "location", label, label), "");
-        assert_eq!(of("", "full", "label:kilo.squat.ai/leader=", ""), "");
+        assert_eq!(report_on(read, "location", label, label), "");
+        assert_eq!(report_on("", "full", "label:kilo.squat.ai/leader=", ""), "");
     }
 
     #[test]
     fn unknown_annotations_are_found() {
-        insta::assert_snapshot!(of("", "full", "force-endpiont=198.18.0.1:51820", "force-endpiont=198.18.0.2:51820"), @"
+        insta::assert_snapshot!(report_on("", "full", "force-endpiont=198.18.0.1:51820", "force-endpiont=198.18.0.2:51820"), @"
         warning[unknown-annotation] east: unknown annotation `kilo.squat.ai/force-endpiont` (on 2 nodes: `a`, `b`)
           east.json#/nodes/0/annotations/kilo.squat.ai~1force-endpiont 
           help: did you mean `kilo.squat.ai/force-endpoint`?
         ");
-        insta::assert_snapshot!(of("", "full", "brand-new=x", ""), @"
+        insta::assert_snapshot!(report_on("", "full", "brand-new=x", ""), @"
         notice[unknown-annotation] east/a: unknown annotation `kilo.squat.ai/brand-new`
           east.json#/nodes/0/annotations/kilo.squat.ai~1brand-new
         ");
-        assert_eq!(of("", "full", "cni-compatibility-ip=10.0.0.1/24", ""), "");
+        assert_eq!(
+            report_on("", "full", "cni-compatibility-ip=10.0.0.1/24", ""),
+            ""
+        );
     }
 
     #[test]
@@ -258,24 +261,24 @@ mod tests {
             ("eu·west", "eu-west"),
             ("eu-west·", "eu-west"),
         ] {
-            let told = of(
+            let report = report_on(
                 "",
                 "location",
                 &format!("location={first}"),
                 &format!("location={second}"),
             );
             assert!(
-                told.starts_with("warning[similar-locations] east: "),
-                "{told}"
+                report.starts_with("warning[similar-locations] east: "),
+                "{report}"
             );
         }
-        insta::assert_snapshot!(of("", "location", "location=Eu_West", "location=eu-west"), @"
+        insta::assert_snapshot!(report_on("", "location", "location=Eu_West", "location=eu-west"), @"
         warning[similar-locations] east: locations `Eu_West` (1 node) and `eu-west` (1 node) differ only in spelling, but Kilo treats them as separate locations
           east.json#/nodes/0/annotations/kilo.squat.ai~1location 
           east.json#/nodes/1/annotations/kilo.squat.ai~1location another spelling
           help: use the same spelling for the location of all these nodes
         ");
-        assert_eq!(of("", "full", "location=a", "location=A"), "");
+        assert_eq!(report_on("", "full", "location=a", "location=A"), "");
     }
 
     #[test]
@@ -286,7 +289,7 @@ mod tests {
             ("eu-west-1", "eu-west-2"),
         ] {
             assert_eq!(
-                of(
+                report_on(
                     "",
                     "location",
                     &format!("location={first}"),

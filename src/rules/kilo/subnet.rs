@@ -41,16 +41,16 @@ fn room(subnet: Cidr) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::tests::told;
+    use crate::rules::tests::report;
 
-    fn of(first: &str, second: &str) -> String {
+    fn report_on(first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, wg: &str| {
             format!(
                 "{name} pod=10.1.{number}.0/24 key={key} endpoint=198.18.0.{number}:51820 granularity=full wg={wg}\n"
             )
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
-        told(
+        report(
             super::super::findings,
             &[("east", "", &nodes), ("west", "granularity: Full", "")],
         )
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn the_first_address_is_nobody_s() {
-        insta::assert_snapshot!(of("10.101.0.1/31", ""), @"
+        insta::assert_snapshot!(report_on("10.101.0.1/31", ""), @"
         warning[full-subnet] east: Kilo's subnet 10.101.0.0/31 has addresses for only 1 of 2 segments
           east.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip has the length of the subnet
           help: run all Kilo pods of the cluster with a larger `--subnet`, and declare the same range in the mesh
         ");
-        assert_eq!(of("10.101.0.1/30", "10.101.0.2/30"), "");
-        assert_eq!(of("fd00::1/64", ""), "");
+        assert_eq!(report_on("10.101.0.1/30", "10.101.0.2/30"), "");
+        assert_eq!(report_on("fd00::1/64", ""), "");
     }
 }

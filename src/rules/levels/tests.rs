@@ -4,7 +4,7 @@ use super::*;
 use crate::config;
 use crate::diagnostic::Severity;
 use crate::document::Source;
-use crate::document::tests::told;
+use crate::document::tests::report;
 
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
 
@@ -20,7 +20,7 @@ fn levels(fields: &str) -> Levels {
 
 fn mistakes(fields: &str) -> String {
     let (source, levels) = read(fields);
-    told(&source, &levels.unwrap_err())
+    report(&source, &levels.unwrap_err())
 }
 
 fn day(text: &str) -> Date {
@@ -132,7 +132,7 @@ fn ignores_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn an_ignore_that_matches_nothing_is_told() {
+fn an_ignore_that_matches_nothing_is_reported() {
     let levels = levels(
         "
 ignore:
@@ -178,22 +178,22 @@ fn what_has_had_its_time_counts_again_for_validate_only() {
 }
 
 #[test]
-fn what_has_had_its_time_is_told() {
-    let told = |today, purpose| shown(&levels(SHORT).expired(day(today), purpose));
-    assert_eq!(told("2026-11-20", Purpose::Validate), "");
-    insta::assert_snapshot!(told("2026-11-21", Purpose::Validate), @r"
+fn what_has_had_its_time_is_reported() {
+    let report = |today, purpose| shown(&levels(SHORT).expired(day(today), purpose));
+    assert_eq!(report("2026-11-20", Purpose::Validate), "");
+    insta::assert_snapshot!(report("2026-11-21", Purpose::Validate), @r"
     warning[expired-level] level `notice` of `NodeNoPodCIDR` expired on 2026-11-20; the finding counts again set a new date, or remove it
     warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it
     warning[expired-level] level `off` of `missing-endpoint` expired on 2026-11-20; the finding counts again set a new date, or remove it (reason given: e\u{1b}dge)
     warning[expired-ignore] ignore of `no-anchor` of `east` expired on 2026-11-20; the finding counts again set a new date, or remove it (reason given: lab)
     ");
-    insta::assert_snapshot!(told("2026-11-21", Purpose::Render), @r"
+    insta::assert_snapshot!(report("2026-11-21", Purpose::Render), @r"
     warning[expired-level] level `notice` of `NodeNoPodCIDR` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it
     warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it
     warning[expired-level] level `off` of `missing-endpoint` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it (reason given: e\u{1b}dge)
     warning[expired-ignore] ignore of `no-anchor` of `east` expired on 2026-11-20; `validate` counts the finding again, `render` does not set a new date, or remove it (reason given: lab)
     ");
-    insta::assert_snapshot!(told("2026-11-21", Purpose::Snapshot), @"warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it");
+    insta::assert_snapshot!(report("2026-11-21", Purpose::Snapshot), @"warning[expired-level] level `error` of `carried-over` expired on 2026-11-20; `snapshot` still applies it set a new date, or remove it");
 }
 
 #[test]

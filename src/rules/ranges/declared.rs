@@ -56,13 +56,13 @@ const GLOBAL_UNICAST: &str = "2000::/3";
 
 /// Returns findings about the ranges of an entry.
 pub(super) fn findings(entry: &Entry) -> Vec<Finding> {
-    let told = entry.networks.all().into_iter().filter_map(|range| {
+    let findings = entry.networks.all().into_iter().filter_map(|range| {
         if let Some(what) = unroutable(range.cidr) {
             return Some(of_unroutable(entry, range, what));
         }
         is_public(range.cidr).then(|| of_public(entry, range))
     });
-    told.collect()
+    findings.collect()
 }
 
 /// The tables, read once. A test holds that all of them are ranges.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_means_another_host_everywhere_cannot_be_routed() {
-        let told = [
+        let findings = [
             "0.0.0.0/1",
             "0.1.0.0/16",
             "127.0.0.53/32",
@@ -198,7 +198,7 @@ mod tests {
             "::2/127",
         ]
         .map(|range| format!("{range}: {}", unroutable(cidr(range)).unwrap_or("-")));
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(findings.join("\n"), @"
         0.0.0.0/1: addresses of the host itself
         0.1.0.0/16: addresses of the host itself
         127.0.0.53/32: loopback addresses

@@ -53,8 +53,9 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     for (cluster, other) in foreign(fleet, &subnets) {
         met.entry(cluster).or_default().push(other);
     }
-    let told = met.iter();
-    told.filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met))
+    let findings = met.iter();
+    findings
+        .filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met))
         .collect()
 }
 

@@ -11,7 +11,7 @@ const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=B external=198.18.1
 const FLAT: &str = "name: a, allowedNetworks: [10.1.0.0/16, 10.201.0.0/24, 10.111.0.0/16]";
 
 /// Returns the findings about these entries with these nodes of `a` and `b`.
-fn told(entries: &[&str], a: &str, b: &str) -> String {
+fn report(entries: &[&str], a: &str, b: &str) -> String {
     findings(&mesh_of("m", entries), &[("a", a), ("b", b)])
 }
 
@@ -28,9 +28,9 @@ const OTHER: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/24 key=MDEyMzQ1Njc4OTAxMjM0
 
 #[test]
 fn a_sound_mesh_is_quiet() {
-    assert_eq!(told(&[A, B], NODE_A, NODE_B), "");
+    assert_eq!(report(&[A, B], NODE_A, NODE_B), "");
     let flat = three(["10.201.0.1/24", "10.201.0.2/24", "10.201.0.3/24"]);
-    assert_eq!(told(&[FLAT, B], &flat, OTHER), "");
+    assert_eq!(report(&[FLAT, B], &flat, OTHER), "");
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
 }
 
 #[test]
-fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
+fn an_umbrella_is_reported_of_the_range_and_not_of_its_nodes() {
     let umbrella = "name: a, allowedNetworks: [10.0.0.0/15, 10.201.0.0/24]";
     let nodes = three(["10.0.0.1/24", "10.0.0.2/24", "10.201.0.3/24"]);
-    insta::assert_snapshot!(told(&[umbrella, B], &nodes, OTHER), @"
+    insta::assert_snapshot!(report(&[umbrella, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.201.0.3 is in 10.201.0.0/24, but those of most nodes are in 10.0.0.0/15
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/1 contains it
@@ -65,9 +65,9 @@ fn an_umbrella_is_told_of_the_range_and_not_of_its_nodes() {
 }
 
 #[test]
-fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
+fn a_wireguard_address_outside_of_the_range_of_the_others_is_reported() {
     let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.111.0.10/16"]);
-    insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
+    insta::assert_snapshot!(report(&[FLAT, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a2: WireGuard address 10.111.0.10 is in 10.111.0.0/16, but those of most nodes are in 10.201.0.0/24
       a.json#/nodes/2/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/2 contains it
@@ -77,7 +77,7 @@ fn a_wireguard_address_outside_of_the_range_of_the_others_is_told() {
 #[test]
 fn without_a_majority_nobody_is_taken_at_their_word() {
     let nodes = three(["10.201.0.1/24", "10.111.0.10/16", "10.1.9.9/16"]);
-    insta::assert_snapshot!(told(&[FLAT, B], &nodes, OTHER), @"
+    insta::assert_snapshot!(report(&[FLAT, B], &nodes, OTHER), @"
     warning[misplaced-wireguard-ip] a/a0: WireGuard address 10.201.0.1 is in 10.201.0.0/24, but those of other nodes are not
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
       mesh.yaml#/spec/clusters/0/allowedNetworks/1 contains it
@@ -91,26 +91,26 @@ fn without_a_majority_nobody_is_taken_at_their_word() {
 }
 
 #[test]
-fn what_is_lost_to_another_node_s_pods_is_told_there_only() {
+fn what_is_lost_to_another_node_s_pods_is_reported_there_only() {
     let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.1.0.9/16"]);
-    let told = told(&[FLAT, B], &nodes, OTHER);
-    assert!(told.contains("[address-in-pod-cidr]"), "{told}");
-    assert!(!told.contains("[misplaced-wireguard-ip]"), "{told}");
+    let report = report(&[FLAT, B], &nodes, OTHER);
+    assert!(report.contains("[address-in-pod-cidr]"), "{report}");
+    assert!(!report.contains("[misplaced-wireguard-ip]"), "{report}");
 }
 
 #[test]
 fn typed_ranges_hold_their_uses_apart() {
     let nodes = three(["10.201.0.1/24", "10.201.0.2/24", "10.111.0.10/16"]);
-    let told = told(&[A, B], &nodes, OTHER);
-    assert!(!told.contains("[misplaced-wireguard-ip]"), "{told}");
+    let report = report(&[A, B], &nodes, OTHER);
+    assert!(!report.contains("[misplaced-wireguard-ip]"), "{report}");
 }
 
 #[test]
-fn two_clusters_with_kilo_s_default_are_told_once() {
+fn two_clusters_with_kilo_s_default_are_reported_once() {
     let a = A.replace("10.201.0.0/24", "10.4.0.0/24");
     let a_node = NODE_A.replace("10.201.0.1/24", "10.4.0.1/16");
     let b_node = NODE_B.replace("10.202.0.1/24", "10.4.0.1/16");
-    insta::assert_snapshot!(told(&[&a, B], &a_node, &b_node), @"
+    insta::assert_snapshot!(report(&[&a, B], &a_node, &b_node), @"
     error[contradicted-declaration] b: the only node has WireGuard addresses outside the declared 10.202.0.0/24: 10.4.0.1
       mesh.yaml#/spec/clusters/1/wireguardCIDR declared here
     warning[silent-cluster] b: no other cluster can reach it: its only node is left out
@@ -123,12 +123,12 @@ fn two_clusters_with_kilo_s_default_are_told_once() {
 }
 
 #[test]
-fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_told() {
+fn a_subnet_over_a_range_of_its_own_or_of_a_linked_cluster_is_reported() {
     let a = "name: a, podCIDRs: [10.4.64.0/18], wireguardCIDR: 10.4.0.0/24";
     let b = "name: b, podCIDRs: [10.4.128.0/18, 10.4.192.0/18], wireguardCIDR: 10.202.0.0/24";
     let a_node = "a pod=10.4.64.0/24 wg=10.4.0.1/16 key=A external=198.18.113.1";
     let b_node = "b pod=10.4.128.0/24 wg=10.202.0.1/24 key=B external=198.18.113.2";
-    insta::assert_snapshot!(told(&[a, b], a_node, b_node), @"
+    insta::assert_snapshot!(report(&[a, b], a_node, b_node), @"
     warning[overlapping-subnet] a: Kilo's subnet 10.4.0.0/16 overlaps 10.4.64.0/18, which the cluster declares for another use (and 1 more)
       a.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip an address in it
       mesh.yaml#/spec/clusters/0/podCIDRs/0 of `a`
@@ -165,8 +165,8 @@ fn no_node_decides_what_the_subnet_is() {
         ["10.201.0.1/8", "10.201.0.2/24", ""],
         ["10.201.0.1/32", "10.201.0.2/32", "10.201.0.3/32"],
     ] {
-        let told = told(&[A, B], &three(wireguard), OTHER);
-        assert!(!told.contains("[overlapping-subnet]"), "{told}");
+        let report = report(&[A, B], &three(wireguard), OTHER);
+        assert!(!report.contains("[overlapping-subnet]"), "{report}");
     }
 }
 
@@ -180,7 +180,7 @@ fn a_selector_that_a_declared_range_undoes_is_reported() {
         let nodes = "\
 a0 pod=10.1.0.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 label=yes granularity=full
 a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=192.168.0.2/24 granularity=full";
-        let found = told(&[&a, B], nodes, OTHER);
+        let found = report(&[&a, B], nodes, OTHER);
         let mut blocks = found
             .split_inclusive('\n')
             .skip_while(|it| !it.contains("undone-selector"));

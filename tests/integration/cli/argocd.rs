@@ -39,7 +39,7 @@ impl Application {
     }
 
     /// The Application of a cluster in a rendered tree.
-    fn of(target: &str) -> Self {
+    fn new(target: &str) -> Self {
         Self::at(&format!("rendered/{target}"), &Folder::rendered())
     }
 
@@ -127,7 +127,7 @@ fn rendered(target: &str) -> String {
 #[test]
 fn delivers_what_render_prints() {
     for target in ["east", "north", "west"] {
-        assert_eq!(Application::of(target).manifests(), rendered(target));
+        assert_eq!(Application::new(target).manifests(), rendered(target));
         assert_eq!(
             Application::unrendered(target).manifests(),
             rendered(target)
@@ -159,13 +159,13 @@ fn what_is_shipped_is_what_is_understood() {
 #[test]
 fn a_parameter_goes_before_the_path() {
     let application =
-        Application::of("east").with(&json!([{ "name": "target", "string": "west" }]));
+        Application::new("east").with(&json!([{ "name": "target", "string": "west" }]));
     assert_eq!(application.manifests(), rendered("west"));
 }
 
 #[test]
 fn a_path_is_understood_in_every_spelling() {
-    let mut application = Application::of("west");
+    let mut application = Application::new("west");
     for path in ["./rendered/west", "rendered//west/", "rendered/./west"] {
         application.path = path.to_owned();
         assert_eq!(application.manifests(), rendered("west"), "{path}");
@@ -204,11 +204,11 @@ fn without_a_target_nothing_is_delivered() {
 }
 
 #[test]
-fn is_told_by_the_plugin_server_where_the_application_is() {
+fn is_reported_by_the_plugin_server_where_the_application_is() {
     let run = Folder::rendered().run(&["argocd", "generate"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(run.stderr, @"error: ARGOCD_APP_SOURCE_PATH is not set; Argo CD's plugin server sets it");
-    let mut application = Application::of("west");
+    let mut application = Application::new("west");
     let folder = application.path("rendered/west");
     let run = |application: &Application| {
         let program = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
@@ -226,17 +226,17 @@ fn is_told_by_the_plugin_server_where_the_application_is() {
         "rendered/west/..",
     ] {
         application.path = path.to_owned();
-        let told = run(&application);
+        let report = run(&application);
         assert!(
-            told.contains("expected a path in the repository, without `..`"),
-            "{told}"
+            report.contains("expected a path in the repository, without `..`"),
+            "{report}"
         );
     }
 }
 
 #[test]
 fn warnings_of_a_delivery_are_not_repeated_at_every_refresh() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     let mut claimed = node(1, 2);
     claimed["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.101.0.1/24");
     application.keep("east", &[node(1, 1), claimed]);
@@ -257,7 +257,7 @@ fn needs_neither_a_home_nor_git_nor_a_tree_that_can_be_written() {
     if !crate::support::has_other_users() {
         return;
     }
-    let application = Application::of("west");
+    let application = Application::new("west");
     let program = application.folder.path("clustermesh");
     crate::support::program_at(&program);
     let mut paths = vec![application.folder.path("")];
@@ -290,7 +290,7 @@ fn needs_neither_a_home_nor_git_nor_a_tree_that_can_be_written() {
 
 #[test]
 fn a_failure_is_short_and_begins_with_errors() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     for number in 0..300 {
         application.write(&format!("rendered/north/stray-{number}.yaml"), "x: y\n");
     }
@@ -321,7 +321,7 @@ fn a_failure_is_short_and_begins_with_errors() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_written_is_not_delivered() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     let full = fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
@@ -334,14 +334,14 @@ fn what_cannot_be_written_is_not_delivered() {
         .stdout(full)
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let report = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(told.starts_with("error: cannot write"), "{told}");
+    assert!(report.starts_with("error: cannot write"), "{report}");
 }
 
 #[test]
 fn uses_no_colour_whatever_the_environment_says() {
-    let mut application = Application::of("west");
+    let mut application = Application::new("west");
     application
         .variables
         .push(("CLICOLOR_FORCE", "1".to_owned()));
@@ -351,7 +351,7 @@ fn uses_no_colour_whatever_the_environment_says() {
 
 #[test]
 fn announces_its_parameters() {
-    let run = Application::of("west").run("parameters");
+    let run = Application::new("west").run("parameters");
     insta::assert_snapshot!(run.stdout, @r#"
     [
       {
@@ -395,7 +395,7 @@ fn announces_its_parameters() {
         (&json!(true), &Value::Null)
     );
     // Snapshots are not needed, and what is wrong with parameters is left to `generate`.
-    let application = Application::of("west").with(&json!([{ "name": "nope" }]));
+    let application = Application::new("west").with(&json!([{ "name": "nope" }]));
     fs::remove_dir_all(application.path("snapshots")).unwrap();
     assert_eq!(announced(&application).as_array().unwrap().len(), 3);
     application.write("mesh.yaml", "a: [");

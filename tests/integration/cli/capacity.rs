@@ -69,7 +69,7 @@ fn an_example_costs_what_the_book_says() {
 }
 
 #[test]
-fn a_target_is_told_with_every_formula() {
+fn a_target_is_reported_with_every_formula() {
     let run = limited("ranges: { notice: 5, warning: 6, error: 100 }").run(&["capacity", "west"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
@@ -108,7 +108,7 @@ fn a_target_is_told_with_every_formula() {
 }
 
 #[test]
-fn what_is_too_much_is_told_with_what_would_make_it_less() {
+fn what_is_too_much_is_reported_with_what_would_make_it_less() {
     let folder = limited("applySeconds: { warning: 0 }, peers: { error: 3 }");
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
@@ -216,7 +216,7 @@ fn programs_get_an_object() {
 }
 
 #[test]
-fn a_change_is_told_with_the_time_that_kilo_is_busy() {
+fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     let folder = Folder::mesh();
     // Nothing is rendered yet: all Peers are added together.
     let (_, whole) = object(&folder, &[]);
@@ -252,7 +252,7 @@ fn a_change_is_told_with_the_time_that_kilo_is_busy() {
 }
 
 #[test]
-fn a_wave_beyond_its_limit_is_told_with_how_many_are_fine() {
+fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
     let folder = Folder::mesh();
     limit(&folder, "wavePeers: { notice: 2, warning: 3 }");
     let run = folder.run(&["capacity", "--fail-on", "warning"]);
@@ -280,7 +280,7 @@ fn edited_files_are_taken_as_they_stand() {
 }
 
 #[test]
-fn what_is_the_same_for_several_is_told_once_and_the_gravest_first() {
+fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
     let folder = limited("peers: { notice: 3, error: 5 }");
     folder.keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
     let run = folder.run(&["capacity"]);
@@ -373,7 +373,7 @@ fn without_a_plan_it_says_why_there_is_none() {
 }
 
 #[test]
-fn limits_that_do_not_ascend_are_told_with_their_lines() {
+fn limits_that_do_not_ascend_are_reported_with_their_lines() {
     let folder = limited("applySeconds: { warning: 30, error: 10 }");
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));

@@ -460,13 +460,13 @@ fn goes_on_without_meshes_that_are_wrong() {
     fs::create_dir(folder.path("empty")).unwrap();
     folder.write("broken.yaml", "a: [");
     folder.write("wrong.yaml", MESH.replace("name: east", "name: East"));
-    let mut told = String::new();
+    let mut report = String::new();
     for mesh in ["nowhere.yaml", "empty", "broken.yaml", "wrong.yaml", "."] {
         let run = run_with(&folder, &[], &["--mesh", mesh, "config"]);
         assert!(run.stdout.contains("clusters.south.kubeconfig"));
-        told += &run.stderr;
+        report += &run.stderr;
     }
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     note: clusters of unreadable meshes are missing: cannot read `nowhere.yaml`: No such file or directory (os error 2)
     note: clusters of unreadable meshes are missing: `empty` contains no *.yaml or *.yml file
     note: clusters of unreadable meshes are missing: `broken.yaml` is not YAML

@@ -431,17 +431,17 @@ fn refuses_nothing_at_all() {
 #[test]
 fn refuses_what_is_cut_off() {
     let dump = list("List").to_string();
-    let told = refusal(&dump[..dump.len() / 2]);
+    let report = refusal(&dump[..dump.len() / 2]);
     assert!(
-        told.starts_with("error: the standard input is not a usable node list: not the JSON"),
-        "{told}"
+        report.starts_with("error: the standard input is not a usable node list: not the JSON"),
+        "{report}"
     );
 }
 
 #[test]
 fn refuses_what_kubectl_says_when_it_fails() {
-    let told = refusal("error: You must be logged in to the server (Unauthorized)\n");
-    assert!(told.contains("is not a usable node list"), "{told}");
+    let report = refusal("error: You must be logged in to the server (Unauthorized)\n");
+    assert!(report.contains("is not a usable node list"), "{report}");
 }
 
 #[test]

@@ -310,7 +310,7 @@ fn is_a_diagram() {
 #[test]
 fn says_what_may_have_been_meant() {
     let folder = Folder::rendered();
-    let told: Vec<String> = [
+    let report: Vec<String> = [
         ["wst/n1", "east/n1"],
         ["west/n11", "east/n1"],
         ["west/n1", "moon"],
@@ -323,7 +323,7 @@ fn says_what_may_have_been_meant() {
     .iter()
     .map(|ends| refused(&folder, ends))
     .collect();
-    insta::assert_snapshot!(told.concat(), @r"
+    insta::assert_snapshot!(report.concat(), @r"
     error: FROM: unknown cluster `wst`; did you mean `west`?
     error: FROM: west has no node `n11`; did you mean `n1`?
     error: TO: `moon` is neither `CLUSTER/NODE` nor an address; known clusters: east, north, west
@@ -339,14 +339,14 @@ fn says_what_may_have_been_meant() {
 fn says_what_is_missing() {
     let folder = Folder::rendered();
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
-    let told = [
+    let report = [
         refused(&folder, &["west/n1", "north/n1"]),
         refused(&folder, &["west/n1", "east", "--class", "service"]),
         refused(&folder, &["west/n1", "east/n1", "--peers", "wset=a.yaml"]),
         refused(&folder, &["west/n1", "east/n1", "--peers", "west=a.yaml"]),
         refused(&folder, &["west/n1", "east/n1", "--peers", "west"]),
     ];
-    insta::assert_snapshot!(told.concat(), @"
+    insta::assert_snapshot!(report.concat(), @"
     error: TO: `north` has no snapshot; run `clustermesh snapshot`
     error: TO: `east` has no address for traffic of the class `service`; choose a cluster with a `serviceCIDR`, or give an address in it
     error: --peers: no mesh contains a cluster `wset`; did you mean `west`?

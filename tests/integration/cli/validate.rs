@@ -127,7 +127,7 @@ fn tells_them_to_programs() {
 }
 
 #[test]
-fn mistakes_of_people_and_of_nodes_are_told_together() {
+fn mistakes_of_people_and_of_nodes_are_reported_together() {
     let folder = wrong();
     let second = MESH
         .replace("name: prod", "name: more")

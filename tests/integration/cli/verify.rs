@@ -126,8 +126,8 @@ fn names_whoever_speaks_for_a_location() {
     );
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
-    let told: Vec<&str> = text.lines().filter(|it| it.starts_with("only ")).collect();
-    insta::assert_snapshot!(told.join("\n"), @"only east/n1 carries the pods of 1 node for north, west");
+    let report: Vec<&str> = text.lines().filter(|it| it.starts_with("only ")).collect();
+    insta::assert_snapshot!(report.join("\n"), @"only east/n1 carries the pods of 1 node for north, west");
     assert_eq!(code, 0);
 }
 
@@ -188,10 +188,11 @@ fn warns_of_a_peer_without_endpoint_and_names_what_waits_for_it() {
             &["--peers", "west=peers.yaml", "--output", "concise"],
         );
         assert_eq!(code, 0, "{text}");
-        let told = text
+        let report = text
             .lines()
             .filter(|it| it.contains("[peer-without-endpoint]"));
-        told.map(|it| it.split_once("] ").unwrap().1.to_owned())
+        report
+            .map(|it| it.split_once("] ").unwrap().1.to_owned())
             .collect::<Vec<_>>()
     };
     insta::assert_snapshot!(about("").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, Kilo does not apply changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2) to WireGuard");
@@ -275,10 +276,10 @@ fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
     assert_ne!(anchor, first);
     folder.write("peers.yaml", format!("{of_east}---\n{rest}---\n{anchor}"));
     let (_, text) = verified(&folder, &["--peers", "west=peers.yaml"]);
-    let told = text
+    let report = text
         .split("warning[")
         .find(|it| it.starts_with("twin-peers"));
-    insta::assert_snapshot!(told.unwrap_or_default(), @r#"
+    insta::assert_snapshot!(report.unwrap_or_default(), @r#"
     twin-peers]: west: the Peers prod--east--anchor, prod--east--n1 have the same key: deleting one of them removes the tunnel until the agents' next resync (8 minutes measured)
       --> peers.yaml:92:14
        |
@@ -366,10 +367,10 @@ fn counts_on_nothing_where_the_own_routes_of_a_cluster_fail() {
     folder.keep("east", &[six(1, 1), six(1, 2)]);
     folder.keep("west", &[six(3, 1), six(3, 2)]);
     assert_eq!(folder.run(&["render", "--allow-empty", "*/north"]).code, 0);
-    let told = folder.run(&["validate", "--output", "concise"]).stdout;
-    let about = |rule: &str, cluster: &str| told.contains(&format!("[{rule}] {cluster}:"));
-    assert!(about("mismatched-subnet", "east"), "{told}");
-    assert!(!about("mismatched-subnet", "west"), "{told}");
+    let report = folder.run(&["validate", "--output", "concise"]).stdout;
+    let about = |rule: &str, cluster: &str| report.contains(&format!("[{rule}] {cluster}:"));
+    assert!(about("mismatched-subnet", "east"), "{report}");
+    assert!(!about("mismatched-subnet", "west"), "{report}");
     let trace = folder.run(&["trace", "east/n1", "west/n1"]);
     assert_eq!(trace.code, 1);
     let ending = trace.stdout.split("error[").nth(1);

@@ -37,7 +37,7 @@ impl Input {
 
     fn model(&self, scenario: &Scenario) -> Model<'_> {
         let kilos = scenario.readings().into_iter().map(Arc::new).collect();
-        let own = Arc::new(KiloTopology::of(&Nodes::new(kilos), &scenario.formed()));
+        let own = Arc::new(KiloTopology::form(&Nodes::new(kilos), &scenario.formed()));
         Model::new(&own, &self.files)
     }
 }

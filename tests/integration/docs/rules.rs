@@ -112,7 +112,7 @@ impl Stage {
     }
 
     /// Returns the rules that `validate` reports.
-    fn told(&self) -> Vec<String> {
+    fn report(&self) -> Vec<String> {
         let run = self.run(&["validate", "--output", "json"]);
         if run.stdout.is_empty() {
             // A mistake in the config is reported before all other checks.
@@ -200,7 +200,7 @@ fn pages_are_whole() {
 fn a_sound_mesh_has_nothing_to_tell() {
     let stage = Stage::sound();
     stage.finish();
-    assert_eq!(stage.told(), Vec::<String>::new());
+    assert_eq!(stage.report(), Vec::<String>::new());
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn wrong_example(rule: &Rule) -> Option<String> {
     }
     if let Some(text) = blocks.iter().find(|block| block.language == "text") {
         let shown = text.code.replace('\n', " ");
-        let told = of_servers().into_iter().filter(|(it, _)| *it == rule.name);
-        let told: Vec<String> = told.map(|(_, message)| message).collect();
-        let is_shown = told.iter().any(|message| shown.trim() == message);
-        return (!is_shown).then(|| format!("{}: not one of {told:#?}", rule.name));
+        let report = of_servers().into_iter().filter(|(it, _)| *it == rule.name);
+        let report: Vec<String> = report.map(|(_, message)| message).collect();
+        let is_shown = report.iter().any(|message| shown.trim() == message);
+        return (!is_shown).then(|| format!("{}: not one of {report:#?}", rule.name));
     }
     let mut stage = Stage::sound();
     for block in blocks
@@ -237,9 +237,9 @@ fn wrong_example(rule: &Rule) -> Option<String> {
     }
     stage.finish();
     let Some(console) = blocks.iter().find(|block| block.language == "console") else {
-        let told = stage.told();
-        let is_told = told.iter().any(|it| it == rule.name);
-        return (!is_told).then(|| format!("{}: told {told:?}", rule.name));
+        let report = stage.report();
+        let is_reported = report.iter().any(|it| it == rule.name);
+        return (!is_reported).then(|| format!("{}: told {report:?}", rule.name));
     };
     let mut said = String::new();
     for line in console
@@ -254,8 +254,8 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         let run = stage.run(&words);
         said = run.stderr + &run.stdout;
     }
-    let is_told = codes(&said).iter().any(|it| it == rule.name);
-    (!is_told).then(|| format!("{}: said {said}", rule.name))
+    let is_reported = codes(&said).iter().any(|it| it == rule.name);
+    (!is_reported).then(|| format!("{}: said {said}", rule.name))
 }
 
 #[test]

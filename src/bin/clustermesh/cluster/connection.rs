@@ -206,7 +206,7 @@ impl Settled {
         let url = cluster_url(&cluster).map_err(wrong)?;
         let proxy = cluster.proxy_url.as_deref();
         let proxy = Proxy::before(&url, proxy).map_err(wrong)?;
-        let mut hidden = Redactions::of(&user);
+        let mut hidden = Redactions::from_user(&user);
         hidden.add_proxy(proxy.as_ref());
         Ok(Self {
             origin,

@@ -39,7 +39,7 @@ pub(crate) struct Redactions {
 
 impl Redactions {
     /// Returns what is secret of a user. Its own way to be written is the only one that shows it.
-    pub(super) fn of(user: &AuthInfo) -> Self {
+    pub(super) fn from_user(user: &AuthInfo) -> Self {
         let mut hidden = Self::default();
         let written = serde_json::to_value(user).unwrap_or_default();
         let text = |field: &str| written.get(field).and_then(Value::as_str);
@@ -178,7 +178,7 @@ mod tests {
         }))
         .unwrap();
         let text = "hunter22 eyJhbGciOi s3cr3ts abcdefg plain zyxwvu /home/bob Ym9iOmh1bnRlcjIy";
-        insta::assert_snapshot!(Redactions::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] plain [hidden] /home/bob [hidden]");
+        insta::assert_snapshot!(Redactions::from_user(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] plain [hidden] /home/bob [hidden]");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         }))
         .unwrap();
         let text = "sesame1 sesame2 sesame3 sesame4 eu-west-1 sesame5 with spaces sesame-6 production /home/bob/7";
-        insta::assert_snapshot!(Redactions::of(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] eu-west-1 [hidden] [hidden] production /home/bob/7");
+        insta::assert_snapshot!(Redactions::from_user(&user).hide(text), @"[hidden] [hidden] [hidden] [hidden] eu-west-1 [hidden] [hidden] production /home/bob/7");
     }
 
     #[test]

@@ -146,11 +146,11 @@ pub(crate) fn run(
         .into_iter()
         .filter(|it| is_asked(&it.cluster))
         .collect();
-    let told = findings.iter().filter(|it| {
+    let shown = findings.iter().filter(|it| {
         let is_asked = it.cluster.as_deref().is_none_or(is_asked);
         is_asked && capacity::is_about(it.rule)
     });
-    let told: Vec<&Finding> = told.collect();
+    let shown: Vec<&Finding> = shown.collect();
     match args.output {
         CapacityFormat::Human if args.targets.is_empty() => {
             printer.result(result, &shown::overview(&costs))?;
@@ -161,7 +161,7 @@ pub(crate) fn run(
     printer.findings(&inputs.files, &of_dumps);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();
-    let is_grave = threshold.fails(told.into_iter().chain(&of_dumps));
+    let is_grave = threshold.fails(shown.into_iter().chain(&of_dumps));
     // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());

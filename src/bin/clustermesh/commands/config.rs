@@ -165,8 +165,8 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
 fn ceilings(settings: &Settings) -> impl Iterator<Item = Shown> {
     Counted::ALL.into_iter().map(|counted| {
         let config = &settings.config;
-        let most = settings.ceilings.of(counted);
-        let origin = if most == config.content.ceilings.of(counted) {
+        let most = settings.ceilings.most(counted);
+        let origin = if most == config.content.ceilings.most(counted) {
             config.origin(&["limits", "ceilings", counted.name()])
         } else {
             SettingOrigin::Flag("--ceiling")

@@ -71,7 +71,7 @@ pub(crate) fn run(
         .map(|it| it.len())
         .collect();
     let values = values(fleet, plan, &bytes, &inputs.settings);
-    let Some(context) = values.of(args.target.as_deref()) else {
+    let Some(context) = values.for_target(args.target.as_deref()) else {
         let name = args.target.as_deref().unwrap_or_default();
         return Err(allowance::unknown_target(name, plan));
     };
@@ -86,7 +86,7 @@ pub(crate) fn run(
     let format = if file == Path::new("-") {
         Format::Yaml
     } else {
-        Format::of(&name)
+        Format::from_path(&name)
     };
     // What a template includes is beside it.
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();

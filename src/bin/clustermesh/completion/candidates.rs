@@ -106,7 +106,7 @@ fn found(find: impl FnOnce(&Settings) -> BTreeSet<String> + Send + 'static) -> V
 
 /// Settles the settings of the command line. Pipes are for the command itself.
 fn settings() -> Option<Settings> {
-    let options = super::matches().map_or_else(Options::default, |it| Options::of(&it));
+    let options = super::matches().map_or_else(Options::default, |it| Options::from_matches(&it));
     options.enter().ok()?;
     if !options.named_inputs().all(is_regular) {
         return None;

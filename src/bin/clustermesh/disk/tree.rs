@@ -216,7 +216,7 @@ impl TreeWalk<'_> {
                 let path = format!("{path}/{name}");
                 if file_type.is_dir() && !is_git(&entry.file_name()) {
                     waiting.push((entry.path(), path));
-                } else if !file_type.is_dir() && Overriding::of(&name).is_some() {
+                } else if !file_type.is_dir() && Overriding::from_name(&name).is_some() {
                     self.not_ours(path, kind(file_type), false);
                 }
             }
@@ -353,7 +353,7 @@ mod tests {
         root
     }
 
-    fn told(foreign: &[ForeignEntry]) -> Vec<String> {
+    fn names(foreign: &[ForeignEntry]) -> Vec<String> {
         foreign.iter().map(ToString::to_string).collect()
     }
 
@@ -400,7 +400,7 @@ mod tests {
             ("west/deep/a.yaml", &ours("too deep")),
         ]);
         let survey = survey(&Roots::anywhere(), root.path(), &wanted(&[])).unwrap();
-        insta::assert_snapshot!(told(&survey.foreign).join("\n"), @r"
+        insta::assert_snapshot!(names(&survey.foreign).join("\n"), @r"
         `.clustermesh-notes` (a folder)
         `.git` (a folder)
         `README.md` (a file)
@@ -447,12 +447,12 @@ mod tests {
             &wanted(&["west/a.yaml", "north/b.yaml"]),
         )
         .unwrap();
-        assert_eq!(told(&survey.blocked), ["`west` (a symbolic link)"]);
+        assert_eq!(names(&survey.blocked), ["`west` (a symbolic link)"]);
         let foreign = [
             "`north/a.yaml` (a symbolic link)",
             "`south` (a symbolic link)",
         ];
-        assert_eq!(told(&survey.foreign), foreign);
+        assert_eq!(names(&survey.foreign), foreign);
         assert_eq!(survey.same, ["north/b.yaml"]);
         fs::remove_dir_all(root).unwrap();
         assert!(super::survey(&Roots::anywhere(), &link, &wanted(&[])).is_err());

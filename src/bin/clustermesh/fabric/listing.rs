@@ -41,7 +41,7 @@ pub(super) struct PeerListing {
 
 impl PeerListing {
     /// Looks into the folder of a cluster. No link is followed.
-    pub(super) fn of(
+    pub(super) fn read(
         roots: &Roots,
         root: &Path,
         number: usize,

@@ -85,12 +85,12 @@ mod tests {
 
     #[test]
     fn positions_in_messages_do_not_count() {
-        let told = |line| {
+        let fingerprint_at = |line| {
             unplaced(&format!(
                 "not valid YAML: bad indent at line {line}, column 3"
             ))
         };
-        assert_eq!(told(4), told(50));
+        assert_eq!(fingerprint_at(4), fingerprint_at(50));
         assert_ne!(unplaced("3 of 4 nodes"), unplaced("3 of 5 nodes"));
     }
 }

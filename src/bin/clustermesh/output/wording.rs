@@ -71,6 +71,6 @@ pub(super) fn counts(entries: &[ReportEntry]) -> Option<String> {
     let kinds = [Severity::Error, Severity::Warning, Severity::Notice];
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));
     let there = counts.iter().filter(|(count, _)| 0 < *count);
-    let told: Vec<String> = there.map(|(count, noun)| plural(*count, noun)).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let parts: Vec<String> = there.map(|(count, noun)| plural(*count, noun)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -11,15 +11,15 @@ pub(super) struct Width(Option<usize>);
 impl Width {
     /// Returns the width of standard output.
     pub(super) fn stdout() -> Self {
-        Self::of(terminal_size::terminal_size_of(std::io::stdout()))
+        Self::from_size(terminal_size::terminal_size_of(std::io::stdout()))
     }
 
     /// Returns the width of standard error.
     pub(super) fn stderr() -> Self {
-        Self::of(terminal_size::terminal_size_of(std::io::stderr()))
+        Self::from_size(terminal_size::terminal_size_of(std::io::stderr()))
     }
 
-    fn of(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
+    fn from_size(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
         Self(size.map(|(width, _)| usize::from(width.0)))
     }
 

@@ -182,7 +182,7 @@ macro_rules! options {
 
         impl FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                Ok($wrap(Options::of(matches)))
+                Ok($wrap(Options::from_matches(matches)))
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -236,7 +236,7 @@ const RENDERED: Names = Names {
 
 impl Options {
     /// Reads the options that a command has.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
         let path = |id: &str| {
             let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
             path.filter(|path| says_something(path)).cloned()

@@ -6,7 +6,7 @@ const SECRET: &str = "hunter2-correct-horse";
 
 /// An Application, and a secret beside its repository.
 fn beside_a_secret() -> Application {
-    let application = Application::of("west");
+    let application = Application::new("west");
     application.folder.write("secret", SECRET);
     application
 }
@@ -48,7 +48,7 @@ fn a_repository_around_the_root_widens_nothing() {
 
 #[test]
 fn a_link_in_the_path_is_refused() {
-    let mut application = Application::of("west");
+    let mut application = Application::new("west");
     fs::create_dir(application.path("apps")).unwrap();
     symlink("../rendered/west", application.path("apps/west")).unwrap();
     application.path = "apps/west".to_owned();
@@ -67,7 +67,7 @@ fn files_of_others_in_the_repository_are_not_quoted() {
         format!("kind: ClusterMesh\nspec: {{{SECRET}: 1, clusters: [{{name: {SECRET}!}}]}}\n"),
     ] {
         for input in ["mesh.yaml", "snapshots/east.json", "clustermesh.yaml"] {
-            let application = Application::of("west");
+            let application = Application::new("west");
             application.write("other-team/values.yaml", &text);
             let _ = fs::remove_file(application.path(input));
             let target = match input.split_once('/') {
@@ -87,7 +87,7 @@ fn files_of_others_in_the_repository_are_not_quoted() {
 
 #[test]
 fn mistakes_are_reported_with_their_place_and_without_excerpts() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     let mesh = MESH.replace("10.1.0.0/16", "10.1.0.0/33");
     application.write("mesh.yaml", &mesh);
     insta::assert_snapshot!(application.refusal(1), @"

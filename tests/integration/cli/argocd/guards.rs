@@ -19,7 +19,7 @@ fn allowing(application: Application, losses: &[&str]) -> Application {
 
 #[test]
 fn lost_nodes_deliver_nothing() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
     rendered/west/prod--east.yaml:9:9: error[lost-source] east: all 2 Peers would be removed from west
@@ -53,7 +53,7 @@ fn lost_nodes_deliver_nothing_without_a_tree() {
 
 #[test]
 fn all_peers_can_be_given_up() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     silence_east(&application);
     application.keep("north", &[]);
     application.refusal(1);
@@ -63,7 +63,7 @@ fn all_peers_can_be_given_up() {
 
 #[test]
 fn a_repository_that_lost_its_mesh_delivers_nothing() {
-    let application = Application::of("west");
+    let application = Application::new("west");
     application.write("mesh.yaml", "");
     insta::assert_snapshot!(application.refusal(1), @"
     error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
@@ -76,7 +76,7 @@ fn a_repository_that_lost_its_mesh_delivers_nothing() {
 
 #[test]
 fn hidden_overrides_deliver_nothing() {
-    for (path, file, told) in [
+    for (path, file, report) in [
         (
             "rendered/west",
             "rendered/west/.argocd-source.yaml",
@@ -111,7 +111,7 @@ fn hidden_overrides_deliver_nothing() {
             "overrides the source of every Argo CD Application",
         ),
     ] {
-        let mut application = Application::of("west");
+        let mut application = Application::new("west");
         application.path = path.to_owned();
         fs::create_dir_all(application.path(path)).unwrap();
         let application = application.with(&json!([{ "name": "target", "string": "west" }]));
@@ -126,7 +126,7 @@ fn hidden_overrides_deliver_nothing() {
             1,
             "{refusal}"
         );
-        assert!(refusal.contains(told), "{refusal}");
+        assert!(refusal.contains(report), "{refusal}");
         // A link may lead to another file tomorrow.
         fs::remove_file(application.path(file)).unwrap();
         symlink("nowhere", application.path(file)).unwrap();

@@ -5,7 +5,7 @@ use super::*;
 /// The messages about parameters, a line each.
 fn refusals(all: &[Value]) -> String {
     let refusals = all.iter().map(|parameters| {
-        let application = Application::of("west").with(parameters);
+        let application = Application::new("west").with(parameters);
         application.refusal(2)
     });
     refusals.collect()
@@ -51,17 +51,17 @@ fn wrong_ones_are_errors() {
 #[test]
 fn what_argo_cd_cannot_send_is_an_error() {
     for text in ["{}", "[", "x", "[1]", "[null]", r#"[{"string":"west"}]"#] {
-        let mut application = Application::of("west");
+        let mut application = Application::new("west");
         application.parameters = Some(text.to_owned());
         let refusal = application.refusal(2);
-        let told = "error: ARGOCD_APP_PARAMETERS is not a JSON list of parameters: ";
-        assert!(refusal.starts_with(told), "{refusal}");
+        let report = "error: ARGOCD_APP_PARAMETERS is not a JSON list of parameters: ";
+        assert!(refusal.starts_with(report), "{refusal}");
     }
     for parameters in [
         json!([{ "name": "strict", "string": true }]),
         json!([{ "name": 1 }]),
     ] {
-        let refusal = Application::of("west").with(&parameters).refusal(2);
+        let refusal = Application::new("west").with(&parameters).refusal(2);
         assert!(refusal.contains("invalid type"), "{refusal}");
     }
 }
@@ -69,7 +69,7 @@ fn what_argo_cd_cannot_send_is_an_error() {
 #[test]
 fn none_at_all_are_fine() {
     for text in ["", "null", "[]"] {
-        let mut application = Application::of("west");
+        let mut application = Application::new("west");
         application.parameters = Some(text.to_owned());
         assert_eq!(application.manifests(), rendered("west"));
     }
@@ -78,14 +78,14 @@ fn none_at_all_are_fine() {
         { "name": "allow-empty", "array": [] },
     ]);
     assert_eq!(
-        Application::of("west").with(&parameters).manifests(),
+        Application::new("west").with(&parameters).manifests(),
         rendered("west")
     );
 }
 
 #[test]
 fn flattened_parameters_are_not_read() {
-    let mut application = Application::of("west");
+    let mut application = Application::new("west");
     application.variables = vec![
         ("PARAM_TARGET", "east".to_owned()),
         ("PARAM_STRICT", "nonsense".to_owned()),
@@ -115,7 +115,7 @@ fn hostile_targets_stay_data() {
         "x".repeat(100_000),
     ] {
         let parameters = json!([{ "name": "target", "string": target }]);
-        let refusal = Application::of("west").with(&parameters).refusal(2);
+        let refusal = Application::new("west").with(&parameters).refusal(2);
         assert!(
             refusal.starts_with("error: no mesh contains a cluster `"),
             "{refusal}"

@@ -350,8 +350,8 @@ fn completes_in_bash() {
         let Ok(output) = command.current_dir(folder.path("")).output() else {
             return;
         };
-        let told = String::from_utf8(output.stdout.clone()).unwrap();
-        assert_eq!(told, format!("{found}\n"), "{line}: {output:?}");
+        let report = String::from_utf8(output.stdout.clone()).unwrap();
+        assert_eq!(report, format!("{found}\n"), "{line}: {output:?}");
     }
 }
 

@@ -170,8 +170,8 @@ fn refuses_options_that_a_command_ignores() {
     ] {
         let run = folder.run(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}");
-        let told = format!("error: unexpected argument '{option}' found");
-        assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+        let report = format!("error: unexpected argument '{option}' found");
+        assert!(run.stderr.starts_with(&report), "{}", run.stderr);
     }
 }
 

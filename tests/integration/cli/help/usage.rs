@@ -55,9 +55,12 @@ fn does_not_compare_and_print_at_once() {
 
 #[test]
 fn wants_one_cluster_for_a_dump() {
-    let told = "error: --from reads the nodes of one cluster; add its name\n";
-    assert_eq!(refusal(&["snapshot", "--from", "-"]), told);
-    assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), told);
+    let report = "error: --from reads the nodes of one cluster; add its name\n";
+    assert_eq!(refusal(&["snapshot", "--from", "-"]), report);
+    assert_eq!(
+        refusal(&["snapshot", "east", "west", "--from", "-"]),
+        report
+    );
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn says_which_file_is_not_there() {
 
 #[test]
 fn says_how_to_name_a_mesh() {
-    let told = refusal(&Folder::empty(), &["render"]);
-    insta::assert_snapshot!(told, @"
+    let report = refusal(&Folder::empty(), &["render"]);
+    insta::assert_snapshot!(report, @"
     error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
     help: run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:
 
@@ -59,7 +59,7 @@ fn says_how_to_name_a_mesh() {
         if !cfg!(feature = "snapshot") && command == "snapshot" {
             continue;
         }
-        assert_eq!(refusal(&Folder::empty(), &[command]), told);
+        assert_eq!(refusal(&Folder::empty(), &[command]), report);
     }
     let folder = Folder::mesh();
     fs::create_dir(folder.path("inner")).unwrap();
@@ -69,8 +69,8 @@ fn says_how_to_name_a_mesh() {
 #[test]
 fn shows_a_mesh_that_works_where_there_is_none() {
     let folder = Folder::empty();
-    let told = refusal(&folder, &["validate"]);
-    let (_, mesh) = told.split_once("\n\n").unwrap();
+    let report = refusal(&folder, &["validate"]);
+    let (_, mesh) = report.split_once("\n\n").unwrap();
     folder.write("mesh.yaml", mesh);
     for (cluster, number) in [("east", 42), ("west", 44)] {
         let wireguard = if cluster == "east" { 4 } else { 5 };

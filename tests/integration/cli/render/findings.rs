@@ -222,8 +222,8 @@ fn points_at_a_declaration_that_all_nodes_contradict() {
     let before = folder.touches("rendered");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
-    let told = "error[contradicted-declaration]: west: both nodes have pod CIDRs";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let report = "error[contradicted-declaration]: west: both nodes have pod CIDRs";
+    assert!(run.stderr.contains(report), "{}", run.stderr);
     assert!(run.stderr.contains("--> mesh.yaml:14:"), "{}", run.stderr);
     assert_eq!(folder.touches("rendered"), before);
 }

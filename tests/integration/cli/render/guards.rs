@@ -85,8 +85,8 @@ fn keeps_peers_where_both_sides_lose_their_endpoints() {
 fn asks_for_every_block_of_its_own() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
-    let told = refusal(&folder, &["--allow-empty", "west/east"]);
-    assert!(told.contains("--allow-empty north/east`\n"), "{told}");
+    let report = refusal(&folder, &["--allow-empty", "west/east"]);
+    assert!(report.contains("--allow-empty north/east`\n"), "{report}");
     refusal(&folder, &["--allow-empty", "east"]);
     refusal(
         &folder,
@@ -175,12 +175,12 @@ fn makes_no_target_without_peers() {
     let folder = Folder::mesh();
     silence(&folder, 1, "east");
     silence(&folder, 2, "north");
-    let told = refusal(&folder, &[]);
+    let report = refusal(&folder, &[]);
     assert!(
-        told.contains("error[empty-target]: west: would have no Peers"),
-        "{told}"
+        report.contains("error[empty-target]: west: would have no Peers"),
+        "{report}"
     );
-    assert!(told.contains(" --allow-empty west`\n"), "{told}");
+    assert!(report.contains(" --allow-empty west`\n"), "{report}");
 }
 
 /// Leaves a mesh with a cluster whose nodes all lack the port in their endpoints.
@@ -197,7 +197,7 @@ fn portless() -> Folder {
 #[test]
 fn a_new_cluster_that_gives_no_peer_is_an_error() {
     let folder = portless();
-    let told = refusal(&folder, &[]);
+    let report = refusal(&folder, &[]);
     let error = "\
 error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left out
  --> mesh.yaml:7:13
@@ -206,8 +206,8 @@ error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left
   |             ^^^^
 help: if intended, run `clustermesh render --allow-empty '*/east'`
 ";
-    assert!(told.starts_with(error), "{told}");
-    assert!(!told.contains("warning[silent-cluster]"), "{told}");
+    assert!(report.starts_with(error), "{report}");
+    assert!(!report.contains("warning[silent-cluster]"), "{report}");
     let validate = folder.run(&["validate"]);
     assert_eq!(validate.code, 1);
     assert!(validate.stdout.starts_with(error), "{}", validate.stdout);
@@ -257,10 +257,10 @@ fn check_is_green_after_everything_was_allowed() {
     for (number, cluster) in (1..).zip(["east", "north", "west"]) {
         silence(&folder, number, cluster);
     }
-    let told = refusal(&folder, &[]);
+    let report = refusal(&folder, &[]);
     let command = "`clustermesh render --allow-empty '*/east' --allow-empty '*/north' --allow-empty \
                    '*/west' --allow-empty east --allow-empty north --allow-empty west`";
-    assert!(told.contains(command), "{told}");
+    assert!(report.contains(command), "{report}");
     allowed(&folder, &["*"]);
     for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
         let run = folder.run(arguments);
@@ -292,10 +292,10 @@ fn takes_away(accepted: &str, east: [&str; 2]) {
     allowed(&folder, &[]);
     assert!(folder.path("rendered/west/prod--east.yaml").exists());
     folder.edit("mesh.yaml", east[0], east[1]);
-    let told = refusal(&folder, &[]);
+    let report = refusal(&folder, &[]);
     let vanished = "error[lost-source]: east: its only Peer would be removed from west";
-    assert!(told.contains(vanished), "{told}");
-    assert!(told.contains("error[empty-target]: west:"), "{told}");
+    assert!(report.contains(vanished), "{report}");
+    assert!(report.contains("error[empty-target]: west:"), "{report}");
 }
 
 #[test]
@@ -390,9 +390,9 @@ fn keeps_what_it_cannot_read_any_more() {
     let folder = Folder::rendered();
     let text = format!("{}kind: Peer\nmetadata: [\n", crate::cli::HEADER);
     folder.write("rendered/west/prod--south.yaml", text);
-    let told = refusal(&folder, &[]);
+    let report = refusal(&folder, &[]);
     assert!(
-        told.contains("prod--south: its only Peer would be removed from west"),
-        "{told}"
+        report.contains("prod--south: its only Peer would be removed from west"),
+        "{report}"
     );
 }

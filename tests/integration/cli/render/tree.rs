@@ -24,7 +24,7 @@ fn rules(folder: &Folder) -> Vec<String> {
 }
 
 /// The findings that a run prints for a person, as codes.
-fn told(text: &str) -> Vec<&str> {
+fn report(text: &str) -> Vec<&str> {
     let mut codes: Vec<&str> = text
         .lines()
         .filter(|line| !line.starts_with(' '))
@@ -95,7 +95,7 @@ fn points_to_the_node_that_takes_its_peer_along() {
 }
 
 #[test]
-fn an_anchor_that_moves_is_told() {
+fn an_anchor_that_moves_is_reported() {
     let folder = Folder::mesh();
     folder.edit(
         "mesh.yaml",
@@ -129,15 +129,15 @@ fn validate_and_render_tell_the_same() {
     fs::write(folder.path("rendered/west/x.yaml"), "kind: Peer\n").unwrap();
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 1);
-    let expected = told(&run.stdout);
+    let expected = report(&run.stdout);
     assert!(
         expected.contains(&"lost-target") && expected.contains(&"shrunk-source"),
         "{expected:?}"
     );
     let check = folder.run(&["render", "--check"]);
-    assert_eq!((check.code, told(&check.stderr)), (1, expected.clone()));
+    assert_eq!((check.code, report(&check.stderr)), (1, expected.clone()));
     let render = folder.run(&["render"]);
-    assert_eq!((render.code, told(&render.stderr)), (1, expected));
+    assert_eq!((render.code, report(&render.stderr)), (1, expected));
     let help = "run `clustermesh render --allow-empty north --allow-empty '*/north'`\n";
     assert!(
         run.stdout.contains(help) && render.stderr.contains(help),
@@ -230,7 +230,7 @@ fn a_guard_is_silenced_by_its_flag_alone() {
 }
 
 #[test]
-fn an_edit_is_told_until_it_is_overwritten() {
+fn an_edit_is_reported_until_it_is_overwritten() {
     let folder = Folder::rendered();
     folder.edit("rendered/west/prod--east.yaml", "51820", "51821 # firewall");
     let run = folder.run(&["validate"]);
@@ -244,7 +244,7 @@ fn an_edit_is_told_until_it_is_overwritten() {
     ");
     assert_eq!(folder.run(&["validate", "--strict"]).code, 1);
     let run = folder.run(&["render", "--strict"]);
-    assert_eq!((run.code, told(&run.stderr)), (0, vec!["edited-file"]));
+    assert_eq!((run.code, report(&run.stderr)), (0, vec!["edited-file"]));
     assert_eq!(validate(&folder), (0, String::new()));
 }
 
@@ -302,7 +302,7 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
 }
 
 #[test]
-fn a_part_of_a_commit_is_told() {
+fn a_part_of_a_commit_is_reported() {
     let folder = Folder::rendered();
     fs::remove_file(folder.path("rendered/west/prod--east.yaml")).unwrap();
     fs::write(
@@ -317,7 +317,7 @@ fn a_part_of_a_commit_is_told() {
 }
 
 #[test]
-fn hostile_files_are_told_and_harm_nobody() {
+fn hostile_files_are_reported_and_harm_nobody() {
     let folder = Folder::rendered();
     let mut laughs = format!("{HEADER}a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for i in 1..9 {
@@ -402,7 +402,7 @@ fn a_peer_that_no_api_server_takes_is_reported() {
 
 #[test]
 fn files_that_change_what_is_delivered_are_errors() {
-    for (path, told) in [
+    for (path, report) in [
         (
             "rendered/west/.argocd-source.yaml",
             "error[override-file] west: `rendered/west/.argocd-source.yaml` (a file) overrides the source of every Argo CD Application with this path",
@@ -430,8 +430,8 @@ fn files_that_change_what_is_delivered_are_errors() {
         let (code, text) = validate(&folder);
         assert_eq!(code, 1, "{text}");
         assert!(
-            text.contains(&format!("{path}:1:1: {told}\n"))
-                || text.contains(&format!("{path}: {told}\n")),
+            text.contains(&format!("{path}:1:1: {report}\n"))
+                || text.contains(&format!("{path}: {report}\n")),
             "{text}"
         );
         let before = folder.touches(".");

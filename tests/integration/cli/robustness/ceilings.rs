@@ -74,14 +74,14 @@ fn every_command_refuses_what_exceeds_a_ceiling() {
         for command in COMMANDS {
             let run = folder.run(command);
             assert_ne!(run.code, 0, "{counted} {command:?}");
-            let told = format!("{}{}", run.stdout, run.stderr);
+            let report = format!("{}{}", run.stdout, run.stderr);
             assert!(
-                told.contains("error[beyond-ceiling]: "),
-                "{command:?}: {told}"
+                report.contains("error[beyond-ceiling]: "),
+                "{command:?}: {report}"
             );
             assert!(
-                told.contains(&format!("--ceiling {counted}=")),
-                "{command:?}: {told}"
+                report.contains(&format!("--ceiling {counted}=")),
+                "{command:?}: {report}"
             );
         }
         assert_eq!(folder.touches("rendered"), before);
@@ -111,13 +111,13 @@ fn a_flag_or_a_variable_raises_a_ceiling() {
 #[test]
 fn nodes_peers_and_expectations_have_ceilings() {
     let folder = Folder::rendered();
-    for (ceiling, told) in [
+    for (ceiling, report) in [
         ("nodes=5", "6 nodes exceed the ceiling of 5"),
         ("peers=11", "12 Peers exceed the ceiling of 11"),
     ] {
         let run = folder.run(&["validate", "--ceiling", ceiling]);
         assert_eq!(run.code, 1);
-        assert!(run.stdout.contains(told), "{}", run.stdout);
+        assert!(run.stdout.contains(report), "{}", run.stdout);
     }
     assert_eq!(
         folder
@@ -159,10 +159,10 @@ fn the_ceiling_of_peers_holds_for_proofs_too() {
         &["trace", "east/n1", "west/n1"],
     ] {
         let run = folder.run(&[words, &["--ceiling", "peers=11"]].concat());
-        let told = run.stdout + &run.stderr;
-        assert_eq!(run.code, 1, "{words:?}: {told}");
+        let report = run.stdout + &run.stderr;
+        assert_eq!(run.code, 1, "{words:?}: {report}");
         let refusal = "12 Peers exceed the ceiling of 11";
-        assert!(told.contains(refusal), "{words:?}: {told}");
+        assert!(report.contains(refusal), "{words:?}: {report}");
         let run = folder.run(&[words, &["--ceiling", "peers=12"]].concat());
         assert_eq!(run.code, 0, "{words:?}: {}", run.stderr);
     }
@@ -185,8 +185,8 @@ fn a_config_only_lowers_ceilings() {
     config("nodes: 100001");
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 1);
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(told.contains("invalid-value"), "{told}");
+    let report = format!("{}{}", run.stdout, run.stderr);
+    assert!(report.contains("invalid-value"), "{report}");
 }
 
 #[test]

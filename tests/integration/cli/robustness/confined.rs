@@ -124,8 +124,8 @@ fn says_where_a_link_leads_to_and_what_to_do() {
     let refused = run(&folder, &["validate"]);
     assert_eq!(refused.code, 2);
     let root = folder.path("repository").canonicalize().unwrap();
-    let told = refused.stderr.replace(root.to_str().unwrap(), "…");
-    insta::assert_snapshot!(told, @"error: cannot read `mesh.yaml`: it is outside `…`; to read files in other folders, add --root DIR");
+    let report = refused.stderr.replace(root.to_str().unwrap(), "…");
+    insta::assert_snapshot!(report, @"error: cannot read `mesh.yaml`: it is outside `…`; to read files in other folders, add --root DIR");
     for arguments in [
         &["validate", "--root", "../elsewhere"],
         // Who names a file has it read.

@@ -44,14 +44,14 @@ fn hostile_nodes() -> Vec<Value> {
 fn escapes_what_snapshots_say() {
     let folder = Folder::mesh();
     folder.keep("east", &hostile_nodes());
-    let told = harmless(&folder, 0, &["render"]);
+    let report = harmless(&folder, 0, &["render"]);
     for code in [
         "invalid-pod-cidr",
         "invalid-wireguard-ip",
         "invalid-endpoint",
         "invalid-node-name",
     ] {
-        assert!(told.contains(code), "{told}");
+        assert!(report.contains(code), "{report}");
     }
     harmless(&folder, 0, &["render", "--target", "west"]);
     folder.edit(
@@ -120,8 +120,8 @@ fn escapes_keys_that_are_there_twice() {
         "mesh.yaml",
         format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"),
     );
-    let told = harmless(&folder, 2, &["render"]);
-    assert!(told.contains("duplicate key "), "{told}");
+    let report = harmless(&folder, 2, &["render"]);
+    assert!(report.contains("duplicate key "), "{report}");
 }
 
 #[test]

@@ -15,11 +15,11 @@ const ACCEPTED: [&str; 6] = [
 ];
 
 /// The messages about a mesh, a config and a dump of this text, which must be short.
-fn told(text: impl AsRef<[u8]>) -> [String; 3] {
+fn report(text: impl AsRef<[u8]>) -> [String; 3] {
     let folder = Folder::mesh();
     folder.write("hostile", text);
     let before = folder.touches("snapshots");
-    let told = [
+    let report = [
         ["render", "--mesh", "hostile", "--color=never"].as_slice(),
         &["render", "--config", "hostile"],
         &["snapshot", "east", "--from", "hostile"],
@@ -35,11 +35,11 @@ fn told(text: impl AsRef<[u8]>) -> [String; 3] {
     });
     assert_eq!(folder.touches("snapshots"), before);
     assert!(!folder.path("rendered").exists());
-    told
+    report
 }
 
-fn first_lines(told: &[String]) -> String {
-    let lines = told.iter().map(|it| it.lines().next().unwrap());
+fn first_lines(report: &[String]) -> String {
+    let lines = report.iter().map(|it| it.lines().next().unwrap());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -54,7 +54,7 @@ fn survives_an_alias_bomb() {
             "]\n".into(),
         ]);
     }
-    insta::assert_snapshot!(first_lines(&told(bomb)[..2]), @"
+    insta::assert_snapshot!(first_lines(&report(bomb)[..2]), @"
     error[too-large]: more than 250000 values, aliases expanded
     error[too-large]: more than 250000 values, aliases expanded
     ");
@@ -62,7 +62,7 @@ fn survives_an_alias_bomb() {
 
 #[test]
 fn survives_an_alias_of_itself() {
-    insta::assert_snapshot!(first_lines(&told("a: &a [*a]\n")[..2]), @"
+    insta::assert_snapshot!(first_lines(&report("a: &a [*a]\n")[..2]), @"
     error[too-large]: an alias is used inside the value that it refers to
     error[too-large]: an alias is used inside the value that it refers to
     ");
@@ -70,7 +70,7 @@ fn survives_an_alias_of_itself() {
 
 #[test]
 fn survives_deep_lists() {
-    insta::assert_snapshot!(first_lines(&told("[".repeat(100_000))), @"
+    insta::assert_snapshot!(first_lines(&report("[".repeat(100_000))), @"
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 256
@@ -79,7 +79,7 @@ fn survives_deep_lists() {
 
 #[test]
 fn survives_deep_maps() {
-    insta::assert_snapshot!(first_lines(&told("{a: ".repeat(100_000))), @"
+    insta::assert_snapshot!(first_lines(&report("{a: ".repeat(100_000))), @"
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error: `hostile` is not a usable node list: not the JSON of a node list: error at line 1, column 2
@@ -88,7 +88,7 @@ fn survives_deep_maps() {
 
 #[test]
 fn survives_deep_blocks() {
-    insta::assert_snapshot!(first_lines(&told("- ".repeat(100_000))), @"
+    insta::assert_snapshot!(first_lines(&report("- ".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1
@@ -97,7 +97,7 @@ fn survives_deep_blocks() {
 
 #[test]
 fn survives_deep_json() {
-    insta::assert_snapshot!(first_lines(&told("{\"a\":".repeat(100_000))), @"
+    insta::assert_snapshot!(first_lines(&report("{\"a\":".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
     error: `hostile` is not a usable node list: not the JSON of a node list: error at line 1, column 500000
@@ -140,12 +140,12 @@ fn survives_a_deep_snapshot() {
 
 #[test]
 fn survives_bytes_of_zero() {
-    insta::assert_snapshot!(first_lines(&told("kind: a\0b\n")), @"
+    insta::assert_snapshot!(first_lines(&report("kind: a\0b\n")), @"
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 8
     ");
-    insta::assert_snapshot!(first_lines(&told([0; 1000])), @"
+    insta::assert_snapshot!(first_lines(&report([0; 1000])), @"
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1
@@ -154,7 +154,7 @@ fn survives_bytes_of_zero() {
 
 #[test]
 fn survives_what_is_no_utf8() {
-    insta::assert_snapshot!(first_lines(&told(b"kind: \xc3\x28\n")), @"
+    insta::assert_snapshot!(first_lines(&report(b"kind: \xc3\x28\n")), @"
     error: cannot read `hostile`: it is not UTF-8: the first invalid byte is at offset 6
     error: cannot read `hostile`: it is not UTF-8: the first invalid byte is at offset 6
     error: cannot read `hostile`: it is not UTF-8: the first invalid byte is at offset 6
@@ -164,7 +164,7 @@ fn survives_what_is_no_utf8() {
 #[test]
 fn survives_text_of_two_bytes_each() {
     let text: Vec<u8> = MESH.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    told([b"\xff\xfe".as_slice(), &text].concat());
+    report([b"\xff\xfe".as_slice(), &text].concat());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn survives_huge_numbers() {
 #[test]
 fn survives_a_huge_number_in_json() {
     let number = "9".repeat(1_000_000);
-    told(format!("{{\"kind\":{number}}}"));
+    report(format!("{{\"kind\":{number}}}"));
     let folder = Folder::mesh();
     folder.edit(
         "snapshots/east.json",
@@ -208,20 +208,20 @@ fn survives_a_huge_number_in_json() {
 #[test]
 fn survives_very_long_lines() {
     let long = "x".repeat(2_000_000);
-    told(format!("kind: {long}"));
-    told(format!("{long}: {long}"));
-    told(format!("{{\"kind\":\"{long}\"}}"));
-    told(format!("a: 1 # {long}\n"));
+    report(format!("kind: {long}"));
+    report(format!("{long}: {long}"));
+    report(format!("{{\"kind\":\"{long}\"}}"));
+    report(format!("a: 1 # {long}\n"));
 }
 
 #[test]
 fn survives_very_many_mistakes_in_a_line() {
-    told(format!("[{}]", "{a: 1}, ".repeat(20_000)));
+    report(format!("[{}]", "{a: 1}, ".repeat(20_000)));
 }
 
 #[test]
 fn survives_very_many_documents() {
-    told("---\n".repeat(200_000) + "kind: x\n");
+    report("---\n".repeat(200_000) + "kind: x\n");
 }
 
 #[test]

@@ -80,8 +80,8 @@ fn one_thread_is_enough() {
     ] {
         let script = format!("ulimit -u 1; exec \"$0\" {arguments}");
         let output = shell(&folder, &script).uid(NOBODY).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments}: {told}");
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {report}");
     }
     assert_eq!(folder.tree(), TREE);
 }
@@ -169,10 +169,10 @@ fn nothing_panics_where_nobody_listens() {
         let code = |redirections: &str| {
             let script = format!("\"$0\" {arguments} {redirections}; exit $?");
             let output = shell(&folder, &script).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let report = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(
-                !told.contains("panicked"),
-                "{arguments} {redirections}: {told}"
+                !report.contains("panicked"),
+                "{arguments} {redirections}: {report}"
             );
             output.status.code().expect("killed")
         };

@@ -206,7 +206,7 @@ fn carries_over_what_a_stopping_agent_strips() {
 }
 
 #[test]
-fn carries_nothing_over_if_told_so_or_if_it_is_another_node() {
+fn carries_nothing_over_if_reported_so_or_if_it_is_another_node() {
     let folder = eight();
     let mut stripped = nodes();
     strip(&mut stripped[0]);
@@ -340,7 +340,7 @@ fn a_wrong_mesh_judges_nothing() {
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_cluster_is_told() {
+fn a_slip_in_the_name_of_a_cluster_is_reported() {
     let folder = eight();
     let dump = json!({ "kind": "NodeList", "items": nodes() }).to_string();
     let run = folder.run_with_input(&["snapshot", "eest", "--from", "-"], &dump);
@@ -378,7 +378,7 @@ fn keeping_what_cannot_be_read_is_never_forgiven() {
 }
 
 #[test]
-fn two_names_for_one_cluster_are_told() {
+fn two_names_for_one_cluster_are_reported() {
     let folder = eight();
     let dump = json!({ "kind": "NodeList", "items": nodes() }).to_string();
     let twin = ["snapshot", "west", "--from", "-", "--accept", "west"];

@@ -69,7 +69,7 @@ fn wrong() -> Folder {
     folder
 }
 
-fn told(folder: &Folder, format: &str) -> String {
+fn report_in(folder: &Folder, format: &str) -> String {
     let run = folder.run(&["validate", "--output", format]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{format}");
     let bad = run
@@ -83,7 +83,7 @@ fn told(folder: &Folder, format: &str) -> String {
 }
 
 fn parsed(folder: &Folder, format: &str) -> Value {
-    let parsed = serde_json::from_str(&told(folder, format)).unwrap();
+    let parsed = serde_json::from_str(&report_in(folder, format)).unwrap();
     assert_no_string_deceives(&parsed);
     parsed
 }
@@ -104,7 +104,7 @@ fn assert_no_string_deceives(value: &Value) {
 fn json_holds_what_nodes_are_called_but_not_raw() {
     for text in HOSTILE {
         let folder = hostile(text);
-        let report: Value = serde_json::from_str(&told(&folder, "json")).unwrap();
+        let report: Value = serde_json::from_str(&report_in(&folder, "json")).unwrap();
         let findings = report["findings"].as_array().unwrap();
         let name = format!("a{text}");
         let named = findings.iter().filter(|it| it["node"] == *name);
@@ -270,8 +270,8 @@ fn a_log_says_what_where_and_how_much() {
 }
 
 #[test]
-fn a_job_is_told_in_commands() {
-    insta::assert_snapshot!(told(&wrong(), "github"), @"
+fn a_job_is_reported_in_commands() {
+    insta::assert_snapshot!(report_in(&wrong(), "github"), @"
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
     ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out
     ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
@@ -297,7 +297,7 @@ fn the_gravest_comes_first() {
 }
 
 #[test]
-fn a_merge_request_is_told_in_issues() {
+fn a_merge_request_is_reported_in_issues() {
     let mut issues = parsed(&wrong(), "gitlab");
     for issue in issues.as_array_mut().unwrap() {
         assert!(issue["fingerprint"].take().is_string());
@@ -381,8 +381,8 @@ fn a_merge_request_is_told_in_issues() {
 }
 
 #[test]
-fn a_pull_request_is_told_in_a_comment() {
-    insta::assert_snapshot!(told(&wrong(), "markdown"), @"
+fn a_pull_request_is_reported_in_a_comment() {
+    insta::assert_snapshot!(report_in(&wrong(), "markdown"), @"
     ### clustermesh: 6 warnings
 
     **6 warnings**
@@ -398,12 +398,12 @@ fn a_pull_request_is_told_in_a_comment() {
 }
 
 #[test]
-fn nothing_to_tell_is_told_too() {
+fn nothing_to_tell_is_reported_too() {
     let folder = Folder::mesh();
-    assert_eq!(told(&folder, "github"), "");
-    assert_eq!(told(&folder, "gitlab"), "[]\n");
+    assert_eq!(report_in(&folder, "github"), "");
+    assert_eq!(report_in(&folder, "gitlab"), "[]\n");
     assert_eq!(
-        told(&folder, "markdown"),
+        report_in(&folder, "markdown"),
         "### clustermesh: no problems found\n"
     );
     let log = parsed(&folder, "sarif");
@@ -426,7 +426,7 @@ fn no_node_gets_out_of_a_format() {
             assert!(!result["message"]["text"].as_str().unwrap().contains("]("));
         }
 
-        let commands = told(&folder, "github");
+        let commands = report_in(&folder, "github");
         assert_eq!(commands.lines().count(), findings, "{text:?}");
         for line in commands.lines() {
             let (name, properties, message) = command(line);
@@ -448,7 +448,7 @@ fn no_node_gets_out_of_a_format() {
         let issues = parsed(&folder, "gitlab");
         assert_eq!(issues.as_array().unwrap().len(), findings, "{text:?}");
 
-        let comment = told(&folder, "markdown");
+        let comment = report_in(&folder, "markdown");
         let items = comment.lines().filter(|it| it.starts_with("- ")).count();
         assert_eq!(items, findings, "{text:?}");
         for line in comment.lines() {
@@ -513,34 +513,34 @@ fn files_are_called_as_the_repository_calls_them() {
 #[test]
 fn a_comment_is_never_too_long() {
     let folder = crowd();
-    let comment = told(&folder, "markdown");
+    let comment = report_in(&folder, "markdown");
     assert!(
         (50_000..=60_000).contains(&comment.len()),
         "{}",
         comment.len()
     );
-    let told: Vec<&str> = comment.lines().collect();
-    let items = told.iter().filter(|it| it.starts_with("- `")).count();
-    let more = told.iter().filter_map(|it| {
+    let report: Vec<&str> = comment.lines().collect();
+    let items = report.iter().filter(|it| it.starts_with("- `")).count();
+    let more = report.iter().filter_map(|it| {
         let more = it.strip_prefix("- … and ")?.strip_suffix(" more")?;
         more.parse::<usize>().ok()
     });
     let more: usize = more.sum();
     assert!(200 < items && 0 < more, "{items} and {more}");
     assert_eq!(items + more, count(&folder));
-    assert_eq!(told[told.len() - 1], "</details>");
+    assert_eq!(report[report.len() - 1], "</details>");
 }
 
 #[test]
 fn the_summary_of_a_job_is_added_to() {
     let folder = wrong();
-    let comment = told(&folder, "markdown");
+    let comment = report_in(&folder, "markdown");
     let summary = folder.path("summary.md");
     let variables = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
     let github = ["validate", "--output", "github"];
     let run = folder.run_with(&variables, &github);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout, told(&folder, "github"));
+    assert_eq!(run.stdout, report_in(&folder, "github"));
     assert_eq!(folder.read("summary.md"), comment);
 
     folder.write("summary.md", "# Others");
@@ -565,7 +565,7 @@ fn a_summary_that_cannot_be_written_changes_no_answer() {
         let variables = [("GITHUB_STEP_SUMMARY", path.to_str().unwrap())];
         let run = folder.run_with(&variables, &github);
         assert_eq!(run.code, 0);
-        assert_eq!(run.stdout, told(&folder, "github"));
+        assert_eq!(run.stdout, report_in(&folder, "github"));
         assert!(run.stderr.contains(reason), "{}", run.stderr);
     }
     assert_eq!(folder.read("full.md"), full);
@@ -603,7 +603,7 @@ fn crowd() -> Folder {
 #[test]
 fn no_cluster_hides_the_others_where_not_all_fit() {
     let folder = crowd();
-    let commands = told(&folder, "github");
+    let commands = report_in(&folder, "github");
     let warnings = commands.lines().filter(|it| it.starts_with("::warning "));
     // Of each severity, a job shows the first ten.
     let shown: Vec<&str> = warnings.take(10).collect();
@@ -611,7 +611,7 @@ fn no_cluster_hides_the_others_where_not_all_fit() {
         shown.iter().any(|it| it.contains("west/bad001")),
         "{shown:#?}"
     );
-    let comment = told(&folder, "markdown");
+    let comment = report_in(&folder, "markdown");
     assert!(comment.contains("- … and "), "{comment}");
     assert!(comment.contains("west/bad001"), "{comment}");
 }
@@ -672,7 +672,7 @@ fn what_follows_from_an_ignored_finding_stands_for_itself() {
         })
         .collect();
     folder.keep("east", &nodes);
-    let lines = |folder: &Folder| told(folder, "concise").lines().count();
+    let lines = |folder: &Folder| report_in(folder, "concise").lines().count();
     assert_eq!(lines(&folder), 1);
     folder.write(
         "clustermesh.yaml",
@@ -683,7 +683,7 @@ fn what_follows_from_an_ignored_finding_stands_for_itself() {
 }
 
 #[test]
-fn a_mistake_in_the_config_is_told_in_every_format() {
+fn a_mistake_in_the_config_is_reported_in_every_format() {
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmehses: [a.yaml]\n";
     for (config, code) in [(config, 1), ("a: [", 2)] {
         let folder = Folder::mesh();
@@ -729,11 +729,11 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
         .collect();
     folder.keep("east", &nodes);
     assert_eq!(count(&folder), 1);
-    let report: Value = serde_json::from_str(&told(&folder, "json")).unwrap();
+    let report: Value = serde_json::from_str(&report_in(&folder, "json")).unwrap();
     let finding = &report["findings"][0];
     assert_eq!(finding["places"].as_array().unwrap().len(), 69);
     assert_eq!(finding["places"][68]["label"], "n170");
-    let command = told(&folder, "github");
+    let command = report_in(&folder, "github");
     assert_eq!(command.lines().count(), 1, "{command}");
     let message = "title=invalid-endpoint::east: 69 nodes left out: endpoint of annotation \
                    kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820` \
@@ -742,7 +742,9 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
     assert_eq!(results(&folder).len(), 1);
     for format in ["concise", "markdown", "gitlab"] {
         assert_eq!(
-            told(&folder, format).matches("69 nodes left out").count(),
+            report_in(&folder, format)
+                .matches("69 nodes left out")
+                .count(),
             1
         );
     }

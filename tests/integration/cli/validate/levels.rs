@@ -51,9 +51,9 @@ fn render(folder: &Folder, fields: &str, flags: &[&str]) -> (i32, String) {
 
 #[test]
 fn says_what_it_says_without_a_word() {
-    let (code, told) = validate(&flawed(), "", &[]);
+    let (code, report) = validate(&flawed(), "", &[]);
     assert_eq!(code, 0);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
@@ -71,16 +71,16 @@ rules:
   missing-endpoint: { level: off, reason: \"edge nodes\", until: 9999-12-31 }
   NodeNoPodCIDR: { level: notice, until: \"9999-12-31\" }
 ";
-    let (code, told) = validate(&folder, fields, &["--strict"]);
-    assert_eq!(code, 0, "{told}");
-    insta::assert_snapshot!(told, @"
+    let (code, report) = validate(&folder, fields, &["--strict"]);
+    assert_eq!(code, 0, "{report}");
+    insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/west.json:1:915: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
     snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
-    let (code, told) = render(&folder, fields, &["--strict"]);
-    assert_eq!(code, 0, "{told}");
-    insta::assert_snapshot!(told, @"
+    let (code, report) = render(&folder, fields, &["--strict"]);
+    assert_eq!(code, 0, "{report}");
+    insta::assert_snapshot!(report, @"
     notice[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
@@ -104,8 +104,8 @@ fn what_is_raised_fails() {
     let folder = flawed();
     for rule in ["host-bits", "missing-endpoint", "NodeNoEndpoint"] {
         let fields = format!("rules: {{ {rule}: {{ level: error }} }}\n");
-        let (code, told) = validate(&folder, &fields, &[]);
-        assert_eq!(code, 1, "{told}");
+        let (code, report) = validate(&folder, &fields, &[]);
+        assert_eq!(code, 1, "{report}");
         for flags in [&[][..], &["--check"], &["--target", "east"]] {
             say(&folder, &fields);
             let run = folder.run(&[&["render"], flags].concat());
@@ -114,8 +114,8 @@ fn what_is_raised_fails() {
         }
         assert!(!folder.path("rendered").exists());
     }
-    let (_, told) = render(&folder, "rules: { host-bits: { level: error } }", &[]);
-    insta::assert_snapshot!(told, @"
+    let (_, report) = render(&folder, "rules: { host-bits: { level: error } }", &[]);
+    insta::assert_snapshot!(report, @"
     error[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
@@ -153,10 +153,10 @@ fn fails_from_the_severity_that_was_said() {
 fn an_ignore_is_for_one_object() {
     let folder = flawed();
     let left = |fields: &str| {
-        let (code, told) = validate(&folder, &format!("ignore: [{fields}]"), &[]);
-        assert_eq!(code, 0, "{told}");
-        assert!(!told.contains("unused-ignore"), "{told}");
-        told.matches("[missing-endpoint]").count()
+        let (code, report) = validate(&folder, &format!("ignore: [{fields}]"), &[]);
+        assert_eq!(code, 0, "{report}");
+        assert!(!report.contains("unused-ignore"), "{report}");
+        report.matches("[missing-endpoint]").count()
     };
     assert_eq!(left("{ rule: missing-endpoint, reason: lab }"), 0);
     assert_eq!(
@@ -171,7 +171,7 @@ fn an_ignore_is_for_one_object() {
 }
 
 #[test]
-fn an_ignore_that_matches_nothing_is_told() {
+fn an_ignore_that_matches_nothing_is_reported() {
     let folder = flawed();
     let fields = "
 ignore:
@@ -180,11 +180,11 @@ ignore:
     say(&folder, fields);
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
-    let told = run
+    let report = run
         .stdout
         .split("\n\n")
         .find(|it| it.contains("unused-ignore"));
-    insta::assert_snapshot!(told.unwrap(), @"
+    insta::assert_snapshot!(report.unwrap(), @"
     warning[unused-ignore]: unused ignore: no finding matches `missing-endpoint` of `n2` of `east`
      --> clustermesh.yaml:5:13
       |
@@ -193,9 +193,9 @@ ignore:
     help: remove it, or correct its cluster and node
     ");
     assert_eq!(validate(&folder, fields, &["--strict"]).0, 1);
-    let (code, told) = render(&folder, fields, &[]);
+    let (code, report) = render(&folder, fields, &[]);
     assert_eq!(code, 0);
-    assert!(told.contains("warning[unused-ignore]"), "{told}");
+    assert!(report.contains("warning[unused-ignore]"), "{report}");
     let (code, _) = validate(
         &folder,
         &format!("{fields}rules: {{ unused-ignore: {{ level: error }} }}"),
@@ -208,11 +208,11 @@ ignore:
 fn without_a_plan_nobody_says_what_is_unused() {
     let folder = flawed();
     std::fs::remove_file(folder.path("snapshots/west.json")).unwrap();
-    let (code, told) = validate(&folder, "ignore: [{ rule: no-anchor, reason: x }]", &[]);
+    let (code, report) = validate(&folder, "ignore: [{ rule: no-anchor, reason: x }]", &[]);
     assert_eq!(code, 1);
     assert!(
-        told.contains("missing-snapshot") && !told.contains("unused-ignore"),
-        "{told}"
+        report.contains("missing-snapshot") && !report.contains("unused-ignore"),
+        "{report}"
     );
 }
 
@@ -230,12 +230,12 @@ ignore:
 "
         )
     };
-    let (code, told) = validate(&folder, &fields(FUTURE), &[]);
+    let (code, report) = validate(&folder, &fields(FUTURE), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:14:18: error[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16");
-    let (code, told) = validate(&folder, &fields(PAST), &[]);
+    insta::assert_snapshot!(report, @"mesh.yaml:14:18: error[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16");
+    let (code, report) = validate(&folder, &fields(PAST), &[]);
     assert_eq!(code, 0);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
@@ -261,9 +261,9 @@ ignore:
         )
     };
     assert_eq!(render(&folder, &fields(FUTURE), &[]).0, 0);
-    let (code, told) = render(&folder, &fields(PAST), &[]);
-    assert_eq!(code, 0, "{told}");
-    insta::assert_snapshot!(told, @r#"
+    let (code, report) = render(&folder, &fields(PAST), &[]);
+    assert_eq!(code, 0, "{report}");
+    insta::assert_snapshot!(report, @r#"
     warning[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
       --> mesh.yaml:14:18
        |
@@ -348,9 +348,9 @@ ignore:
             "{command:?}"
         );
     }
-    let (code, told) = validate(&folder, "rules: { host-bits: { level: off } }", &[]);
+    let (code, report) = validate(&folder, "rules: { host-bits: { level: off } }", &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"clustermesh.yaml:3:30: error[missing-field] `host-bits` is set to `off` without a `reason`");
+    insta::assert_snapshot!(report, @"clustermesh.yaml:3:30: error[missing-field] `host-bits` is set to `off` without a `reason`");
 }
 
 #[test]
@@ -362,9 +362,9 @@ fn errors_stay_errors() {
         "wireguardCIDR: 10.1.0.0/24",
     );
     let lowest = everything("off");
-    let (code, told) = validate(&folder, &lowest, &[]);
+    let (code, report) = validate(&folder, &lowest, &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`
     mesh.yaml:15:22: error[contradicted-declaration] west: all 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1
     ");
@@ -377,9 +377,9 @@ fn errors_stay_errors() {
 fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     let folder = Folder::mesh();
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
-    let (code, told) = validate(&folder, &everything("off"), &[]);
+    let (code, report) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
+    insta::assert_snapshot!(report, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
 }
 
 /// A level for every rule that can have it.
@@ -412,8 +412,8 @@ fn manifests_are_the_same_whatever_it_says() {
     }
     for fields in sayings {
         std::fs::remove_dir_all(folder.path("rendered")).unwrap();
-        let (code, told) = render(&folder, &fields, &[]);
-        assert_eq!(code, 0, "{fields}\n{told}");
+        let (code, report) = render(&folder, &fields, &[]);
+        assert_eq!(code, 0, "{fields}\n{report}");
         assert!(tree(&folder) == without, "{fields}");
     }
 }
@@ -434,17 +434,17 @@ fn carry_over(fields: &str, flags: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn snapshots_are_told_of_as_it_says() {
-    let (code, told) = carry_over("", &[]);
+fn snapshots_are_reported_of_as_it_says() {
+    let (code, report) = carry_over("", &[]);
     assert_eq!(code, 0);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
     warning[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
-    let (code, told) = carry_over("rules: { carried-over: { level: error } }", &[]);
+    let (code, report) = carry_over("rules: { carried-over: { level: error } }", &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
     error[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
@@ -460,13 +460,13 @@ fn snapshots_are_told_of_as_it_says() {
     let ignored = "ignore: [{ rule: carried-over, cluster: east, node: n2, reason: x }]";
     assert_eq!(carry_over(ignored, &["--strict"]).0, 0);
     let other = "ignore: [{ rule: carried-over, cluster: east, node: n1, reason: x }]";
-    let (code, told) = carry_over(other, &["--strict"]);
+    let (code, report) = carry_over(other, &["--strict"]);
     assert_eq!(code, 1);
-    assert!(!told.contains("unused-ignore"), "{told}");
+    assert!(!report.contains("unused-ignore"), "{report}");
     let past = format!("rules: {{ carried-over: {{ level: off, reason: x, until: {PAST} }} }}");
-    let (code, told) = carry_over(&past, &[]);
+    let (code, report) = carry_over(&past, &[]);
     assert_eq!(code, 0);
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(report, @"
     snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
     warning[expired-level]: level `off` of `carried-over` expired on 2001-01-31; `snapshot` still applies it
      --> clustermesh.yaml:3:56

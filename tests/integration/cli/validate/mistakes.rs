@@ -204,8 +204,12 @@ fn names_the_command_that_makes_a_missing_snapshot() {
 fn names_all_missing_snapshots() {
     let folder = Folder::mesh();
     std::fs::remove_dir_all(folder.path("snapshots")).unwrap();
-    let told = refusal(&folder, 1);
-    assert_eq!(told.matches("error[missing-snapshot]").count(), 3, "{told}");
+    let report = refusal(&folder, 1);
+    assert_eq!(
+        report.matches("error[missing-snapshot]").count(),
+        3,
+        "{report}"
+    );
 }
 
 #[test]
@@ -223,10 +227,10 @@ fn points_at_what_is_no_json_in_a_snapshot() {
         "snapshots/west.json",
         "{\n  \"apiVersion\": \"kilo-clustermesh.io/v1\",\n  \"kind\": ,\n}\n",
     );
-    let told = refusal(&folder, 2);
+    let report = refusal(&folder, 2);
     assert!(
-        told.contains("not a snapshot: expected value\n --> snapshots/west.json:3:11\n"),
-        "{told}"
+        report.contains("not a snapshot: expected value\n --> snapshots/west.json:3:11\n"),
+        "{report}"
     );
 }
 
@@ -234,9 +238,9 @@ fn points_at_what_is_no_json_in_a_snapshot() {
 fn refuses_fields_it_does_not_know_in_a_snapshot() {
     let folder = Folder::rendered();
     folder.edit("snapshots/west.json", "\"labels\"", "\"lables\"");
-    let told = refusal(&folder, 1);
-    assert!(told.contains(" --> snapshots/west.json:1:"), "{told}");
-    assert!(told.contains("unknown field `lables`"), "{told}");
+    let report = refusal(&folder, 1);
+    assert!(report.contains(" --> snapshots/west.json:1:"), "{report}");
+    assert!(report.contains("unknown field `lables`"), "{report}");
 }
 
 #[test]
@@ -299,7 +303,7 @@ fn tells_what_is_wrong_with_all_snapshots() {
     let folder = Folder::rendered();
     folder.write("snapshots/east.json", "{");
     folder.write("snapshots/west.json", "{}");
-    let told = refusal(&folder, 2);
-    assert!(told.contains("--> snapshots/east.json:1:1"), "{told}");
-    assert!(told.contains("--> snapshots/west.json:1:1"), "{told}");
+    let report = refusal(&folder, 2);
+    assert!(report.contains("--> snapshots/east.json:1:1"), "{report}");
+    assert!(report.contains("--> snapshots/west.json:1:1"), "{report}");
 }

@@ -67,14 +67,14 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_cluster_is_told() {
+fn a_slip_in_the_name_of_a_cluster_is_reported() {
     let folder = taking("  wets: { acceptedNetworks: [10.1.0.0/16] }\n");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"clustermesh.yaml:4:3: warning[unnamed-cluster] no mesh contains a cluster `wets`");
 }
 
 #[test]
-fn what_is_wrong_with_a_list_is_told() {
+fn what_is_wrong_with_a_list_is_reported() {
     let folder = taking(
         "  west: { acceptedNetworks: [10.1.0.0/33, 10.2.0.1/16] }\n  east: { acceptedNetworks: [] }\n",
     );

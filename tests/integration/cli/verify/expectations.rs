@@ -16,8 +16,11 @@ fn expecting(spec: &str) -> Folder {
 fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     let run = folder.run(&[&["verify"], arguments].concat());
     assert_harmless(&run);
-    let told = run.stdout.split_once("\n\n").map_or("", |(_, told)| told);
-    (run.code, told.to_owned())
+    let report = run
+        .stdout
+        .split_once("\n\n")
+        .map_or("", |(_, report)| report);
+    (run.code, report.to_owned())
 }
 
 fn json_of(folder: &Folder, arguments: &[&str]) -> (i32, Value) {
@@ -210,8 +213,8 @@ fn tells_every_mistake_and_proves_the_rest() {
     );
     let (code, value) = json_of(&folder, &[]);
     let findings = value["findings"].as_array().unwrap().iter();
-    let told: Vec<&str> = findings.map(|it| it["rule"].as_str().unwrap()).collect();
-    assert_eq!(told, ["invalid-value", "invalid-range"]);
+    let report: Vec<&str> = findings.map(|it| it["rule"].as_str().unwrap()).collect();
+    assert_eq!(report, ["invalid-value", "invalid-range"]);
     assert_eq!(value["total"]["kept"], 24);
     assert_eq!(code, 1);
     folder.write("expectations.yaml", "spec: [");
@@ -229,7 +232,7 @@ fn a_denial_with_a_typo_does_not_hold() {
     );
     let (code, value) = json_of(&folder, &[]);
     let findings = value["findings"].as_array().unwrap().iter();
-    let told: Vec<(&str, &str)> = findings
+    let report: Vec<(&str, &str)> = findings
         .map(|it| {
             (
                 it["rule"].as_str().unwrap(),
@@ -237,7 +240,7 @@ fn a_denial_with_a_typo_does_not_hold() {
             )
         })
         .collect();
-    insta::assert_debug_snapshot!(told, @r#"
+    insta::assert_debug_snapshot!(report, @r#"
     [
         (
             "empty-expectation",

@@ -48,12 +48,12 @@ fn every_exported_pod_cidr_is_proved_and_the_others_are_reported() {
         assert_eq!(value["total"]["promised"], 8, "{value:#}");
         assert_eq!(value["total"]["kept"], 8);
         let findings = value["findings"].as_array().unwrap();
-        let told = findings.iter().find(|it| it["cluster"] == "east").unwrap();
+        let report = findings.iter().find(|it| it["cluster"] == "east").unwrap();
         assert_eq!(
-            (&told["rule"], &told["severity"]),
+            (&report["rule"], &report["severity"]),
             (&json!("unreached-pods"), &json!("notice"))
         );
-        let message = told["message"].as_str().unwrap();
+        let message = report["message"].as_str().unwrap();
         assert!(message.contains(V6) && !message.contains(V4), "{message}");
     }
 }

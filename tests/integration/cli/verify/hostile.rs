@@ -18,13 +18,16 @@ fn line() -> Folder {
 }
 
 /// The messages, without the table.
-fn told(folder: &Folder, clusters: &[&str]) -> (i32, String) {
+fn verify(folder: &Folder, clusters: &[&str]) -> (i32, String) {
     let assumed = clusters.iter().flat_map(|it| ["--assume-hostile", it]);
     let arguments: Vec<&str> = ["verify"].into_iter().chain(assumed).collect();
     let run = folder.run(&arguments);
     assert_harmless(&run);
-    let told = run.stdout.split_once("\n\n").map_or("", |(_, told)| told);
-    (run.code, told.to_owned())
+    let report = run
+        .stdout
+        .split_once("\n\n")
+        .map_or("", |(_, report)| report);
+    (run.code, report.to_owned())
 }
 
 fn json_of(folder: &Folder, cluster: &str) -> (i32, Value) {
@@ -35,7 +38,7 @@ fn json_of(folder: &Folder, cluster: &str) -> (i32, Value) {
 
 #[test]
 fn says_what_a_cluster_could_send_and_to_whom() {
-    let (code, text) = told(&line(), &["east"]);
+    let (code, text) = verify(&line(), &["east"]);
     insta::assert_snapshot!(text, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
@@ -53,7 +56,7 @@ fn says_what_a_cluster_could_send_and_to_whom() {
 
 #[test]
 fn more_than_one_may_be_asked_about() {
-    let (code, text) = told(&line(), &["west", "north", "west"]);
+    let (code, text) = verify(&line(), &["west", "north", "west"]);
     insta::assert_snapshot!(text, @"
     If north were hostile:
       west accepts its packets through the Peers prod--north--n1, prod--north--n2
@@ -88,7 +91,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
         "\"10.1.2.0/24\"",
         "\"10.1.2.0/24\"\n  - \"10.2.1.128/25\"\n  - \"172.16.0.0/12\"",
     );
-    let (code, text) = told(&folder, &["east"]);
+    let (code, text) = verify(&folder, &["east"]);
     let (report, rest) = text.split_once("error[").unwrap();
     insta::assert_snapshot!(report, @"
     If east were hostile:
@@ -128,7 +131,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
     "#);
     assert_eq!(code, 1);
     // The other clusters are not affected.
-    let (_, text) = told(&folder, &["north"]);
+    let (_, text) = verify(&folder, &["north"]);
     assert!(
         text.ends_with("north could do nothing beyond what the meshes allow\n"),
         "{text}"

@@ -25,13 +25,13 @@ fn what_is_no_list_of_peers_is_an_error() {
         "a: [",
     ];
     for command in COMMANDS {
-        let told = texts.map(|text| {
+        let report = texts.map(|text| {
             let run = run(&folder, command, text);
             assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{command:?}");
             run.stderr
         });
         insta::allow_duplicates! {
-            insta::assert_snapshot!(told.concat(), @r#"
+            insta::assert_snapshot!(report.concat(), @r#"
             error: cannot read the Peers of `west`: the standard input is empty; did the command that lists the Peers fail?
             error: cannot read the Peers of `west`: the standard input is a table or other plain text; use the output of `kubectl get peers -o yaml`
             error: cannot read the Peers of `west`: the standard input is a web page; is `server` in the kubeconfig a Kubernetes API server?
@@ -64,14 +64,14 @@ fn the_standard_input_is_read_once() {
     let peers = folder.read("rendered/west/prod--east.yaml");
     let twice = ["verify", "--peers", "west=-", "--peers", "east=-"];
     let with_mesh = ["verify", "--mesh", "-", "--peers", "west=-"];
-    let told = [
+    let report = [
         folder.run_with_input(&twice, &peers),
         folder.run_with_input(&with_mesh, MESH),
     ];
-    for run in &told {
+    for run in &report {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     }
-    insta::assert_snapshot!(told.map(|it| it.stderr).concat(), @"
+    insta::assert_snapshot!(report.map(|it| it.stderr).concat(), @"
     error: only one input can be `-`: the standard input is read already
     error: only one input can be `-`: the standard input is read already
     ");

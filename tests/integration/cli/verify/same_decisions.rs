@@ -47,10 +47,10 @@ fn more_than_half_of_the_nodes_decide_the_granularity_for_render_and_verify() {
         assert_eq!((code, kept), (0, promised), "{says:?}");
         assert!(0 < promised, "{says:?}");
         // Who disagrees with what was decided is reported.
-        let told = folder.run(&["validate", "--output", "concise"]).stdout;
+        let report = folder.run(&["validate", "--output", "concise"]).stdout;
         let decided = if peers == 1 { "location" } else { "full" };
         let disagree = says.iter().flatten().any(|it| *it != decided);
-        assert_eq!(told.contains("mixed-granularity"), disagree, "{told}");
+        assert_eq!(report.contains("mixed-granularity"), disagree, "{report}");
     }
 }
 

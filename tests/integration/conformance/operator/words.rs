@@ -137,18 +137,18 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
         };
     }
     let first = &theirs["first"];
-    let quoted = |told: &str, side: &Value| {
+    let quoted = |report: &str, side: &Value| {
         let cidr: Cidr = side["cidr"].as_str().unwrap().parse().unwrap();
-        told.contains(&cidr.to_string()) && told.contains(side["cluster"].as_str().unwrap())
+        report.contains(&cidr.to_string()) && report.contains(side["cluster"].as_str().unwrap())
     };
     let same = match first["kind"].as_str() {
         None => codes.is_empty(),
         Some("invalidCIDR") => codes.contains("invalid-range"),
-        Some(_) => errors.iter().any(|told| {
+        Some(_) => errors.iter().any(|report| {
             let (a, b) = (&first["a"], &first["b"]);
-            told.rule.name == "overlapping-ranges"
-                && quoted(&told.message, a)
-                && quoted(&told.message, b)
+            report.rule.name == "overlapping-ranges"
+                && quoted(&report.message, a)
+                && quoted(&report.message, b)
         }),
     };
     unless(same, &reading.diagnostics)

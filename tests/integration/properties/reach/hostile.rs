@@ -177,14 +177,14 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
             })
             .collect();
         let brute = either(ways.iter().copied().flatten());
-        let told = attracted.map(|it| it.is_certain);
-        let is_open = told == Some(false) && ways.contains(&None);
+        let report = attracted.map(|it| it.is_certain);
+        let is_open = report == Some(false) && ways.contains(&None);
         prop_assert!(
-            told == brute || is_open,
+            report == brute || is_open,
             "{} sends {}: {:?}, {:?}",
             site.cluster,
             address,
-            told,
+            report,
             brute
         );
     }
@@ -312,9 +312,9 @@ proptest! {
         for hostile in hostilities(&fabric, &input) {
             for exposure in &hostile.exposures {
                 let mut believed = exposure.believed.iter();
-                let is_told = believed.any(|it| it.span == stolen && it.whose == Whose::Nobody);
+                let is_reported = believed.any(|it| it.span == stolen && it.whose == Whose::Nobody);
                 let is_thief = thieves.contains(&(hostile.site, exposure.site));
-                prop_assert_eq!(is_told, is_thief);
+                prop_assert_eq!(is_reported, is_thief);
             }
             let is_thief = thieves.iter().any(|it| it.0 == hostile.site);
             prop_assert_eq!(hostile.breaches().is_empty(), !is_thief);

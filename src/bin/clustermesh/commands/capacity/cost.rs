@@ -94,7 +94,7 @@ impl<'a> Ledger<'a> {
         });
         after.extend(foreign.iter().cloned());
         let model = Model::new(own, &after);
-        let mut load = Load::of(&model, Some(self.sizes(cluster)));
+        let mut load = Load::count(&model, Some(self.sizes(cluster)));
         for bundle in &mut load.bundles {
             bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
         }

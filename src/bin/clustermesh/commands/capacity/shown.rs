@@ -17,7 +17,7 @@ const SHOWN: usize = 200;
 const NAMED: usize = 6;
 
 /// How many different problems are listed below the overview.
-const TOLD: usize = 12;
+const BLOCKS: usize = 12;
 
 /// The maximum width of a formula with its numbers on one line.
 const FORMULA: usize = 64;
@@ -59,7 +59,7 @@ impl CapacitySection {
         (Self::Change, "the change from the current tree"),
     ];
 
-    fn of(quantity: Quantity) -> Self {
+    fn from_quantity(quantity: Quantity) -> Self {
         match quantity {
             Quantity::Ranges
             | Quantity::Rules
@@ -87,7 +87,7 @@ impl CapacitySection {
 pub(super) fn overview(costs: &[Cost]) -> String {
     let mut text = clusters(costs);
     let _ = writeln!(text, "\n{}", total(costs));
-    let mut told: Vec<(Severity, String, Vec<&str>)> = Vec::new();
+    let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();
     for cost in costs {
         let Some(gravest) = cost.grade() else {
             continue;
@@ -98,16 +98,19 @@ pub(super) fn overview(costs: &[Cost]) -> String {
             .filter(|it| it.grade.is_some())
             .collect();
         let block = estimates(&grave, "  ") + &levers(cost, &grave, "  ");
-        match told.iter_mut().find(|(_, known, _)| *known == block) {
+        match blocks.iter_mut().find(|(_, known, _)| *known == block) {
             Some((.., clusters)) => clusters.push(&cost.cluster),
-            None => told.push((gravest, block, vec![&cost.cluster])),
+            None => blocks.push((gravest, block, vec![&cost.cluster])),
         }
     }
-    told.sort_by_key(|(gravest, ..)| std::cmp::Reverse(*gravest));
-    for (_, block, clusters) in told.iter().take(TOLD) {
+    blocks.sort_by_key(|(gravest, ..)| std::cmp::Reverse(*gravest));
+    for (_, block, clusters) in blocks.iter().take(BLOCKS) {
         let _ = write!(text, "\n{}\n{block}", head(&named(clusters)));
     }
-    let rest = told.iter().skip(TOLD).map(|(.., clusters)| clusters.len());
+    let rest = blocks
+        .iter()
+        .skip(BLOCKS)
+        .map(|(.., clusters)| clusters.len());
     let rest: usize = rest.sum();
     if 0 < rest {
         let _ = writeln!(
@@ -132,7 +135,8 @@ pub(super) fn details(costs: &[Cost]) -> String {
         );
         for (section, title) in CapacitySection::ALL {
             let of_section = cost.estimates.iter();
-            let of_section = of_section.filter(|it| CapacitySection::of(it.quantity) == section);
+            let of_section =
+                of_section.filter(|it| CapacitySection::from_quantity(it.quantity) == section);
             let of_section: Vec<&Estimate> = of_section.collect();
             if section == CapacitySection::Change && cost.wave.is_empty() {
                 let _ = writeln!(text, "\n  {title}: none");
@@ -322,7 +326,9 @@ fn formula(estimate: &Estimate) -> String {
 
 /// Returns the levers that are about any of these quantities.
 fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
-    let sections = estimates.iter().map(|it| CapacitySection::of(it.quantity));
+    let sections = estimates
+        .iter()
+        .map(|it| CapacitySection::from_quantity(it.quantity));
     let sections: Vec<CapacitySection> = sections.collect();
     let of_change = sections.contains(&CapacitySection::Change);
     let of_load = sections.iter().any(|it| *it != CapacitySection::Change);

@@ -136,11 +136,11 @@ impl<'a> Keeper<'a> {
             let finding = clusters::fault(cluster, fault, file.as_deref());
             // Where nothing was compared, nothing is up to date.
             let is_bearable = !self.handling.check && self.has_snapshot(cluster);
-            let told = self.settled(vec![finding], is_bearable);
-            if told.iter().any(|it| it.severity == Severity::Error) {
+            let reported = self.settled(vec![finding], is_bearable);
+            if reported.iter().any(|it| it.severity == Severity::Error) {
                 outcome = Outcome::Unreadable;
             }
-            findings.extend(told);
+            findings.extend(reported);
         }
         KeptSnapshot {
             line: None,
@@ -383,16 +383,16 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
             });
             let used = new.kept_labels.iter().map(String::as_str).collect();
             let old = old.clone().without_labels(&new.dropped_labels, &used);
-            let told = differences(&old, new);
-            let told = told.iter().map(|it| format!("{file}: {it}\n"));
-            let told: Vec<String> = lists.chain(told).collect();
-            if told.is_empty() {
+            let reported = differences(&old, new);
+            let reported = reported.iter().map(|it| format!("{file}: {it}\n"));
+            let reported: Vec<String> = lists.chain(reported).collect();
+            if reported.is_empty() {
                 return format!(
                     "{file}: formatted differently than `clustermesh snapshot` writes \
                     it\n"
                 );
             }
-            told.concat()
+            reported.concat()
         }
     }
 }

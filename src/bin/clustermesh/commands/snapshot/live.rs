@@ -56,7 +56,7 @@ pub(super) fn run(
         let print = || {
             while let Some(kept) = queue.next() {
                 match keeper.tell(kept, printer, result) {
-                    Ok(told) => outcome = outcome.max(told),
+                    Ok(other) => outcome = outcome.max(other),
                     Err(error) => failure = Some(error),
                 }
             }

@@ -111,7 +111,7 @@ fn begins_again_when_the_list_expires() {
 }
 
 #[test]
-fn comes_again_when_it_is_told() {
+fn comes_again_when_it_is_reported() {
     let site = Site::new(passing(|| Answer::too_many("1").into()));
     let start = Instant::now();
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");

@@ -166,14 +166,14 @@ fn are_never_printed() {
             cases.extend(DATA.map(|place| (place, text.clone())));
             cases.extend(PLAIN.map(|place| (place, text.clone())));
         }
-        let output = told(&cases, &files, &certificate);
+        let output = report(&cases, &files, &certificate);
         assert_hidden(&output, &key);
     }
 }
 
 /// Returns the messages of a run about clusters, each of which has one of these fields.
-fn told(cases: &[(Place, String)], files: &[(String, String)], certificate: &str) -> String {
-    let mut told = String::new();
+fn report(cases: &[(Place, String)], files: &[(String, String)], certificate: &str) -> String {
+    let mut report = String::new();
     for part in cases.chunks(200) {
         let (folder, names) = many(part.len(), |name| {
             let number: usize = name[1..].parse().unwrap();
@@ -191,9 +191,9 @@ fn told(cases: &[(Place, String)], files: &[(String, String)], certificate: &str
             let line = format!("]: {name}: could not be read: ");
             assert!(run.stderr.contains(&line), "{name}\n{}", run.stderr);
         }
-        told.push_str(&run.stderr);
+        report.push_str(&run.stderr);
     }
-    told
+    report
 }
 
 /// What would be printed without a sentence of our own: the test above can fail.
@@ -205,10 +205,10 @@ fn would_be_recognised() {
             for byte in text.bytes().skip(40) {
                 let _ = write!(decimal, "{byte}, ");
             }
-            let told = [format!("{text:?}"), decimal];
-            for told in told {
-                let found = std::panic::catch_unwind(|| assert_hidden(&told, &key));
-                assert!(found.is_err(), "{told}");
+            let report = [format!("{text:?}"), decimal];
+            for report in report {
+                let found = std::panic::catch_unwind(|| assert_hidden(&report, &key));
+                assert!(found.is_err(), "{report}");
             }
         }
     }
@@ -231,8 +231,8 @@ fn are_wrong_in_a_field_that_is_named() {
         let run = site.snapshot(&["east"]);
         assert_eq!(run.code, 2);
         let line = run.stderr.lines().next().unwrap().to_owned();
-        let told = line.split_once("could not be read: ").unwrap().1;
-        told.rsplit_once("; snapshots").unwrap().0.to_owned()
+        let report = line.split_once("could not be read: ").unwrap().1;
+        report.rsplit_once("; snapshots").unwrap().0.to_owned()
     };
     let of_user = |fields: &[(&str, &str)]| {
         said(&|context| {
@@ -367,7 +367,7 @@ fn of_a_plugin_are_never_printed() {
                 cases.push((|it, file| it.plugin("/bin/cat", &[&file]), name));
             }
         }
-        let output = told(&cases, &files, "");
+        let output = report(&cases, &files, "");
         assert_hidden(&output, &key);
     }
 }

@@ -369,11 +369,11 @@ fn is_hostile() {
         "current-context: !!binary sesame\nclusters: !!set {}".to_owned(),
     ] {
         let start = Instant::now();
-        let told = said(&text);
-        assert!(start.elapsed() < Duration::from_secs(20), "{told}");
+        let report = said(&text);
+        assert!(start.elapsed() < Duration::from_secs(20), "{report}");
         assert!(
-            !told.contains("panicked") && told.contains("error["),
-            "{told}"
+            !report.contains("panicked") && report.contains("error["),
+            "{report}"
         );
     }
 }

@@ -81,8 +81,8 @@ impl Site {
         let asked = self.east.requests().len();
         let run = self.run(uid, variables, arguments);
         let ran = self.folder.path("runs").exists();
-        let told = run.stderr.contains("error[unsafe-kubeconfig]");
-        assert_eq!((run.code == 0, ran), (!told, !told), "{}", run.stderr);
+        let report = run.stderr.contains("error[unsafe-kubeconfig]");
+        assert_eq!((run.code == 0, ran), (!report, !report), "{}", run.stderr);
         assert_eq!(self.east.requests().len() - asked, usize::from(ran));
         ran
     }

@@ -210,7 +210,7 @@ fn are_secret_even_if_they_are_wrong() {
 
 /// An attacker between us and the Secrets chooses which clusters are read.
 #[test]
-fn come_over_a_way_that_is_told() {
+fn come_over_a_way_that_is_reported() {
     let mut site = Site::new("config", logged_in);
     let text = kubeconfig(&[logged_in(Context::new("admin", &site.east.url()))]);
     let identity = Authority::new("unknown").server(&["127.0.0.1"]);

@@ -173,9 +173,9 @@ fn at_most_three_are_listed_at_once() {
     assert_eq!(server.requests().len(), 20);
     assert!((2..=3).contains(&server.busiest()), "{}", server.busiest());
     let lines = run.stderr.lines();
-    let told = lines.filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next());
-    let told: Vec<&str> = told.collect();
-    assert_eq!(told, names, "told in order");
+    let report = lines.filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next());
+    let report: Vec<&str> = report.collect();
+    assert_eq!(report, names, "told in order");
 }
 
 #[test]

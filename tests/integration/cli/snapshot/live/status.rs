@@ -196,8 +196,8 @@ fn the_ceiling_counts_live_peers() {
     };
     for command in [&["status"][..], &["verify", "--live"]] {
         let within = run(command);
-        let told = within.stdout + &within.stderr;
-        assert!(!told.contains("ceiling"), "{command:?}: {told}");
+        let report = within.stdout + &within.stderr;
+        assert!(!report.contains("ceiling"), "{command:?}: {report}");
     }
     site.change(|peers| {
         peers.push(laptop("laptop", KEY, "10.99.0.1/32"));
@@ -205,9 +205,9 @@ fn the_ceiling_counts_live_peers() {
     for command in [&["status"][..], &["verify", "--live"]] {
         let beyond = run(command);
         assert_eq!(beyond.code, 1, "{command:?}: {}", beyond.stderr);
-        let told = beyond.stdout + &beyond.stderr;
+        let report = beyond.stdout + &beyond.stderr;
         let refusal = format!("exceed the ceiling of {peers}");
-        assert!(told.contains(&refusal), "{command:?}: {told}");
+        assert!(report.contains(&refusal), "{command:?}: {report}");
     }
 }
 
