@@ -332,7 +332,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
         Fault::Unreachable {
             server: server(),
             problem: text("Connection refused (os error 111)"),
-            attempts: 5,
+            attempts: 9,
         },
         Fault::Proxy {
             proxy: text("proxy.example.com:3128"),

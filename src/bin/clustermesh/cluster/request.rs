@@ -26,10 +26,13 @@ const SECRET: usize = 4 << 20;
 /// The largest error that is read, in bytes.
 const ERROR: usize = 64 << 10;
 
-/// How often a request is sent.
+/// How often a request is sent to a server that fails.
 const ATTEMPTS: u32 = 5;
 
-/// The pause before the second attempt; it doubles.
+/// How long a server may refuse connections: a restart takes about ten seconds.
+const RESTART: Duration = Duration::from_secs(20);
+
+/// The pause before the second attempt; it doubles up to four seconds.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What is asked, and what it needs.
@@ -55,6 +58,43 @@ struct ApiStatus {
     message: Option<String>,
 }
 
+/// The failed attempts of a request.
+#[derive(Default)]
+struct Attempts {
+    count: u32,
+    /// How many of them count towards [`ATTEMPTS`].
+    failed: u32,
+    /// When the first one failed.
+    since: Option<Instant>,
+}
+
+impl Attempts {
+    /// Adds an attempt, and returns the pause before the next one, or nothing if it was the last.
+    fn pause(
+        &mut self,
+        fault: &Fault,
+        wanted: Option<Duration>,
+        patience: Duration,
+    ) -> Option<Duration> {
+        let pause = PAUSE * 2_u32.pow(self.count.min(ATTEMPTS - 1));
+        let pause = wanted.map_or(pause, |wanted| wanted.max(PAUSE));
+        let failing = self.since.get_or_insert_with(Instant::now).elapsed();
+        self.count += 1;
+        let is_over = match fault {
+            // These end within some time or not at all.
+            Fault::Refused { status, .. } if *status == StatusCode::TOO_MANY_REQUESTS => {
+                patience < failing + pause
+            }
+            Fault::Unreachable { .. } => patience.min(RESTART) < failing + pause,
+            _ => {
+                self.failed += 1;
+                self.failed == ATTEMPTS || patience < pause
+            }
+        };
+        (!is_over).then_some(pause)
+    }
+}
+
 /// Asks, and again after what may pass: too many requests, errors of the server, an answer that
 /// breaks off. That it does may only show when it is read.
 pub(super) async fn answer<T>(
@@ -62,7 +102,7 @@ pub(super) async fn answer<T>(
     wanted: &ApiRequest,
     mut read: impl FnMut(&[u8]) -> Result<T, RequestFailure>,
 ) -> Result<ApiResponse<T>, Fault> {
-    let (mut attempt, started) = (1, Instant::now());
+    let mut attempts = Attempts::default();
     loop {
         let patience = connection.patience;
         let asked = time::timeout(patience, ask(connection, wanted)).await;
@@ -84,18 +124,10 @@ pub(super) async fn answer<T>(
             RequestFailure::Final(fault) => return Err(fault),
             RequestFailure::Passing(fault, wanted) => (fault, wanted),
         };
-        let pause = PAUSE * 2_u32.pow((attempt - 1).min(ATTEMPTS - 1));
-        let is_over = if is_limited(&fault) {
-            patience < started.elapsed() + wanted.unwrap_or(pause)
-        } else {
-            attempt == ATTEMPTS || wanted.is_some_and(|wanted| patience < wanted)
-        };
-        if is_over {
-            return Err(tried(fault, attempt));
+        match attempts.pause(&fault, wanted, patience) {
+            Some(pause) => time::sleep(pause).await,
+            None => return Err(tried(fault, attempts.count)),
         }
-        let pause = wanted.map_or(pause, |wanted| wanted.max(PAUSE));
-        time::sleep(pause).await;
-        attempt += 1;
     }
 }
 
@@ -113,13 +145,6 @@ pub(super) fn encoded(text: &str) -> String {
         }
     }
     encoded
-}
-
-/// Returns whether the server only has too much to do: that passes within the time of an answer, or
-/// not at all.
-fn is_limited(fault: &Fault) -> bool {
-    let too_many = StatusCode::TOO_MANY_REQUESTS.as_u16();
-    matches!(fault, Fault::Refused { status, .. } if *status == too_many)
 }
 
 /// Adds the number of attempts.
@@ -262,3 +287,6 @@ fn said(bytes: &[u8]) -> String {
     let status = status.filter(|it: &ApiStatus| it.kind == "Status");
     status.and_then(|it| it.message).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
