@@ -197,6 +197,13 @@ impl<'a> Fleet<'a> {
         of_mesh.into_iter().chain(of_config.map(Vec::as_slice))
     }
 
+    /// Returns the ranges that a cluster accepts from others according to the config; none if it does
+    /// not limit them.
+    pub fn configured(&self, cluster: &ClusterName) -> &'a [Range] {
+        let accepted = self.accepted.and_then(|it| it.get(cluster));
+        accepted.map_or(&[], Vec::as_slice)
+    }
+
     /// Returns who claims `key`, if more than one node of the fleet does.
     pub fn claimants(&self, key: &PublicKey) -> &[Claimant<'a>] {
         self.contested.get(key).map_or(&[], Vec::as_slice)

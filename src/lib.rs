@@ -32,6 +32,7 @@ pub mod agent;
 pub mod packet;
 pub mod proof;
 pub mod capacity;
+pub mod changes;
 pub mod outputs;
 pub mod rules;
 

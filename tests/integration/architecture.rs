@@ -81,6 +81,10 @@ const MODULES: &[(&str, &str)] = &[
         "capacity",
         "name net wireguard granularity diagnostic config kilo agent",
     ),
+    (
+        "changes",
+        "name net wireguard place mesh config kilo membership fleet agent proof capacity",
+    ),
     // Files of users
     (
         "outputs",

@@ -1,0 +1,178 @@
+//! Attribution: which cause changes which Peers.
+
+use std::collections::BTreeMap;
+
+use super::cause::{Cause, CauseEffect, PeerCounts, TargetEffect};
+use super::peer_change::{Difference, PeerChange, PeerChangeKind};
+use super::target::TargetChange;
+use crate::name::ClusterName;
+
+/// Assigns every change of a Peer to its causes, and what is left to [`Cause::Other`].
+pub(super) fn attribute(causes: Vec<Cause>, targets: &mut [TargetChange]) -> Vec<CauseEffect> {
+    let mut effects: Vec<CauseEffect> = causes
+        .into_iter()
+        .map(|cause| CauseEffect {
+            cause,
+            targets: Vec::new(),
+        })
+        .collect();
+    if effects.is_empty() {
+        return effects;
+    }
+    let index = CauseIndex::new(&effects);
+    let mut others = CauseEffect {
+        cause: Cause::Other,
+        targets: Vec::new(),
+    };
+    for target in targets.iter_mut() {
+        let mut found: BTreeMap<usize, TargetEffect> = BTreeMap::new();
+        for (place, change) in target.peers.iter_mut().enumerate() {
+            change.causes = index.causes(&effects, &target.cluster, change);
+            for &cause in &change.causes {
+                let effect = found.entry(cause).or_insert_with(|| TargetEffect {
+                    cluster: target.cluster.clone(),
+                    peers: Vec::new(),
+                    counts: PeerCounts::default(),
+                });
+                effect.peers.push(place);
+                effect.counts.count(change);
+            }
+        }
+        for (cause, effect) in found {
+            let cause = effects.get_mut(cause).unwrap_or(&mut others);
+            cause.targets.push(effect);
+        }
+    }
+    if !others.targets.is_empty() {
+        effects.push(others);
+    }
+    effects
+}
+
+/// The causes, by what they are about.
+struct CauseIndex {
+    by_cluster: BTreeMap<ClusterName, Vec<usize>>,
+    /// Those about whole meshes.
+    general: Vec<usize>,
+    /// The place of [`Cause::Other`].
+    other: usize,
+}
+
+impl CauseIndex {
+    fn new(effects: &[CauseEffect]) -> Self {
+        let mut index = Self {
+            by_cluster: BTreeMap::new(),
+            general: Vec::new(),
+            other: effects.len(),
+        };
+        for (place, effect) in effects.iter().enumerate() {
+            match effect.cause.cluster() {
+                Some(cluster) => index
+                    .by_cluster
+                    .entry(cluster.clone())
+                    .or_default()
+                    .push(place),
+                None => index.general.push(place),
+            }
+        }
+        index
+    }
+
+    /// Returns the causes of a change, each by its place: those that explain it by themselves, else the
+    /// settings and clusters that may.
+    fn causes(
+        &self,
+        effects: &[CauseEffect],
+        target: &ClusterName,
+        change: &PeerChange,
+    ) -> Vec<usize> {
+        let source = change.holder.as_ref().map(|it| &it.cluster);
+        let about = |cluster: Option<&ClusterName>| {
+            let places = cluster.and_then(|it| self.by_cluster.get(it));
+            places.map_or(&[][..], Vec::as_slice)
+        };
+        let of_source = about(source).iter();
+        let of_target = about(Some(target)).iter();
+        let known = of_source.chain(of_target).chain(&self.general);
+        let mut known: Vec<usize> = known.copied().collect();
+        known.sort_unstable();
+        known.dedup();
+        known.retain(|&place| {
+            let cause = effects.get(place).map(|it| &it.cause);
+            cause.is_some_and(|cause| explains(cause, target, change))
+        });
+        if known.is_empty() {
+            known.push(self.other);
+        }
+        known
+    }
+}
+
+/// Returns whether a cause explains a change of a Peer, or a part of it.
+fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
+    let holder = change.holder.as_ref();
+    let is_source = |cluster: &ClusterName| holder.is_some_and(|it| it.cluster == *cluster);
+    let comes_or_goes = !matches!(change.kind, PeerChangeKind::Changed(_));
+    let mut differences = change.differences().iter();
+    let mut has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.any(is_meant);
+    let is_range = |it: &Difference| {
+        matches!(
+            it,
+            Difference::RangesGained(_) | Difference::RangesLost(_) | Difference::Spelling
+        )
+    };
+    match cause {
+        Cause::ClusterJoined(cluster)
+        | Cause::ClusterLeft(cluster)
+        | Cause::ClusterRenamed { to: cluster, .. } => {
+            comes_or_goes && (is_source(cluster) || cluster == target)
+        }
+        Cause::Setting(setting) => match setting.field {
+            "metadata.name" | "topology" => comes_or_goes,
+            "persistentKeepalive" => has(|it| {
+                matches!(
+                    it,
+                    Difference::Keepalive { .. } | Difference::Endpoint { .. }
+                )
+            }),
+            "wireguardPort" | "endpointFrom" | "endpointDomains" => {
+                has(|it| matches!(it, Difference::Endpoint { .. }))
+            }
+            "acceptedNetworks" | "localNetworks" => has(is_range),
+            // These are about the source.
+            _ => setting.cluster.as_ref().is_none_or(is_source) && has(is_range),
+        },
+        Cause::NewKey(node) => Some(node) == holder && has(|it| matches!(it, Difference::Key)),
+        Cause::NewEndpoint { node, .. } => {
+            Some(node) == holder && has(|it| matches!(it, Difference::Endpoint { .. }))
+        }
+        Cause::NodeJoined(node)
+        | Cause::NodeLeft(node)
+        | Cause::NodeExcluded { node, .. }
+        | Cause::NodeBack { node, .. } => {
+            Some(node) == holder && comes_or_goes
+                || is_source(&node.cluster) && has_only(change, is_range)
+        }
+        Cause::NewAddress { from, to, .. } => change
+            .ranges()
+            .any(|it| from.contains(&it) || to.contains(&it)),
+        Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
+            change.ranges().any(|it| ranges.contains(&it))
+        }
+        Cause::OtherLocation { node, .. } => {
+            Some(node) == holder || is_source(&node.cluster) && has_only(change, is_range)
+        }
+        Cause::LeaderChanged {
+            cluster, from, to, ..
+        } => is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to),
+        Cause::AnchorMoved { range, .. } => change.ranges().any(|it| range.overlaps(it)),
+        Cause::ForeignPeer { target: it, peer } => it == target && *peer == change.name,
+        Cause::Other => false,
+    }
+}
+
+/// Returns whether a Peer stays and nothing but its ranges differs.
+fn has_only(change: &PeerChange, is_range: fn(&Difference) -> bool) -> bool {
+    let differences = change.differences();
+    !differences.is_empty() && differences.iter().all(is_range)
+}

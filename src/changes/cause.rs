@@ -1,0 +1,206 @@
+//! Causes: why Peers change.
+
+use crate::kilo::reason::ExcludedReason;
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::wireguard::Endpoint;
+
+/// Why Peers change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// A cluster is in a mesh that was in none.
+    ClusterJoined(ClusterName),
+    /// A cluster is in no mesh any more.
+    ClusterLeft(ClusterName),
+    /// A cluster has another name. Its nodes have the same keys.
+    ClusterRenamed {
+        /// The old name.
+        from: ClusterName,
+        /// The new name.
+        to: ClusterName,
+    },
+    /// A line of a mesh or of the config is another one.
+    Setting(Setting),
+    /// A node takes part that was not there.
+    NodeJoined(NodeRef),
+    /// A node that took part is not there any more.
+    NodeLeft(NodeRef),
+    /// A node that took part is excluded.
+    NodeExcluded {
+        /// The node.
+        node: NodeRef,
+        /// The reason.
+        reason: ExcludedReason,
+    },
+    /// A node that was excluded takes part again.
+    NodeBack {
+        /// The node.
+        node: NodeRef,
+        /// Why it was excluded.
+        reason: ExcludedReason,
+    },
+    /// A node has another key: it or its Kilo was reinstalled.
+    NewKey(NodeRef),
+    /// A node is dialled somewhere else.
+    NewEndpoint {
+        /// The node.
+        node: NodeRef,
+        /// The old endpoint; none if it had to connect first.
+        from: Option<Endpoint>,
+        /// The new one.
+        to: Option<Endpoint>,
+    },
+    /// A node has another internal address, or another one in Kilo's subnet.
+    NewAddress {
+        /// The node.
+        node: NodeRef,
+        /// The old addresses.
+        from: Vec<Cidr>,
+        /// The new ones.
+        to: Vec<Cidr>,
+    },
+    /// A node is in another location.
+    OtherLocation {
+        /// The node.
+        node: NodeRef,
+        /// The old one; empty for none.
+        from: String,
+        /// The new one.
+        to: String,
+    },
+    /// Another node leads a segment.
+    LeaderChanged {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The location.
+        location: String,
+        /// The old leader.
+        from: String,
+        /// The new one.
+        to: String,
+    },
+    /// A node has more pod CIDRs.
+    RangesGained {
+        /// The node.
+        node: NodeRef,
+        /// Which.
+        ranges: Vec<Cidr>,
+    },
+    /// A node has fewer pod CIDRs.
+    RangesLost {
+        /// The node.
+        node: NodeRef,
+        /// Which.
+        ranges: Vec<Cidr>,
+    },
+    /// A range that belongs to a cluster as a whole has another carrier.
+    AnchorMoved {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The range.
+        range: Cidr,
+        /// The node that carried it.
+        from: String,
+        /// The node that carries it now.
+        to: String,
+    },
+    /// A cluster has a Peer that no mesh gives.
+    ForeignPeer {
+        /// The cluster.
+        target: ClusterName,
+        /// The Peer.
+        peer: String,
+    },
+    /// None of these: a conflict with other clusters that is gone or new, a tree that was out of date, or
+    /// another version of clustermesh.
+    Other,
+}
+
+/// A node of a cluster.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct NodeRef {
+    /// The cluster, as it is called in the new version if it is there.
+    pub cluster: ClusterName,
+    /// The name of the node.
+    pub node: String,
+}
+
+/// A line of a mesh or of the config that is another one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Setting {
+    /// The cluster that it is about; none for a whole mesh.
+    pub cluster: Option<ClusterName>,
+    /// The field.
+    pub field: &'static str,
+    /// Where it is in the old version, if it was there.
+    pub before: Option<Place>,
+    /// Where it is in the new version, if it is there.
+    pub after: Option<Place>,
+}
+
+/// A cause with everything that it changes.
+#[derive(Clone, Debug)]
+pub struct CauseEffect {
+    /// The cause.
+    pub cause: Cause,
+    /// What it changes in each target, by name. Empty if it changes no Peer.
+    pub targets: Vec<TargetEffect>,
+}
+
+/// What a cause changes in a target.
+#[derive(Clone, Debug)]
+pub struct TargetEffect {
+    /// The target.
+    pub cluster: ClusterName,
+    /// Its Peers that change: their places in [`super::TargetChange::peers`].
+    pub peers: Vec<usize>,
+    /// How many of each kind.
+    pub counts: PeerCounts,
+}
+
+/// How many Peers change.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PeerCounts {
+    /// New ones.
+    pub added: usize,
+    /// Those with another content.
+    pub changed: usize,
+    /// Those that go.
+    pub removed: usize,
+}
+
+impl Cause {
+    /// Returns the cluster that it is about, if it is about one.
+    pub fn cluster(&self) -> Option<&ClusterName> {
+        match self {
+            Self::ClusterJoined(cluster)
+            | Self::ClusterLeft(cluster)
+            | Self::ClusterRenamed { to: cluster, .. }
+            | Self::LeaderChanged { cluster, .. }
+            | Self::AnchorMoved { cluster, .. }
+            | Self::ForeignPeer {
+                target: cluster, ..
+            } => Some(cluster),
+            Self::Setting(setting) => setting.cluster.as_ref(),
+            _ => self.node().map(|it| &it.cluster),
+        }
+    }
+
+    /// Returns the node that it is about, if it is about one.
+    pub fn node(&self) -> Option<&NodeRef> {
+        match self {
+            Self::NodeJoined(node)
+            | Self::NodeLeft(node)
+            | Self::NodeExcluded { node, .. }
+            | Self::NodeBack { node, .. }
+            | Self::NewKey(node)
+            | Self::NewEndpoint { node, .. }
+            | Self::NewAddress { node, .. }
+            | Self::OtherLocation { node, .. }
+            | Self::RangesGained { node, .. }
+            | Self::RangesLost { node, .. } => Some(node),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Counterparts: which cluster of the old version is which one of the new version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Version;
+use super::cause::Cause;
+use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::fleet::{Fleet, Member};
+use crate::name::ClusterName;
+
+/// The clusters of both versions that are the same.
+#[derive(Clone, Debug)]
+pub(super) struct Counterparts {
+    /// By cluster of the new version: that of the old one.
+    before: Sites<Option<SiteId>>,
+    /// By cluster of the old version: that of the new one.
+    after: Sites<Option<SiteId>>,
+    /// The names of clusters that are in both, the old one first.
+    names: Vec<(ClusterName, ClusterName)>,
+}
+
+impl Counterparts {
+    /// Finds them: by name, else by the keys of their nodes.
+    pub(super) fn find(before: &Version, after: &Version) -> Self {
+        let (old, new) = (before.fabric, after.fabric);
+        let mut found = Self {
+            before: new.sites.map(|it| old.site_named(it.cluster.as_str())),
+            after: old.sites.map(|it| new.site_named(it.cluster.as_str())),
+            names: Vec::new(),
+        };
+        let joined: Vec<SiteId> = found.without_counterpart(&found.before).collect();
+        let left: BTreeSet<SiteId> = found.without_counterpart(&found.after).collect();
+        for number in joined {
+            let from = renamed_from((new, number), old, &left);
+            if let Some(from) = from.filter(|it| found.after[*it].is_none()) {
+                found.before[number] = Some(from);
+                found.after[from] = Some(number);
+            }
+        }
+        let pairs = found.after.numbered();
+        let pairs = pairs.filter_map(|(from, to)| Some((old.site(from), new.site((*to)?))));
+        let names = pairs.map(|(old, new)| (old.cluster.clone(), new.cluster.clone()));
+        found.names = names.collect();
+        found
+    }
+
+    fn without_counterpart<'s>(
+        &self,
+        sites: &'s Sites<Option<SiteId>>,
+    ) -> impl Iterator<Item = SiteId> + use<'s> {
+        let alone = sites.numbered().filter(|it| it.1.is_none());
+        alone.map(|it| it.0)
+    }
+
+    /// Returns the old version of a cluster.
+    pub(super) fn before(&self, after: SiteId) -> Option<SiteId> {
+        self.before[after]
+    }
+
+    /// Returns the clusters of the old version that are not in the new one.
+    pub(super) fn left(&self) -> impl Iterator<Item = SiteId> {
+        self.without_counterpart(&self.after)
+    }
+
+    /// Returns the first entry of each cluster that is in both versions, with its nodes.
+    pub(super) fn members<'f, 'a>(
+        &self,
+        old: &'f Fleet<'a>,
+        new: &'f Fleet<'a>,
+    ) -> impl Iterator<Item = (&'f Member<'a>, &'f Member<'a>)> {
+        let members = self.names.iter().filter_map(|(was, is)| {
+            let (was, is) = (old.memberships(was).next(), new.memberships(is).next());
+            Some((was?, is?))
+        });
+        members.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns the causes among them.
+    pub(super) fn causes(&self, (before, after): (&Version, &Version)) -> Vec<Cause> {
+        let renamed = self.names.iter().filter(|(from, to)| from != to);
+        let renamed = renamed.map(|(from, to)| Cause::ClusterRenamed {
+            from: from.clone(),
+            to: to.clone(),
+        });
+        let joined = self.without_counterpart(&self.before);
+        let joined = joined.map(|it| Cause::ClusterJoined(after.fabric.site(it).cluster.clone()));
+        let left = self.left();
+        let left = left.map(|it| Cause::ClusterLeft(before.fabric.site(it).cluster.clone()));
+        renamed.chain(joined).chain(left).collect()
+    }
+}
+
+/// Returns the cluster that left and has more than half of the keys of one that joined.
+fn renamed_from(
+    (fabric, number): (&Fabric, SiteId),
+    old: &Fabric,
+    left: &BTreeSet<SiteId>,
+) -> Option<SiteId> {
+    let keys = keys(fabric.site(number));
+    let mut counts: BTreeMap<SiteId, usize> = BTreeMap::new();
+    for key in &keys {
+        for site in old.holders(key).iter().map(|it| it.site) {
+            if left.contains(&site) {
+                *counts.entry(site).or_default() += 1;
+            }
+        }
+    }
+    let (site, count) = counts.into_iter().max_by_key(|it| it.1)?;
+    (keys.len() < 2 * count).then_some(site)
+}
+
+fn keys(site: &Site) -> BTreeSet<[u8; 32]> {
+    let nodes = site.model.topology.nodes.iter();
+    nodes.filter_map(|it| it.kilo.key).collect()
+}

@@ -1,0 +1,170 @@
+//! Causes in nodes: who takes part, and what nodes report about themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cause::{Cause, NodeRef};
+use super::clusters::Counterparts;
+use crate::fleet::{Fleet, Member};
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::Segments;
+use crate::kilo::node::KiloNode;
+use crate::kilo::reason::ExcludedReason;
+use crate::kilo::topology::TopologySegment;
+use crate::net::Cidr;
+use crate::wireguard::Endpoint;
+
+/// Finds the causes in the nodes of every cluster that is in both versions.
+pub(super) fn causes((old, new): (&Fleet, &Fleet), counterparts: &Counterparts) -> Vec<Cause> {
+    let members = counterparts.members(old, new);
+    members
+        .flat_map(|(old, new)| of_cluster(old, new))
+        .collect()
+}
+
+fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
+    if old.file.snapshot.nodes == new.file.snapshot.nodes
+        && old.membership.usable == new.membership.usable
+    {
+        return Vec::new();
+    }
+    let names = [old, new].map(|it| it.cluster.nodes.iter().map(|it| &*it.node.name));
+    let [had, has] = names;
+    let names: BTreeSet<&str> = had.chain(has).collect();
+    let endpoints = [old, new].map(endpoints);
+    let mut causes = Vec::new();
+    for name in names {
+        let node = || NodeRef {
+            cluster: new.entry.name.clone(),
+            node: name.to_owned(),
+        };
+        let [was, is] = [old, new].map(|it| it.membership.usable.contains(name));
+        match (was, is) {
+            (false, false) => {}
+            (true, false) => causes.extend(leaves(node(), new)),
+            (false, true) => causes.extend(comes(node(), old)),
+            (true, true) => {
+                if let (Some(was), Some(is)) = (old.cluster.node(name), new.cluster.node(name)) {
+                    let [from, to] = endpoints.each_ref().map(|it| it.get(name).copied());
+                    // A node that does not lead has no endpoint of its own.
+                    if let (Some(from), Some(to)) = (from, to)
+                        && from != to
+                    {
+                        causes.push(Cause::NewEndpoint {
+                            node: node(),
+                            from: from.cloned(),
+                            to: to.cloned(),
+                        });
+                    }
+                    causes.extend(stays(&node(), was, is));
+                }
+            }
+        }
+    }
+    causes.extend(leaders(old, new));
+    causes
+}
+
+/// Returns where each leader is dialled.
+fn endpoints<'m>(member: &'m Member) -> BTreeMap<&'m str, Option<&'m Endpoint>> {
+    let candidates = member.membership.candidates.iter();
+    let endpoints = candidates.map(|it| (it.leader.as_str(), it.endpoint.as_ref()));
+    endpoints.collect()
+}
+
+fn leaves(node: NodeRef, new: &Member) -> Option<Cause> {
+    if new.cluster.node(&node.node).is_none() {
+        return Some(Cause::NodeLeft(node));
+    }
+    let reason = reason(&node, new)?;
+    Some(Cause::NodeExcluded { node, reason })
+}
+
+fn comes(node: NodeRef, old: &Member) -> Option<Cause> {
+    if old.cluster.node(&node.node).is_none() {
+        return Some(Cause::NodeJoined(node));
+    }
+    let reason = reason(&node, old)?;
+    Some(Cause::NodeBack { node, reason })
+}
+
+/// Returns why a node is excluded.
+fn reason(node: &NodeRef, member: &Member) -> Option<ExcludedReason> {
+    let mut excluded = member.membership.excluded.iter();
+    let excluded = excluded.find(|it| it.node == node.node)?;
+    Some(excluded.reason.clone())
+}
+
+/// Finds what a node that takes part in both versions reports differently.
+fn stays(node: &NodeRef, was: &ClusterNode, is: &ClusterNode) -> Vec<Cause> {
+    let (was, is) = (&*was.kilo, &*is.kilo);
+    let mut causes = Vec::new();
+    if was.key != is.key {
+        causes.push(Cause::NewKey(node.clone()));
+    }
+    let (from, to) = (addresses(was), addresses(is));
+    if from != to {
+        let node = node.clone();
+        causes.push(Cause::NewAddress { node, from, to });
+    }
+    if was.location != is.location {
+        causes.push(Cause::OtherLocation {
+            node: node.clone(),
+            from: was.location.clone(),
+            to: is.location.clone(),
+        });
+    }
+    let (had, has): (Vec<Cidr>, Vec<Cidr>) = (was.pods().collect(), is.pods().collect());
+    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
+        let rest = all.iter().filter(|it| !others.contains(it));
+        rest.copied().collect()
+    };
+    let (gained, lost) = (without(&has, &had), without(&had, &has));
+    if !gained.is_empty() {
+        causes.push(Cause::RangesGained {
+            node: node.clone(),
+            ranges: gained,
+        });
+    }
+    if !lost.is_empty() {
+        causes.push(Cause::RangesLost {
+            node: node.clone(),
+            ranges: lost,
+        });
+    }
+    causes
+}
+
+/// Returns the addresses of a node: on its network, and in Kilo's subnet.
+fn addresses(kilo: &KiloNode) -> Vec<Cidr> {
+    let wireguard = kilo.wireguard_ip().map(|it| it.address);
+    let addresses = kilo.internal_address().into_iter().chain(wireguard);
+    addresses.map(Cidr::host).collect()
+}
+
+/// Finds the locations with another leader. A node that is a segment of its own always leads it.
+fn leaders(old: &Member, new: &Member) -> Vec<Cause> {
+    let had = leaders_by_location(&old.cluster.topology.segments, old);
+    let has = leaders_by_location(&new.cluster.topology.segments, new);
+    let changed = has.into_iter().filter_map(|(location, to)| {
+        let from = *had.get(location)?;
+        (from != to).then(|| Cause::LeaderChanged {
+            cluster: new.entry.name.clone(),
+            location: location.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        })
+    });
+    changed.collect()
+}
+
+fn leaders_by_location<'m>(
+    segments: &'m Segments<TopologySegment>,
+    member: &'m Member,
+) -> BTreeMap<&'m str, &'m str> {
+    let leaders = segments.iter().filter_map(|segment| {
+        let location = segment.key.strip_prefix("location:")?;
+        let leader = &member.cluster.nodes[segment.leader.node()];
+        Some((location, leader.node.name.as_str()))
+    });
+    leaders.collect()
+}

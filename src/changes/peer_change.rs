@@ -1,0 +1,215 @@
+//! Peer changes: what becomes of each Peer of a target.
+
+use super::cause::{NodeRef, PeerCounts};
+use crate::agent::comparison::Pair;
+use crate::agent::fabric::{At, Fabric};
+use crate::agent::peers::ClusterPeer;
+use crate::kilo::peer::Translation;
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::wireguard::Endpoint;
+
+/// What becomes of a Peer.
+#[derive(Clone, Debug)]
+pub struct PeerChange {
+    /// Its name.
+    pub name: String,
+    /// What happens to it.
+    pub kind: PeerChangeKind,
+    /// The node that has its key: the new one, or the old one if it goes. None if no node of the fleet has.
+    pub holder: Option<NodeRef>,
+    /// Where it was.
+    pub before: Option<Place>,
+    /// Where it is.
+    pub after: Option<Place>,
+    /// Its causes, by their places in [`super::Changes::causes`].
+    pub causes: Vec<usize>,
+}
+
+/// What happens to a Peer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PeerChangeKind {
+    /// It is new.
+    Added {
+        /// Its name before, if there was a Peer with the same key.
+        renamed_from: Option<String>,
+        /// Its ranges.
+        ranges: Vec<Cidr>,
+    },
+    /// It has another content.
+    Changed(Vec<Difference>),
+    /// It goes.
+    Removed {
+        /// Its new name, if there is a Peer with the same key.
+        renamed_to: Option<String>,
+        /// Its ranges.
+        ranges: Vec<Cidr>,
+    },
+}
+
+/// A part of a Peer that is another one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Difference {
+    /// The key.
+    Key,
+    /// Where it is dialled; none if it must connect first.
+    Endpoint {
+        /// The old one.
+        from: Option<Endpoint>,
+        /// The new one.
+        to: Option<Endpoint>,
+    },
+    /// The seconds of its keepalive; zero for none.
+    Keepalive {
+        /// The old ones.
+        from: u64,
+        /// The new ones.
+        to: u64,
+    },
+    /// The secret of both sides.
+    PresharedKey,
+    /// Ranges that it gets.
+    RangesGained(Vec<Cidr>),
+    /// Ranges that it no longer has.
+    RangesLost(Vec<Cidr>),
+    /// The order of its ranges, or how they are written.
+    Spelling,
+    /// Whether Kilo accepts it at all.
+    Validity,
+}
+
+impl PeerChange {
+    /// Returns what becomes of a Peer; none if it stays.
+    pub(super) fn find(pair: &Pair, (old, new): (&Fabric, &Fabric)) -> Option<Self> {
+        let (before, after) = match *pair {
+            Pair::Same(_) => return None,
+            Pair::Changed { before, after } => (Some(before), Some(after)),
+            Pair::Added(after) => (None, Some(after)),
+            Pair::Removed(before) => (Some(before), None),
+        };
+        let holder = after.and_then(|it| holder_of(new, it));
+        let holder = holder.or_else(|| holder_of(old, before?));
+        let kind = match (before, after) {
+            (Some(before), Some(after)) => PeerChangeKind::Changed(differences(before, after)),
+            (None, Some(it)) => PeerChangeKind::Added {
+                renamed_from: None,
+                ranges: ranges(it),
+            },
+            (Some(it), None) => PeerChangeKind::Removed {
+                renamed_to: None,
+                ranges: ranges(it),
+            },
+            (None, None) => return None,
+        };
+        Some(Self {
+            name: after.or(before)?.applied.name.clone(),
+            kind,
+            holder,
+            before: before.map(ClusterPeer::place),
+            after: after.map(ClusterPeer::place),
+            causes: Vec::new(),
+        })
+    }
+
+    /// Returns the differences of its content; none if it comes or goes.
+    pub fn differences(&self) -> &[Difference] {
+        match &self.kind {
+            PeerChangeKind::Changed(differences) => differences,
+            PeerChangeKind::Added { .. } | PeerChangeKind::Removed { .. } => &[],
+        }
+    }
+
+    /// Returns the ranges that it gains or loses.
+    pub fn ranges(&self) -> impl Iterator<Item = Cidr> {
+        let whole = match &self.kind {
+            PeerChangeKind::Added { ranges, .. } | PeerChangeKind::Removed { ranges, .. } => {
+                ranges.as_slice()
+            }
+            PeerChangeKind::Changed(_) => &[],
+        };
+        let parts = self.differences().iter().flat_map(|it| match it {
+            Difference::RangesGained(ranges) | Difference::RangesLost(ranges) => ranges.as_slice(),
+            _ => &[],
+        });
+        whole.iter().chain(parts).copied()
+    }
+}
+
+impl PeerCounts {
+    /// Counts a change.
+    pub(super) fn count(&mut self, change: &PeerChange) {
+        match change.kind {
+            PeerChangeKind::Added { .. } => self.added += 1,
+            PeerChangeKind::Changed(_) => self.changed += 1,
+            PeerChangeKind::Removed { .. } => self.removed += 1,
+        }
+    }
+}
+
+/// Returns the only node that has the key of a Peer.
+fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<NodeRef> {
+    let spec = peer.applied.spec.as_ref().ok()?;
+    let [at] = *fabric.holders(&spec.key) else {
+        return None;
+    };
+    Some(node_ref(fabric, at))
+}
+
+/// Returns the name of a node.
+pub(super) fn node_ref(fabric: &Fabric, at: At) -> NodeRef {
+    NodeRef {
+        cluster: fabric.site(at.site).cluster.clone(),
+        node: fabric.node(at).kilo.name.clone(),
+    }
+}
+
+fn ranges(peer: &ClusterPeer) -> Vec<Cidr> {
+    let spec = peer.applied.spec.as_ref().ok();
+    spec.map(networks).unwrap_or_default()
+}
+
+fn networks(spec: &Translation) -> Vec<Cidr> {
+    let allowed = spec.allowed_ips.iter();
+    allowed.map(|it| it.interface.network).collect()
+}
+
+fn differences(before: &ClusterPeer, after: &ClusterPeer) -> Vec<Difference> {
+    let (Ok(old), Ok(new)) = (&before.applied.spec, &after.applied.spec) else {
+        return vec![Difference::Validity];
+    };
+    let mut differences = Vec::new();
+    if old.key != new.key {
+        differences.push(Difference::Key);
+    }
+    if old.endpoint != new.endpoint {
+        differences.push(Difference::Endpoint {
+            from: old.dialled().cloned(),
+            to: new.dialled().cloned(),
+        });
+    }
+    if old.keepalive != new.keepalive {
+        differences.push(Difference::Keepalive {
+            from: old.keepalive.map_or(0, Into::into),
+            to: new.keepalive.map_or(0, Into::into),
+        });
+    }
+    if old.preshared_key != new.preshared_key {
+        differences.push(Difference::PresharedKey);
+    }
+    let (had, has) = (networks(old), networks(new));
+    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
+        let rest = all.iter().filter(|it| !others.contains(it));
+        rest.copied().collect()
+    };
+    let (gained, lost) = (without(&has, &had), without(&had, &has));
+    if !gained.is_empty() {
+        differences.push(Difference::RangesGained(gained));
+    }
+    if !lost.is_empty() {
+        differences.push(Difference::RangesLost(lost));
+    }
+    if differences.is_empty() {
+        differences.push(Difference::Spelling);
+    }
+    differences
+}

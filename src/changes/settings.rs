@@ -1,0 +1,176 @@
+//! Causes in settings: lines of meshes and of the config that are other ones.
+
+use std::collections::BTreeMap;
+
+use super::cause::{Cause, Setting};
+use super::clusters::Counterparts;
+use crate::fleet::{Fleet, Member};
+use crate::mesh::{Anchor, Entry, Mesh, Networks, Range};
+use crate::net::Cidr;
+use crate::place::Place;
+
+/// Finds the settings that differ: those of each mesh that is in both versions, and those of each
+/// cluster.
+pub(super) fn causes((old, new): (&Fleet, &Fleet), counterparts: &Counterparts) -> Vec<Cause> {
+    let mut settings = Vec::new();
+    let (had, has) = (meshes(old), meshes(new));
+    for (name, mesh) in &has {
+        if let Some(old) = had.get(name).filter(|it| it.topology != mesh.topology) {
+            let place = |mesh: &Mesh| mesh.place.key("spec").key("topology");
+            settings.push(Setting {
+                cluster: None,
+                field: "topology",
+                before: Some(place(old)),
+                after: Some(place(mesh)),
+            });
+        }
+    }
+    settings.extend(renamed_meshes(&had, &has));
+    for (was, is) in counterparts.members(old, new) {
+        settings.extend(of_entry(was.entry, is.entry));
+        let lists = |fleet: &Fleet, member: &Member| fleet.configured(&member.entry.name).to_vec();
+        let (was, is) = (lists(old, was), (lists(new, is), is));
+        settings.extend(
+            ranges("acceptedNetworks", (&was, &is.0), None).map(|setting| Setting {
+                cluster: Some(is.1.entry.name.clone()),
+                ..setting
+            }),
+        );
+    }
+    settings.into_iter().map(Cause::Setting).collect()
+}
+
+fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
+    let members = fleet.members().iter();
+    members.map(|it| (it.mesh.name.as_str(), it.mesh)).collect()
+}
+
+/// Finds the names of meshes: names of Peers begin with them.
+fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> Vec<Setting> {
+    let place = |mesh: &Mesh| mesh.place.key("metadata").key("name");
+    let gone = had.iter().filter(|(name, _)| !has.contains_key(*name));
+    let gone = gone.map(|(_, mesh)| (Some(place(mesh)), None));
+    let new = has.iter().filter(|(name, _)| !had.contains_key(*name));
+    let new = new.map(|(_, mesh)| (None, Some(place(mesh))));
+    let (gone, new): (Vec<_>, Vec<_>) = (gone.collect(), new.collect());
+    let setting = |(before, after)| Setting {
+        cluster: None,
+        field: "metadata.name",
+        before,
+        after,
+    };
+    match (&*gone, &*new) {
+        // One is gone and one is new: it was renamed.
+        ([(before, _)], [(_, after)]) => vec![setting((before.clone(), after.clone()))],
+        _ => gone.into_iter().chain(new).map(setting).collect(),
+    }
+}
+
+/// Compares two entries of a cluster.
+fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
+    let mut settings = of_networks(old, new);
+    let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
+    let fields = [
+        ("wireguardPort", old.port != new.port),
+        (
+            "persistentKeepalive",
+            old.keepalive.map(|it| it.0) != new.keepalive.map(|it| it.0),
+        ),
+        ("nodeSelector", old.selector != new.selector),
+        ("granularity", old.granularity != new.granularity),
+        ("topologyLabel", old.topology_label != new.topology_label),
+        ("endpointFrom", old.endpoint_from != new.endpoint_from),
+        (
+            "endpointDomains",
+            old.endpoint_domains != new.endpoint_domains,
+        ),
+        ("anchors", anchors(old) != anchors(new)),
+    ];
+    let changed = fields.into_iter().filter(|it| it.1);
+    settings.extend(changed.map(|(field, _)| Setting {
+        cluster: Some(new.name.clone()),
+        field,
+        before: place(old, field),
+        after: place(new, field),
+    }));
+    settings
+}
+
+/// The parts of anchors that are not places.
+fn anchors(entry: &Entry) -> Vec<(Option<&[Cidr]>, Vec<&str>, u8)> {
+    let anchor = |it: &'_ Anchor| it.spread;
+    let anchors = entry.anchors.iter().map(|it| {
+        let nodes = it.nodes.iter().map(|it| it.name.as_str());
+        (it.ranges.as_deref(), nodes.collect(), anchor(it))
+    });
+    anchors.collect()
+}
+
+fn of_networks(old: &Entry, new: &Entry) -> Vec<Setting> {
+    let lists = |entry: &Entry| -> BTreeMap<&'static str, Vec<Range>> {
+        let mut lists = match &entry.networks {
+            Networks::Typed {
+                pods,
+                wireguard,
+                services,
+                additional,
+            } => vec![
+                ("podCIDRs", pods.clone()),
+                ("wireguardCIDR", vec![wireguard.clone()]),
+                ("serviceCIDR", services.iter().cloned().collect()),
+                ("additionalCIDRs", additional.clone()),
+            ],
+            Networks::Flat { allowed } => vec![("allowedNetworks", allowed.clone())],
+        };
+        lists.push((
+            "acceptedNetworks",
+            entry.accepted.clone().unwrap_or_default(),
+        ));
+        lists.push(("localNetworks", entry.local_networks.clone()));
+        lists.into_iter().collect()
+    };
+    let (had, mut has) = (lists(old), lists(new));
+    for field in had.keys() {
+        has.entry(field).or_default();
+    }
+    let compared = has.iter().filter_map(|(field, has)| {
+        let had = had.get(field).map_or(&[][..], Vec::as_slice);
+        // A list that is missing accepts everything, one that is empty nothing.
+        let is_limit =
+            *field == "acceptedNetworks" && old.accepted.is_some() != new.accepted.is_some();
+        let places = is_limit.then(|| [old, new].map(|it| it.place.key(field)));
+        ranges(field, (had, has), places)
+    });
+    compared
+        .map(|setting| Setting {
+            cluster: Some(new.name.clone()),
+            ..setting
+        })
+        .collect()
+}
+
+/// Compares two lists of ranges by their content, and returns the first range that is only in one of
+/// them.
+fn ranges(
+    field: &'static str,
+    (had, has): (&[Range], &[Range]),
+    otherwise: Option<[Place; 2]>,
+) -> Option<Setting> {
+    let first = |all: &[Range], others: &[Range]| {
+        let is_other = |it: &&Range| others.iter().all(|other| other.cidr != it.cidr);
+        all.iter().find(is_other).map(|it| it.place.clone())
+    };
+    let (before, after) = (first(had, has), first(has, had));
+    let (before, after) = match (before, after, otherwise) {
+        (None, None, Some([before, after])) => (Some(before), Some(after)),
+        (before, after, _) => (before, after),
+    };
+    // The order of ranges is the order of allowed IPs.
+    let is_same = before.is_none() && after.is_none();
+    (!is_same).then_some(Setting {
+        cluster: None,
+        field,
+        before,
+        after,
+    })
+}
