@@ -9,7 +9,7 @@
 pub mod estimate;
 pub mod lever;
 pub mod load;
-pub mod text;
+pub mod units;
 pub mod time;
 pub mod wave;
 

@@ -5,6 +5,7 @@
 //! network; the binary around it has. Modules are listed in reading order, and each uses only those
 //! above it.
 
+pub mod text;
 pub mod name;
 pub mod net;
 pub mod wireguard;

@@ -39,19 +39,6 @@ pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use registry::{QUESTIONS, Question, all, find};
 
-/// How many of many things a finding names.
-const NAMED: usize = 3;
-
-/// Names the first few.
-fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
-    let more = texts.len().saturating_sub(NAMED);
-    let shown: Vec<String> = texts.take(NAMED).collect();
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
 /// Drops duplicates, such as findings about a cluster in two meshes.
 fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut known = BTreeSet::new();

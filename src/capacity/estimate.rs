@@ -1,8 +1,8 @@
 //! Estimates: a value for each quantity, how it comes about, and how severe it is.
 
 use super::load::Load;
-use super::text::{count, float, nanoseconds, seconds};
 use super::time::{Applies, apply, rules_within};
+use super::units::{count, float, nanoseconds, seconds};
 use super::wave::Wave;
 use crate::config::Capacity;
 use crate::config::capacity::{Quantity, Steps};

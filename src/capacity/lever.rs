@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::load::{Bundle, Load};
-use super::text::{float, whole};
 use super::time::apply;
+use super::units::{float, whole};
 use super::wave::Wave;
 use crate::agent::model::Model;
 use crate::agent::peers::{ClusterPeer, PeerShare};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::text::count;
+use super::units::count;
 use crate::agent::model::Model;
 use crate::agent::peers::{ClusterPeer, PeerStanding};
 use crate::granularity::Granularity;

@@ -109,9 +109,9 @@ fn counts_are_those_of_kilo_and_times_near_them() {
         assert_eq!(load.ranges(), 2 * number);
         assert_eq!(load.rules(), rules, "{number}");
         assert_eq!(load.rules(), 2 * load.ranges() + 4 * 30 + 7);
-        let floats = [value(Quantity::Routes), text::float(routes)];
+        let floats = [value(Quantity::Routes), units::float(routes)];
         assert!((floats[0] - floats[1]).abs() < 0.5, "{floats:?}");
-        let ratio = value(Quantity::ConfigurationBytes) / text::float(bytes);
+        let ratio = value(Quantity::ConfigurationBytes) / units::float(bytes);
         assert!((0.98..1.02).contains(&ratio), "{number}: {ratio}");
         let ratio = value(Quantity::ApplySeconds) / seconds;
         assert!((0.9..1.3).contains(&ratio), "{number}: {ratio}");
@@ -174,7 +174,7 @@ fn the_cases_of_the_review_are_graded() {
         let load = load(&nodes(30), &[peers("s", 0..number)]);
         let estimate = estimate(&load, Quantity::ApplySeconds);
         let grade = estimate.grade.map_or("ok".to_owned(), |it| it.to_string());
-        format!("{} {grade}", text::seconds(estimate.value))
+        format!("{} {grade}", units::seconds(estimate.value))
     };
     insta::assert_snapshot!(graded(100), @"0.7 s ok");
     insta::assert_snapshot!(graded(750), @"24 s warning");
@@ -204,7 +204,7 @@ fn formulas_are_reported_with_their_numbers() {
             text,
             "{} {} [{}] = {} ({})",
             estimate.quantity.key(),
-            text::value(estimate.quantity, estimate.value),
+            units::value(estimate.quantity, estimate.value),
             estimate.grade.map_or("ok".to_owned(), |it| it.to_string()),
             estimate.formula,
             estimate.worked,

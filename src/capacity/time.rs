@@ -1,7 +1,7 @@
 //! Time: how long Kilo is at it.
 
 use super::load::NodeLoad;
-use super::text::{float, whole};
+use super::units::{float, whole};
 use crate::config::capacity::Costs;
 
 /// Applies one after another, as Kilo does for one Peer after another that is added, changed or

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::place::Place;
+use crate::text;
 
 use super::nearest::nearest;
 use super::plain::Meaning;
@@ -11,7 +12,7 @@ pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding
     let help = match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None if known.is_empty() => "no fields are allowed here".to_owned(),
-        None => format!("allowed here: {}", listed(known)),
+        None => format!("allowed here: {}", text::quoted(known)),
     };
     Finding::new(
         &mistake::UNKNOWN_FIELD,
@@ -88,7 +89,7 @@ pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
 pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
     let help = match nearest(text, known.iter().copied()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None => format!("allowed here: {}", listed(known)),
+        None => format!("allowed here: {}", text::quoted(known)),
     };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
     Finding::new(&mistake::INVALID_VALUE, message)
@@ -167,9 +168,4 @@ fn word(meaning: Meaning) -> &'static str {
 /// Returns a foreign text as [`Quoted`] shows it, without the backticks.
 fn bare(text: &str) -> String {
     Quoted(text).to_string().trim_matches('`').to_owned()
-}
-
-fn listed(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Finding, mistake};
 use crate::name::{ClusterName, MeshName, PeerSetName};
+use crate::text::and_more;
 
 use super::{Entry, Mesh};
 
@@ -144,10 +145,7 @@ impl Twice<'_> {
     fn finding(&self) -> Finding {
         let (one, other) = self.pair;
         let (again, before) = (&self.later.mesh.name, &self.earlier.mesh.name);
-        let more = match self.more {
-            0 => String::new(),
-            more => format!(" (and {more} more pairs)"),
-        };
+        let more = and_more(self.more, "pair");
         let message =
             format!("meshes `{before}` and `{again}` both link `{one}` and `{other}`{more}");
         Finding::new(&mistake::LINKED_TWICE, message)

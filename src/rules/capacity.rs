@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
-use super::plan::count;
 use super::{Finding, Rule};
-use crate::capacity::{Bundle, Estimate, FileLoad, Load, NodeLoad, Wave, estimates, text};
+use crate::capacity::{Bundle, Estimate, FileLoad, Load, NodeLoad, Wave, estimates, units};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
 use crate::plan::{PeerSet, Plan, Target};
+use crate::text::count;
 use crate::tree_diff::{ChangedContent, OnDiskTree};
 
 rules! {
@@ -161,7 +161,7 @@ fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
         .find(|it| it.quantity == Quantity::ApplySeconds)?;
     let message = format!(
         "Kilo would need {} for each change ({} rules), more than {}",
-        text::seconds(estimate.value),
+        units::seconds(estimate.value),
         estimate.worked,
         passed(estimate)
     );
@@ -237,7 +237,7 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
         "would get {} in one change{}; Kilo would be busy for {}{}",
         count(wave.added, "new Peer"),
         beyond(number),
-        text::seconds(seconds.value),
+        units::seconds(seconds.value),
         beyond(seconds)
     );
     let finding = Finding::on_cluster(&LARGE_WAVE, &target.cluster, message);
@@ -251,7 +251,7 @@ fn listed_values(
 ) -> Option<String> {
     let listed_values = estimates.iter().filter_map(|it| {
         let words = words(it.quantity)?;
-        let value = text::value(it.quantity, it.value);
+        let value = units::value(it.quantity, it.value);
         Some(format!("{value} {words}, more than {}", passed(it)))
     });
     let listed_values: Vec<String> = listed_values.collect();
@@ -260,7 +260,9 @@ fn listed_values(
 
 fn passed(estimate: &Estimate) -> String {
     let passed = estimate.steps.passed(estimate.value);
-    passed.map_or_else(String::new, |(_, step)| text::step(estimate.quantity, step))
+    passed.map_or_else(String::new, |(_, step)| {
+        units::step(estimate.quantity, step)
+    })
 }
 
 fn capacity_help(target: &Target) -> String {

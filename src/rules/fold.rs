@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::kilo::command_name;
-use super::{Finding, NAMED, bare, listed};
+use super::{Finding, bare};
 use crate::diagnostic::{Alike, Cause, Label, Quoted, Severity};
+use crate::text::{NAMED, listed};
 
 /// How many nodes with the same problem have a finding each.
 const APART: usize = 4;
@@ -88,10 +89,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
         ":"
     };
     let count = findings.len();
-    let message = format!(
-        "{count} nodes{colon} {what} ({})",
-        listed(names.into_iter())
-    );
+    let message = format!("{count} nodes{colon} {what} ({})", listed(names));
     let commanded: Vec<&str> = nodes().map(command_name).collect();
     let commanded = match commanded.len() {
         0..=IN_COMMAND => commanded.join(" "),

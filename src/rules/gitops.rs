@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::plan::{count, within};
+use super::plan::within;
 use super::{Finding, Rule, bare, reach};
-use crate::capacity::text;
+use crate::capacity::units;
 use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
@@ -13,6 +13,7 @@ use crate::kilo::peer::Peer;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes};
 use crate::place::Place;
 use crate::plan::{PeerSet, Plan};
+use crate::text::{NAMED, count, listed};
 use crate::tree_diff::{
     ChangedContent, ChangedFile, ForeignFile, KustomizationMismatch, OnDiskTree, Overriding,
     SameNamePeers,
@@ -47,9 +48,6 @@ const RANGE_BYTES: usize = 46;
 
 /// What all else of a Peer has at most as JSON.
 const PEER_BYTES: usize = 2_000;
-
-/// How many files a finding names.
-const NAMED: usize = 3;
 
 /// The next change to generated files that are out of date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,7 +89,7 @@ fn large_file(
     targets: &[String],
 ) -> Option<Finding> {
     let steps = limits.capacity.steps(Quantity::FileBytes);
-    let (severity, step) = steps.passed(text::float(bytes))?;
+    let (severity, step) = steps.passed(units::float(bytes))?;
     if severity < Severity::Warning {
         return None;
     }
@@ -156,7 +154,7 @@ pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Find
 /// Reports Peers of one cluster that have one key, each with its name and place: deleting one of them
 /// cuts the tunnel of all.
 pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
-    let names = super::listed(peers.iter().map(|(name, _)| bare(name)));
+    let names = listed(peers.iter().map(|(name, _)| bare(name)));
     let message = format!(
         "the Peers {names} have the same key: deleting one of them removes the tunnel until the \
          agents' next resync (8 minutes measured)"
@@ -386,7 +384,7 @@ fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Option<Finding> {
     let first = peers.first()?;
     let (names, have) = match peers.len() {
         1 => (Quoted(&first.name).to_string(), "has"),
-        _ => (super::listed(peers.iter().map(|it| bare(&it.name))), "have"),
+        _ => (listed(peers.iter().map(|it| bare(&it.name))), "have"),
     };
     let message = format!(
         "{names} {have} no endpoint: until it connects, Kilo does not apply changes of other Peers \
@@ -418,26 +416,16 @@ fn mismatch(mismatch: KustomizationMismatch) -> Finding {
     } = mismatch;
     let mut parts = Vec::new();
     if !absent.is_empty() {
-        let names = named(&absent);
+        let names = listed(absent.iter().map(|it| bare(it)));
         parts.push(format!("lists missing files: {names}"));
     }
     if !unnamed.is_empty() {
-        let names = named(&unnamed);
+        let names = listed(unnamed.iter().map(|it| bare(it)));
         parts.push(format!("does not list {names}"));
     }
     let message = format!("{KUSTOMIZATION} {}", parts.join(" and "));
     let finding = Finding::on_named(&MISMATCHED_KUSTOMIZATION, &target, message);
     finding.at(place, "").help(ANEW)
-}
-
-/// Names the first few.
-fn named(files: &[String]) -> String {
-    let mut shown: Vec<String> = files.iter().take(NAMED).map(|it| bare(it)).collect();
-    let more = files.len().saturating_sub(NAMED);
-    if 0 < more {
-        shown.push(format!("{more} more"));
-    }
-    shown.join(", ")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::ranges::{
     ADDRESS_IN_POD_CIDR, INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR,
     POD_CIDR_OUT_OF_RANGE, UNUSED_ADDRESS, UNUSED_POD_CIDR, WIREGUARD_IP_OUT_OF_RANGE,
 };
-use super::{Finding, Rule, listed};
+use super::{Finding, Rule};
 use crate::diagnostic::{Cause, Label, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
@@ -27,6 +27,7 @@ use crate::mesh::{EndpointSource, Networks, Range};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
+use crate::text::listed;
 
 mod reasons;
 
@@ -400,7 +401,7 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
         }
     };
     let outside = |actual: Vec<String>, noun: &str, (field, declared): (&str, &[Range])| {
-        let actual = listed(actual.into_iter());
+        let actual = listed(actual);
         let problem = if declared.is_empty() {
             format!("{noun}, but no range for them is declared: {actual}")
         } else {

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Finding;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
-use super::{Finding, listed};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld, WithheldRanges};
+use crate::text::{count, listed};
 
 mod anchors;
 mod captured;
@@ -70,12 +71,7 @@ fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
 
 /// Lists the affected targets: the first few, and how many more.
 pub(super) fn within(targets: &[String]) -> String {
-    let shown: Vec<&str> = targets.iter().take(3).map(String::as_str).collect();
-    let shown = shown.join(", ");
-    match targets.len().saturating_sub(3) {
-        0 => format!("(in {shown})"),
-        more => format!("(in {shown} and {more} more)"),
-    }
+    format!("(in {})", listed(targets))
 }
 
 fn finding(withheld: &Withheld) -> Finding {
@@ -169,7 +165,7 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
 
 /// Names the first few ranges.
 fn listed_ranges(ranges: &WithheldRanges) -> String {
-    listed(ranges.cidrs.iter().map(ToString::to_string))
+    listed(ranges.cidrs.iter())
 }
 
 /// Points to the line that declares ranges.
@@ -180,11 +176,4 @@ fn add_declaration(finding: &mut Finding, ranges: &WithheldRanges) {
             place: place.clone(),
             text: "declared here".to_owned(),
         }));
-}
-
-pub(super) fn count(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::nodes::SILENT_CLUSTER;
-use super::plan::{count, within};
+use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
 use crate::diagnostic::mistake::NO_MESH;
@@ -16,6 +16,7 @@ use crate::manifest::{OldPeer, Reading};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
+use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
 
 rules! {
@@ -28,9 +29,6 @@ rules! {
     MOVED_ANCHOR = "moved-anchor" Warning;
     CHANGED_KEY = "changed-key" Notice;
 }
-
-/// How many Peers a finding names.
-const NAMED: usize = 3;
 
 /// How much of a flag is shown, in characters.
 const MAX_LENGTH: usize = 400;
@@ -256,15 +254,10 @@ fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
         before,
         gone,
     } = &case.what;
-    let names: Vec<String> = gone.iter().take(NAMED).map(|it| bare(it)).collect();
-    let more = match gone.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", {more} more"),
-    };
     let message = format!(
-        "{} of {before} Peers would be removed: {}{more} {}",
+        "{} of {before} Peers would be removed: {} {}",
         gone.len(),
-        names.join(", "),
+        listed(gone.iter().map(|it| bare(it))),
         within(&case.targets)
     );
     let finding = Finding::on_named(&SHRUNK_SOURCE, source, message);

@@ -7,6 +7,7 @@ use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::listing::Stale;
+use crate::text::listed;
 
 rules! {
     "snapshots" about Snapshots;
@@ -20,9 +21,6 @@ rules! {
     CARRIED_OVER = "carried-over" Warning;
     STALE_NODE = "stale-node" Notice;
 }
-
-/// How many nodes a finding names.
-const NAMED: usize = 3;
 
 /// Returns why a snapshot of `cluster` is not written; `kept` is the file that stays, if there is
 /// one.
@@ -176,16 +174,6 @@ fn lost(loss: &Shrinkage) -> String {
     format!("{share}; {}", parts.join("; "))
 }
 
-/// Names the first few.
-fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
-    let more = texts.len().saturating_sub(NAMED);
-    let mut shown: Vec<String> = texts.take(NAMED).collect();
-    if 0 < more {
-        shown.push(format!("{more} more"));
-    }
-    shown.join(", ")
-}
-
 fn duration(seconds: i64) -> String {
     const DAY: i64 = 86_400;
     match seconds {
@@ -217,7 +205,7 @@ mod tests {
             &[GuardRefusal::Shrunk(loss)],
             Some("snapshots/east.json"),
         );
-        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3, 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
+        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3 and 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
         insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"if intended, add `--accept east`");
     }
 

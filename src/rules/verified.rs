@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
-use super::plan::count;
-use super::{Finding, NAMED, bare, listed};
+use super::{Finding, bare};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
@@ -18,6 +17,7 @@ use crate::packet::rule::{
 };
 use crate::packet::{Ending, Unseen};
 use crate::proof::verify::{Assumption, Failure, Leak, Outsider, Verification};
+use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
 /// Returns the findings: failures, leaks, and unknown Peers.
@@ -83,11 +83,7 @@ fn unapplied(site: &Site) -> Option<Finding> {
     }
     if !nodes.is_empty() {
         let count = count(nodes.len(), "node");
-        waiting.push(format!(
-            "{count} of {} ({})",
-            site.cluster,
-            listed(nodes.into_iter())
-        ));
+        waiting.push(format!("{count} of {} ({})", site.cluster, listed(nodes)));
     }
     let what = if waiting.is_empty() {
         "changes of Peers and nodes whose keys sort after its own".to_owned()
@@ -207,13 +203,6 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         listed(receivers),
     );
     Some(finding)
-}
-
-fn pairs(count: u64) -> String {
-    match count {
-        1 => "1 path".to_owned(),
-        count => format!("{count} paths"),
-    }
 }
 
 /// Reports promises that hold only under a premise.
@@ -351,7 +340,7 @@ fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.
 fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
     let cluster = cluster(fabric, site);
-    let ranges = listed(pods.iter().map(ToString::to_string));
+    let ranges = listed(pods.iter());
     let message = format!(
         "Kilo carries no packets from other clusters to {} of the pod CIDRs: {ranges}",
         pods.len()
@@ -384,7 +373,7 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
 
 fn nothing_proved(assumed: u64) -> Finding {
     if 0 < assumed {
-        let pairs = pairs(assumed);
+        let pairs = count(assumed, "path");
         let message = format!("no declared path is proved: {pairs} work only under assumptions");
         return Finding::new(&NOTHING_PROVED, message);
     }

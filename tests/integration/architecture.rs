@@ -14,6 +14,7 @@ use crate::support::project;
 /// Every module of the core in reading order, and which of them it may use.
 const MODULES: &[(&str, &str)] = &[
     // Words
+    ("text", ""),
     ("name", ""),
     ("net", ""),
     ("wireguard", "name net"),
@@ -23,10 +24,10 @@ const MODULES: &[(&str, &str)] = &[
     ("diagnostic", "name place"),
     ("schema", ""),
     // Gates
-    ("document", "place diagnostic"),
+    ("document", "text place diagnostic"),
     (
         "mesh",
-        "name net wireguard granularity selector place diagnostic schema document",
+        "text name net wireguard granularity selector place diagnostic schema document",
     ),
     ("snapshot", "name place diagnostic schema"),
     ("config", "name place diagnostic schema document mesh"),
@@ -94,7 +95,7 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "rules",
-        "name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
+        "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          guard fleet plan yaml manifest tree_diff agent packet proof capacity",
     ),
 ];

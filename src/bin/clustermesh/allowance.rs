@@ -9,6 +9,7 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::text;
 use clustermesh::tree_diff::Loss;
 
 use crate::check::CheckResult;
@@ -97,7 +98,7 @@ pub(crate) fn check(
     let known: BTreeSet<&str> = planned.chain(left).collect();
     let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
     if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
-        let known = names(known.iter().map(|name| input_file::name(Path::new(name))));
+        let known = text::quoted(known.iter().map(|name| input_file::name(Path::new(name))));
         bail!("{name} names unknown cluster `{target}`; known clusters: {known}");
     }
     Ok(())
@@ -108,13 +109,7 @@ pub(crate) fn unknown_target(name: &str, plan: &Plan) -> anyhow::Error {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let meant = match nearest(name, known()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known clusters: {}", names(known().map(str::to_owned))),
+        None => format!("known clusters: {}", text::quoted(known())),
     };
     anyhow!("no mesh contains a cluster {}; {meant}", Quoted(name))
-}
-
-/// Lists names for a message.
-fn names(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    names.join(", ")
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
 use clustermesh::mesh::{self, Mesh};
+use clustermesh::text;
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
@@ -91,9 +92,8 @@ impl fmt::Display for Unreadable {
                 write!(formatter, "`{}` is not YAML", broken.source.name)
             }
             Self::Wrong { sources, .. } => {
-                let names: Vec<String> =
-                    sources.iter().map(|it| format!("`{}`", it.name)).collect();
-                write!(formatter, "{} contains errors", names.join(", "))
+                let names = text::quoted(sources.iter().map(|it| &it.name));
+                write!(formatter, "{names} contains errors")
             }
             Self::Nothing(_) => formatter.write_str("no mesh was found"),
         }

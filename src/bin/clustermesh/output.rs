@@ -253,11 +253,3 @@ pub(crate) fn line_start(text: &str) -> String {
         None => text.to_owned(),
     }
 }
-
-/// Returns a number with its noun.
-pub(crate) fn plural(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
-    }
-}

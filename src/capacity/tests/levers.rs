@@ -6,7 +6,7 @@ use super::*;
 fn lever_lines(levers: &[Lever]) -> String {
     let lines = levers.iter().map(|it| {
         let Effect { ranges, seconds } = it.effect;
-        let seconds = [seconds.0, seconds.1].map(text::seconds);
+        let seconds = [seconds.0, seconds.1].map(units::seconds);
         format!("{:?}: {ranges:?}, {seconds:?}\n", it.measure)
     });
     lines.collect()

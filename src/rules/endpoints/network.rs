@@ -8,7 +8,8 @@ use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Cover, Families, family};
-use crate::rules::{Finding, Rule, listed};
+use crate::rules::{Finding, Rule};
+use crate::text::listed;
 
 /// Where the nodes of a cluster are.
 struct Surroundings {
@@ -130,7 +131,7 @@ fn unreachable_endpoints(
         let (first, address) = meant.first().and_then(|it| Some((*it, it.address()?)))?;
         let cluster = &first.member.entry.name;
         let endpoints = listed(meant.iter().map(|it| it.endpoint.to_string()));
-        let targets = listed(targets.iter().map(ToString::to_string));
+        let targets = listed(targets.iter());
         let (are, their) = match meant.len() {
             1 => (format!("endpoint {endpoints} is"), "its network"),
             _ => (format!("endpoints {endpoints} are"), "their networks"),

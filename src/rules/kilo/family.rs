@@ -5,8 +5,9 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::node::{KiloNode, annotation};
 use crate::name::ClusterName;
 use crate::net::{Family, Interface, family};
-use crate::rules::{Finding, bare, listed};
+use crate::rules::{Finding, bare};
 use crate::snapshot::Node;
+use crate::text::listed;
 
 /// Returns a finding about nodes whose WireGuard address is of another family than their internal IP.
 pub(super) fn of_subnet(site: &KiloSite) -> Option<Finding> {
@@ -61,7 +62,7 @@ pub(super) fn of_partners(fleet: &Fleet, site: &KiloSite) -> Option<Finding> {
     let plural = partners.len();
     let first = partners.first()?;
     let member = fleet.memberships(first).next()?;
-    let partners = listed(partners.iter().map(ToString::to_string));
+    let partners = listed(partners.iter());
     let route = if plural == 1 { "routes" } else { "route" };
     let message = format!(
         "Kilo routes only IPv6 here, and {partners} {route} only IPv4: no packet between them gets \

@@ -6,10 +6,11 @@ use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::membership::PeerCandidate;
 use crate::place::Place;
+use crate::rules::Finding;
 use crate::rules::endpoints::{ROAMING_NODE, site};
 use crate::rules::membership::on_node;
-use crate::rules::{Finding, NAMED, listed};
 use crate::snapshot::Node;
+use crate::text::{NAMED, listed};
 use crate::wireguard::Host;
 
 /// Returns findings about the two keepalives of nodes with Peers: Kilo's own, which sends packets,

@@ -11,9 +11,10 @@ use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::rules::Finding;
 use crate::rules::membership::on_node;
-use crate::rules::{Finding, listed};
 use crate::snapshot::Node;
+use crate::text::listed;
 
 /// Labels that name where a node is. Kubernetes knows the first two by the last two names too, which
 /// are older.

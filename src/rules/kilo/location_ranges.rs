@@ -15,8 +15,9 @@ use crate::kilo::node::annotation;
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover, Nest};
 use crate::rules::membership::on_node;
-use crate::rules::{Finding, Rule, listed};
+use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
+use crate::text::{and_more, listed};
 
 /// The value of a node's annotation.
 struct Offer<'a> {
@@ -233,7 +234,7 @@ fn contested_within(site: &KiloSite, offer: &Offer, claims: &Claims) -> Option<F
     let message = format!(
         "location range {range} overlaps {what} {cidr} of {}, which is in another location{}",
         Quoted(node),
-        and_more(contested.count())
+        and_more(contested.count(), "")
     );
     Some(on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message))
 }
@@ -261,7 +262,7 @@ fn outranked(
         Quoted(&other.node.name),
         Quoted(key(first.by)),
         Quoted(key(first.segment)),
-        and_more(mine.count())
+        and_more(mine.count(), "")
     );
     let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
     finding.labels.push(Label {
@@ -313,7 +314,7 @@ fn contested_across(site: &KiloSite, offer: &Offer, foreign: &ForeignRanges) -> 
     let message = format!(
         "location range {range} overlaps {cidr} of {}: Kilo drops it in favour of the Peer{}",
         owner.entry.name,
-        and_more(contested.count())
+        and_more(contested.count(), "")
     );
     let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
     finding.labels.push(Label {
@@ -338,16 +339,9 @@ fn undeclared(
     }
     let message = format!(
         "location range {} is not declared, so only its own cluster reaches it",
-        listed(ranges.iter().map(ToString::to_string))
+        listed(ranges.iter())
     );
     Some(on_offer(&UNDECLARED_LOCATION_RANGE, site, offer, message))
-}
-
-fn and_more(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        more => format!(" (and {more} more)"),
-    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use crate::document::nearest;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::place::Place;
-use crate::rules::{Finding, listed};
+use crate::rules::Finding;
 use crate::snapshot::Node;
+use crate::text::listed;
 
 /// Returns findings about misspelled or misplaced names and values.
 pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {

@@ -6,10 +6,11 @@ use crate::net::Cidr;
 use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
 use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
 use crate::rules::nodes::SILENT_CLUSTER;
-use crate::rules::{Finding, bare, listed};
+use crate::rules::{Finding, bare};
+use crate::text::listed;
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
-    let ranges = listed(ranges.iter().map(ToString::to_string));
+    let ranges = listed(ranges.iter());
     let message = format!("{ranges} left out: no remaining segment has an endpoint");
     let silence = Cause {
         rule: &SILENT_CLUSTER,
@@ -74,7 +75,7 @@ pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding 
         leader,
         carrier,
     } = distant;
-    let shown = listed(ranges.iter().map(ToString::to_string));
+    let shown = listed(ranges.iter());
     let message = format!(
         "{shown} is carried by {carrier}, but this LAN belongs to {}",
         bare(node)

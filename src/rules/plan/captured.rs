@@ -1,21 +1,19 @@
 //! Words for ranges that hold what a target's nodes reach by themselves.
 
-use super::{add_declaration, count, listed_ranges};
+use super::{add_declaration, listed_ranges};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{Captured, CapturedOutcome, LocalAddress, LocalNetwork};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::ranges::{CAPTURED_NETWORK, LOST_LAN};
-use crate::rules::{Finding, bare, listed};
+use crate::rules::{Finding, bare};
+use crate::text::{and_more, listed};
 
 pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Captured) -> Finding {
     let cidrs = listed_ranges(&captured.ranges);
     let is_one = captured.ranges.cidrs.len() == 1;
     let node = bare(&captured.node);
-    let more = match captured.nodes {
-        0 | 1 => String::new(),
-        nodes => format!(" (and {})", count(nodes - 1, "more node")),
-    };
+    let more = and_more(captured.nodes.saturating_sub(1), "node");
     let holder = format!("{target}/{node}{more}");
     let own = match captured.own {
         LocalAddress::Lan(lan) => format!("{lan}, the LAN of {holder}"),

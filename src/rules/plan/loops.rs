@@ -1,10 +1,11 @@
 //! Words for endpoints in ranges.
 
-use super::{add_declaration, count, listed_ranges};
+use super::{add_declaration, listed_ranges};
 use crate::name::ClusterName;
 use crate::plan::{LoopingPeer, LoopingRanges};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::{Finding, bare};
+use crate::text::and_more;
 
 /// Why nothing arrives.
 const WHY: &str = "WireGuard's own packets would loop into the tunnel";
@@ -48,10 +49,7 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
         endpoints,
     } = looping;
     let node = bare(node);
-    let more = match endpoints {
-        0 | 1 => String::new(),
-        endpoints => format!(" (and {})", count(endpoints - 1, "more endpoint")),
-    };
+    let more = and_more(endpoints.saturating_sub(1), "endpoint");
     let address = endpoint.address;
     let cidrs = listed_ranges(ranges);
     let what = format!("endpoint {address} of {cluster}/{node}{more}");

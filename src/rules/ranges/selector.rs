@@ -8,7 +8,8 @@ use crate::fleet::Member;
 use crate::membership::ExcludedReason;
 use crate::mesh::{Networks, Range};
 use crate::net::{Cidr, Nest};
-use crate::rules::{Finding, listed};
+use crate::rules::Finding;
+use crate::text::listed;
 
 /// How many ranges a help text names.
 const NAMED_RANGES: usize = 16;
@@ -92,7 +93,7 @@ fn undone(member: &Member, (field, range): (&str, &Range), held: &[&SelectedRang
         .collect();
     let message = format!(
         "{cidr} in `{field}` contains addresses of nodes that `nodeSelector` excludes: {}",
-        listed(those.into_iter())
+        listed(those)
     );
     let mut finding = Finding::on_cluster(&UNDONE_SELECTOR, &member.entry.name, message);
     if !held.iter().any(|it| it.is_pods) {

@@ -13,12 +13,10 @@ use crate::net::{self, Cidr};
 use crate::place::Place;
 use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
+use crate::text::{NAMED, and_more};
 
 /// How many overlaps of one mesh are looked at.
 const COMPARED: usize = 100_000;
-
-/// How many overlaps of one subnet are named.
-const NAMED: usize = 3;
 
 /// Kilo's subnet in a cluster: that of more than half of the nodes with a WireGuard address. The
 /// annotation has the subnet's length.
@@ -201,10 +199,7 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
         } => format!("overlaps the subnet of `{whose}`, {cidr}"),
         _ => format!("overlaps {cidr} of `{whose}`"),
     };
-    let more = match met.len() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} more)"),
-    };
+    let more = and_more(met.len() - 1, "");
     let message = format!("Kilo's subnet {own} {clash}{more}");
     let mut finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message);
     finding.labels = vec![label(subnet.place.clone(), "an address in it")];

@@ -14,6 +14,7 @@ use clustermesh::rules::{Finding, Purpose};
 use clustermesh::snapshot::dump;
 #[cfg(feature = "snapshot")]
 use clustermesh::snapshot::listing::Listing;
+use clustermesh::text;
 
 use self::keep::Keeper;
 use crate::disk::Roots;
@@ -251,10 +252,9 @@ fn check_named(args: &SnapshotArgs, clusters: &BTreeSet<&ClusterName>) -> anyhow
     ];
     for (flag, named) in flags {
         if let Some(other) = named.iter().find(|it| !clusters.contains(it)) {
-            let clusters: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
             bail!(
                 "{flag} names `{other}`, but this run is for {}",
-                clusters.join(", ")
+                text::quoted(clusters)
             );
         }
     }

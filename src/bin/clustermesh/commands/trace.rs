@@ -11,6 +11,7 @@ use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::{self, End, NoEnd};
+use clustermesh::text;
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
@@ -195,10 +196,7 @@ fn of_clusters(fabric: &Fabric, name: &str) -> String {
     let names = || fabric.sites.iter().map(|it| it.cluster);
     match nearest(name, names().map(ClusterName::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!(
-            "known clusters: {}",
-            first(names().map(ToString::to_string))
-        ),
+        None => format!("known clusters: {}", text::first(LISTED, names())),
     }
 }
 
@@ -212,22 +210,9 @@ fn of_nodes(site: &Site, name: &str) -> String {
     };
     match nearest(name, names()) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None => format!(
-            "known nodes: {}",
-            first(names().map(|it| Quoted(it).to_string()))
-        ),
+        None => format!("known nodes: {}", text::first(LISTED, names().map(Quoted))),
     }
 }
 
 /// How many names are listed.
 const LISTED: usize = 8;
-
-fn first(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.collect();
-    let more = names.len().saturating_sub(LISTED);
-    names.truncate(LISTED);
-    if 0 < more {
-        names.push(format!("{more} more"));
-    }
-    names.join(", ")
-}

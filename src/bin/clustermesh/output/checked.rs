@@ -5,8 +5,7 @@ use std::fmt;
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::fleet::Fleet;
 use clustermesh::plan::{Plan, Target};
-
-use super::plural;
+use clustermesh::text;
 
 /// How much was checked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -45,9 +44,9 @@ impl fmt::Display for CheckedCounts {
         write!(
             formatter,
             "{}, {}, {}",
-            plural(self.clusters, "cluster"),
-            plural(self.nodes, "node"),
-            plural(self.peers, "Peer")
+            text::count(self.clusters, "cluster"),
+            text::count(self.nodes, "node"),
+            text::count(self.peers, "Peer")
         )
     }
 }

@@ -5,11 +5,12 @@
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::text;
 
+use super::Report;
 use super::entry::{ReportEntry, select};
 use super::site::RepositorySites;
 use super::wording::{counts, title};
-use super::{Report, plural};
 
 /// What a comment may have, in bytes: GitHub takes 65,536 characters, and the caller may add some.
 pub(super) const COMMENT: usize = 60_000;
@@ -48,7 +49,7 @@ fn list(
     sites: &RepositorySites,
     limit: usize,
 ) {
-    let heading = plural(entries.len(), &severity.to_string());
+    let heading = text::count(entries.len(), &severity.to_string());
     let is_folded = OPEN < entries.len();
     let _ = if is_folded {
         // Inside HTML there is Markdown only after an empty line.

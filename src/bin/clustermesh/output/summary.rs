@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use clustermesh::plan::{Plan, Target};
+use clustermesh::text;
 
 use super::checked::peers;
-use super::plural;
 use crate::disk::tree::TreeSurvey;
 
 /// How many changed targets have a line each.
@@ -30,12 +30,15 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<St
         .collect();
     let more = shown.count();
     if 0 < more {
-        lines.push(format!("… and {} changed", plural(more, "more target")));
+        lines.push(format!(
+            "… and {} changed",
+            text::count(more, "more target")
+        ));
     }
     let is_same = |it: &&Target| !changes.contains_key(it.cluster.as_str());
     let unchanged = plan.targets.iter().filter(is_same).count();
     if 0 < unchanged {
-        lines.push(format!("{} unchanged", plural(unchanged, "target")));
+        lines.push(format!("{} unchanged", text::count(unchanged, "target")));
     }
     lines.push(total(plan, left_out));
     lines
@@ -72,8 +75,8 @@ fn line(plan: &Plan, name: &str, change: TargetChange) -> String {
     let now = target.map_or_else(
         || "no longer a target".to_owned(),
         |target| {
-            let sources = plural(target.peer_sets.len(), "cluster");
-            format!("{} of {sources}", plural(peers(plan, target), "Peer"))
+            let sources = text::count(target.peer_sets.len(), "cluster");
+            format!("{} of {sources}", text::count(peers(plan, target), "Peer"))
         },
     );
     format!("{name}: +{added} ~{changed} -{removed} files, {now}")
@@ -81,10 +84,10 @@ fn line(plan: &Plan, name: &str, change: TargetChange) -> String {
 
 fn total(plan: &Plan, left_out: usize) -> String {
     let total: usize = plan.targets.iter().map(|it| peers(plan, it)).sum();
-    let targets = plural(plan.targets.len(), "target");
-    let total = format!("{} in {targets}", plural(total, "Peer"));
+    let targets = text::count(plan.targets.len(), "target");
+    let total = format!("{} in {targets}", text::count(total, "Peer"));
     match left_out {
         0 => total,
-        left_out => format!("{total}; {} left out", plural(left_out, "node")),
+        left_out => format!("{total}; {} left out", text::count(left_out, "node")),
     }
 }

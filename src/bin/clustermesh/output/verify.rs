@@ -11,9 +11,10 @@ use clustermesh::proof::expectation::Check;
 use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
 use clustermesh::rules::Finding;
+use clustermesh::text;
 
 use super::wrap::Width;
-use super::{Report, ReportFormat, human, plural};
+use super::{Report, ReportFormat, human};
 use crate::files::ShownFiles;
 
 mod expected;
@@ -193,12 +194,12 @@ impl Verified<'_, '_> {
         let working = pairings.len() - shown.len();
         if 0 < working {
             let more = if shown.is_empty() { "" } else { "more " };
-            let pairs = plural(working, &format!("{more}pair"));
+            let pairs = text::count(working, &format!("{more}pair"));
             let _ = writeln!(rest, "All declared paths work between {pairs} of clusters.");
         }
         if !apart.is_empty() {
             let have = if apart.len() == 1 { "has" } else { "have" };
-            let pairs = plural(apart.len(), "pair");
+            let pairs = text::count(apart.len(), "pair");
             let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
         }
         Matrix { rows, rest }
@@ -206,38 +207,15 @@ impl Verified<'_, '_> {
 
     /// Describes what is cut if a node is lost.
     fn single_point(&self, point: &SinglePoint) -> String {
-        let mut what: Vec<String> = point
-            .ranges
-            .iter()
-            .take(3)
-            .map(ToString::to_string)
-            .collect();
-        let more = point.ranges.len().saturating_sub(3);
-        if 0 < more {
-            what.push(format!("{more} more"));
-        }
-        if !point.members.is_empty() {
-            what.push(format!(
-                "the pods of {}",
-                plural(point.members.len(), "node")
-            ));
-        }
-        let viewers = point.viewers.iter().map(|&it| self.fabric.site(it));
-        let viewers: Vec<&str> = viewers.map(|it| it.cluster.as_str()).collect();
-        let shown = viewers
-            .iter()
-            .take(3)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = match viewers.len().saturating_sub(3) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let ranges = (!point.ranges.is_empty()).then(|| text::listed(&point.ranges));
+        let pods = (!point.members.is_empty())
+            .then(|| format!("the pods of {}", text::count(point.members.len(), "node")));
+        let viewers = point.viewers.iter().map(|&it| self.fabric.site(it).cluster);
         format!(
-            "only {} carries {} for {shown}{more}",
+            "only {} carries {} for {}",
             messages::called(self.fabric, point.at),
-            what.join(", ")
+            text::list(ranges.into_iter().chain(pods)),
+            text::listed(viewers)
         )
     }
 
@@ -259,10 +237,7 @@ impl Verified<'_, '_> {
         }
         if 0 < total.reached {
             let verb = if total.reached == 1 { "works" } else { "work" };
-            let paths = plural(
-                usize::try_from(total.reached).unwrap_or(usize::MAX),
-                "undeclared path",
-            );
+            let paths = text::count(total.reached, "undeclared path");
             let list = match self.verification.undeclared {
                 Some(_) => "",
                 None => " (list them with `--undeclared`)",
@@ -274,7 +249,7 @@ impl Verified<'_, '_> {
             let verb = if apart == 1 { "has" } else { "have" };
             sentences.push(format!(
                 "{} {verb} no declared paths.",
-                plural(apart, "node")
+                text::count(apart, "node")
             ));
         }
         if !self.checks.is_empty() {
@@ -292,7 +267,7 @@ impl Verified<'_, '_> {
 /// Returns a number of expectations, of which only some are met, with its verb.
 fn met(all: usize) -> String {
     let verb = if all == 1 { "is" } else { "are" };
-    format!("{} {verb}", plural(all, "expectation"))
+    format!("{} {verb}", text::count(all, "expectation"))
 }
 
 /// The result of one class of one pair.

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::rules::{Finding, Rule};
+use clustermesh::text;
 
 use super::entry::ReportEntry;
-use super::plural;
 
 /// Returns whom it concerns and what is the matter, and how much follows from it.
 pub(super) fn title(entry: &ReportEntry) -> String {
@@ -36,12 +36,12 @@ fn followed(consequences: &[&Finding]) -> String {
         let _ = write!(
             text,
             "; and {} that {} on it",
-            plural(number, "node"),
+            text::count(number, "node"),
             depend(number)
         );
     }
     if 0 < others {
-        let findings = plural(others, "other finding");
+        let findings = text::count(others, "other finding");
         let _ = write!(text, "; and {findings} that {} from it", follow(others));
     }
     text
@@ -71,6 +71,8 @@ pub(super) fn counts(entries: &[ReportEntry]) -> Option<String> {
     let kinds = [Severity::Error, Severity::Warning, Severity::Notice];
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));
     let there = counts.iter().filter(|(count, _)| 0 < *count);
-    let parts: Vec<String> = there.map(|(count, noun)| plural(*count, noun)).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    Some(text::list(
+        there.map(|(count, noun)| text::count(*count, noun)),
+    ))
+    .filter(|it| !it.is_empty())
 }

@@ -7,6 +7,7 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
+use clustermesh::text;
 
 /// The contexts that flags name.
 pub(super) type Contexts = BTreeMap<ClusterName, String>;
@@ -68,8 +69,7 @@ fn unclear(text: &str, clusters: &BTreeSet<&ClusterName>) -> anyhow::Error {
     if let Some(meant) = nearest(name, names) {
         return anyhow!("--context names {}; did you mean `{meant}`?", Quoted(name));
     }
-    let names: Vec<String> = clusters.iter().map(|it| format!("`{it}`")).collect();
-    let names = names.join(", ");
+    let names = text::quoted(clusters);
     anyhow!(
         "--context names {}, but the clusters are {names}",
         Quoted(name)

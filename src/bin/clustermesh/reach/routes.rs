@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
+use clustermesh::text;
 
 use super::ReachOptions;
 use super::contexts::Contexts;
@@ -135,11 +136,10 @@ fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Faul
     if local.len() == 1 {
         return Ok(ClusterRoute::Store(Arc::clone(store)));
     }
-    let local: Vec<&str> = local.into_iter().collect();
     Err(Fault::Ambiguous {
         problem: format!(
             "several clusters are `local` in a mesh, but --secrets-from reads only one: {}",
-            local.join(", ")
+            text::list(local)
         ),
     })
 }

@@ -91,7 +91,7 @@ fn counts_nodes_that_are_gone_by_half() {
     let folder = eight();
     insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @"
     snapshots/east.json: 3 nodes, 3 usable, not written
-    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3, 2 more; snapshots/east.json was kept
+    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3 and 2 more; snapshots/east.json was kept
     help: if intended, add `--accept east`
     ");
     let run = snapshot(&folder, &nodes()[4..], &[]);
@@ -313,7 +313,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     keep(&folder, &nodes());
     insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @"
     snapshots/east.json: 1 node, not written
-    error[shrunk-snapshot]: east: it would lose 7 of 8 usable nodes; gone: n2, n3, n4, 4 more; snapshots/east.json was kept
+    error[shrunk-snapshot]: east: it would lose 7 of 8 usable nodes; gone: n2, n3, n4 and 4 more; snapshots/east.json was kept
     help: if intended, add `--accept east`
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);

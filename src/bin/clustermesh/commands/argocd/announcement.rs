@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
+use clustermesh::text;
 use serde::Serialize;
 
 use super::parameters::{ALLOW_EMPTY, STRICT, TARGET};
@@ -43,7 +44,7 @@ pub(super) fn text(meshes: &[Mesh], name: Option<&str>) -> anyhow::Result<String
             tooltip: format!(
                 "The cluster whose Peers are delivered; default: the last part of the path. The \
                  clusters are {}",
-                listed(&targets)
+                text::first(NAMED, &targets)
             ),
             required: default.is_none(),
             item_type: "string",
@@ -78,13 +79,4 @@ pub(super) fn text(meshes: &[Mesh], name: Option<&str>) -> anyhow::Result<String
     let mut text = serde_json::to_string_pretty(&announcements)?;
     text.push('\n');
     Ok(text)
-}
-
-fn listed(targets: &BTreeSet<&ClusterName>) -> String {
-    let names: Vec<&str> = targets.iter().take(NAMED).map(|it| it.as_str()).collect();
-    let names = names.join(", ");
-    match targets.len().saturating_sub(NAMED) {
-        0 => names,
-        more => format!("{names} and {more} more"),
-    }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use clustermesh::capacity::{Effect, Estimate, Lever, Measure, text};
+use clustermesh::capacity::{Effect, Estimate, Lever, Measure, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::text;
 
 use super::cost::Cost;
 use super::table::{Align, TextTable};
@@ -105,7 +106,7 @@ pub(super) fn overview(costs: &[Cost]) -> String {
     }
     blocks.sort_by_key(|(gravest, ..)| std::cmp::Reverse(*gravest));
     for (_, block, clusters) in blocks.iter().take(BLOCKS) {
-        let _ = write!(text, "\n{}\n{block}", head(&named(clusters)));
+        let _ = write!(text, "\n{}\n{block}", head(&text::first(NAMED, clusters)));
     }
     let rest = blocks
         .iter()
@@ -172,8 +173,8 @@ fn clusters(costs: &[Cost]) -> String {
         let cell = |quantity: Quantity| {
             let found = cost.estimates.iter().find(|it| it.quantity == quantity);
             found.map_or_else(String::new, |it| match quantity {
-                Quantity::ConfigurationBytes => text::bytes(it.value),
-                _ => text::value(quantity, it.value),
+                Quantity::ConfigurationBytes => units::bytes(it.value),
+                _ => units::value(quantity, it.value),
             })
         };
         let mut row = vec![cost.cluster.clone()];
@@ -197,7 +198,7 @@ fn change(cost: &Cost) -> String {
         ("-", cost.wave.removed),
     ];
     let parts = parts.iter().filter(|(_, number)| 0 < *number);
-    let parts = parts.map(|(sign, number)| format!("{sign}{}", text::count(*number)));
+    let parts = parts.map(|(sign, number)| format!("{sign}{}", units::count(*number)));
     parts.collect::<Vec<String>>().join(" ")
 }
 
@@ -216,23 +217,7 @@ fn total(costs: &[Cost]) -> String {
 }
 
 fn plural(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        number => format!("{} {noun}s", text::count(number)),
-    }
-}
-
-fn named(clusters: &[&str]) -> String {
-    // One more name is not longer than "and 1 more".
-    if clusters.len() <= NAMED + 1 {
-        return clusters.join(", ");
-    }
-    let named: Vec<&str> = clusters.iter().take(NAMED).copied().collect();
-    format!(
-        "{} and {} more",
-        named.join(", "),
-        text::count(clusters.len() - NAMED)
-    )
+    format!("{} {}", units::count(number), text::noun(number, noun))
 }
 
 /// Returns a grade, in its colour.
@@ -268,7 +253,7 @@ fn estimates(estimates: &[&Estimate], indent: &str) -> String {
         table.add(vec![
             graded(estimate),
             estimate.quantity.key().to_owned(),
-            text::value(estimate.quantity, estimate.value),
+            units::value(estimate.quantity, estimate.value),
             limit(estimate),
             formula(estimate),
         ]);
@@ -292,7 +277,7 @@ fn graded(estimate: &Estimate) -> String {
 
 /// Returns the limit that is passed, or else the first that would be.
 fn limit(estimate: &Estimate) -> String {
-    let step = |step| text::step(estimate.quantity, step);
+    let step = |step| units::step(estimate.quantity, step);
     if let Some((_, passed)) = estimate.steps.passed(estimate.value) {
         return format!("> {}", step(passed));
     }
@@ -355,19 +340,19 @@ fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
 /// Returns what a measure is, and what it brings.
 fn row(lever: &Lever) -> Vec<String> {
     let Effect { ranges, seconds } = lever.effect;
-    let seconds = [seconds.0, seconds.1].map(text::seconds);
+    let seconds = [seconds.0, seconds.1].map(units::seconds);
     let seconds = format!("{} → {}", seconds[0], seconds[1]);
     let measure = measure(&lever.measure);
     if matches!(lever.measure, Measure::Waves { .. }) {
         return vec![seconds, "at a stretch".to_owned(), String::new(), measure];
     }
-    let ranges = [ranges.0, ranges.1].map(text::count);
+    let ranges = [ranges.0, ranges.1].map(units::count);
     let ranges = format!("A {} → {}", ranges[0], ranges[1]);
     vec![seconds, "for each change".to_owned(), ranges, measure]
 }
 
 fn measure(measure: &Measure) -> String {
-    let count = |number: &usize| text::count(*number);
+    let count = |number: &usize| units::count(*number);
     match measure {
         Measure::SelectNodes { sources, left, of } => match sources.as_slice() {
             [source] => format!(

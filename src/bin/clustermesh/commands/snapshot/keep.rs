@@ -20,6 +20,7 @@ use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
 use clustermesh::snapshot::difference::differences;
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
+use clustermesh::text;
 
 use super::Handling;
 use crate::disk::Roots;
@@ -399,10 +400,7 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
 
 /// Prints the number of nodes, and what is unusual about them.
 fn described(nodes: &[Node], usable: Option<usize>) -> String {
-    let mut parts = vec![match nodes.len() {
-        1 => "1 node".to_owned(),
-        total => format!("{total} nodes"),
-    }];
+    let mut parts = vec![text::count(nodes.len(), "node")];
     let has_key = |node: &Node| node.annotations.contains_key(annotation::KEY);
     if !nodes.is_empty() && !nodes.iter().any(has_key) {
         parts.push("none with a Kilo key (does Kilo run there?)".to_owned());

@@ -9,6 +9,7 @@ use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
 use super::{SnapshotArgs, check_named, tell_of_config};
@@ -72,11 +73,10 @@ pub(super) fn run(
 
 /// Returns the line that is shown while clusters are read.
 fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
-    let names: Vec<&str> = left.iter().map(ClusterName::as_str).collect();
     format!(
         "Waiting for {} of {all} clusters: {}",
         left.len(),
-        names.join(", ")
+        text::list(left)
     )
 }
 
@@ -151,10 +151,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
     let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it, Wanted::Nodes.answers()));
     kept.findings.extend(weaknesses);
     if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
-        let pages = match answer.pages {
-            1 => "1 page".to_owned(),
-            pages => format!("{pages} pages"),
-        };
+        let pages = text::count(answer.pages, "page");
         let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());
     }
     kept

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use clustermesh::agent::inventory::{Foreign, Holder};
 use clustermesh::diagnostic::escaped;
 use clustermesh::rules::reach::effect;
+use clustermesh::text;
 
 use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
 use crate::commands::capacity::table::{Align, TextTable};
-use crate::output::plural;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -61,11 +61,11 @@ pub(super) fn text(states: &[State]) -> String {
 /// Returns the sentence for clusters in which there is nothing to act on.
 pub(super) fn success(states: &[State]) -> String {
     let found = states.iter().filter_map(|it| it.found.as_ref().ok());
-    let peers = found.map(|it| it.inventory.in_sync).sum();
+    let peers: usize = found.map(|it| it.inventory.in_sync).sum();
     format!(
         "\nNo problems found ({}, {}).\n",
-        plural(states.len(), "cluster"),
-        plural(peers, "rendered Peer")
+        text::count(states.len(), "cluster"),
+        text::count(peers, "rendered Peer")
     )
 }
 
@@ -219,19 +219,10 @@ fn foreigner(it: &Foreign) -> String {
         .iter()
         .map(|it| format!("{} of {}", it.range, it.cluster));
     let takes: Vec<String> = takes.collect();
-    let (takes, more) = takes.split_at(takes.len().min(LISTED));
-    let takes = match (takes, more.len()) {
-        ([], _) => {
-            let ranges: Vec<String> = it
-                .ranges
-                .iter()
-                .take(LISTED)
-                .map(ToString::to_string)
-                .collect();
-            format!("with {}", ranges.join(", "))
-        }
-        (takes, 0) => format!("takes {}", takes.join(", ")),
-        (takes, more) => format!("takes {} and {more} more", takes.join(", ")),
+    let takes = if takes.is_empty() {
+        format!("with {}", text::first(LISTED, &it.ranges))
+    } else {
+        format!("takes {}", text::first(LISTED, takes))
     };
     format!("{} {takes}; {holder}", it.name)
 }

@@ -6,8 +6,9 @@ use clustermesh::agent::fabric::SiteId;
 use clustermesh::diagnostic::escaped;
 use clustermesh::packet::trace::{End, Trace};
 use clustermesh::proof::messages::expectation::name;
+use clustermesh::text;
 
-use super::{Verified, plural};
+use super::Verified;
 use crate::output::trace::Traced;
 
 /// How many packets are shown step by step.
@@ -35,7 +36,7 @@ impl<'f> Verified<'_, 'f> {
         }
         let more = broken.len().saturating_sub(FOLLOWED);
         if 0 < more {
-            let _ = writeln!(text, "… and {}\n", plural(more, "more such packet"));
+            let _ = writeln!(text, "… and {}\n", text::count(more, "more such packet"));
         }
         text
     }

@@ -8,8 +8,9 @@ use clustermesh::agent::model::Tunnel;
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::hostile::{Exposure, Hold, Onward, OpenWay, Whose};
 use clustermesh::proof::messages::hostile::{far_end, owners};
+use clustermesh::text;
 
-use super::{Verified, plural};
+use super::Verified;
 
 /// How many of a kind are named.
 const NAMED: usize = 4;
@@ -31,7 +32,7 @@ impl Verified<'_, '_> {
             }
             let more = hearing.len().saturating_sub(SHOWN);
             if 0 < more {
-                let more = plural(more, "more cluster");
+                let more = text::count(more, "more cluster");
                 let _ = writeln!(
                     text,
                     "  {more} accept packets from it; `--output json` lists all \
@@ -39,7 +40,7 @@ impl Verified<'_, '_> {
                 );
             }
             if !deaf.is_empty() {
-                let names = listed(deaf.iter().map(|it| self.called(it.site)));
+                let names = text::first(NAMED, deaf.iter().map(|it| self.called(it.site)));
                 let _ = writeln!(text, "  none of its packets reach {names} directly");
             }
             text.push('\n');
@@ -57,7 +58,7 @@ impl Verified<'_, '_> {
                 more => writeln!(
                     text,
                     "{name} could do {} that no mesh allows",
-                    plural(more, "thing")
+                    text::count(more, "thing")
                 ),
             };
         }
@@ -96,14 +97,14 @@ impl Verified<'_, '_> {
         for onward in ways {
             let passages = onward.passages.iter().map(|it| it.span.to_string());
             let third = self.called(onward.site);
-            let passages = listed(passages);
+            let passages = text::first(NAMED, passages);
             let _ = writeln!(
                 text,
                 "    {name} forwards to {third} the packets that it sends as {passages}"
             );
         }
         if !shut.is_empty() {
-            let thirds = listed(shut.iter().map(|it| self.called(it.site)));
+            let thirds = text::first(NAMED, shut.iter().map(|it| self.called(it.site)));
             let _ = writeln!(text, "    none of its packets get through to {thirds}");
         }
         text
@@ -122,25 +123,28 @@ impl Verified<'_, '_> {
         }
         let peers = match names.len() {
             0 => None,
-            1 => Some(format!("the Peer {}", listed(names.into_iter()))),
-            _ => Some(format!("the Peers {}", listed(names.into_iter()))),
+            1 => Some(format!("the Peer {}", text::first(NAMED, names))),
+            _ => Some(format!("the Peers {}", text::first(NAMED, names))),
         };
-        listed(peers.into_iter().chain(own))
+        text::first(NAMED, peers.into_iter().chain(own))
     }
 
     /// Names addresses, those first that are not its own to use.
     fn held(&self, holds: &[Hold]) -> String {
         let is_declared = |hold: &&Hold| hold.whose == Whose::Declared;
         let (own, others): (Vec<&Hold>, Vec<&Hold>) = holds.iter().partition(is_declared);
-        listed(others.into_iter().chain(own).map(|hold| {
-            let doubt = if hold.is_certain { "" } else { "perhaps " };
-            match hold.whose {
-                Whose::Declared => format!("{doubt}{}", hold.span),
-                Whose::Others(_) | Whose::Nobody => {
-                    format!("{doubt}{} ({})", hold.span, owners(self.fabric, hold))
+        text::first(
+            NAMED,
+            others.into_iter().chain(own).map(|hold| {
+                let doubt = if hold.is_certain { "" } else { "perhaps " };
+                match hold.whose {
+                    Whose::Declared => format!("{doubt}{}", hold.span),
+                    Whose::Others(_) | Whose::Nobody => {
+                        format!("{doubt}{} ({})", hold.span, owners(self.fabric, hold))
+                    }
                 }
-            }
-        }))
+            }),
+        )
     }
 
     fn called(&self, site: SiteId) -> String {
@@ -166,20 +170,8 @@ fn open(open: &[OpenWay]) -> String {
         .chain(lans)
         .map(|(class, ranges)| {
             let kind = class.map_or_else(|| "LANs".to_owned(), |it| format!("{it}s"));
-            format!("{kind} {}", listed(ranges.into_iter()))
+            format!("{kind} {}", text::first(NAMED, ranges))
         })
         .collect();
     kinds.join("; ")
-}
-
-/// Names the first few.
-fn listed(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.collect();
-    let first = names.get(..NAMED).unwrap_or(&names);
-    let more = names.len().saturating_sub(NAMED);
-    let more = (0 < more).then(|| format!("{more} more"));
-    match more {
-        Some(more) => format!("{} and {more}", first.join(", ")),
-        None => first.join(", "),
-    }
 }

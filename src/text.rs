@@ -1,0 +1,83 @@
+//! Lists and counts as people read them in a sentence.
+
+use std::fmt::{Display, Write as _};
+
+/// Returns a number with its noun: `1 node`, `2 nodes`.
+pub fn count<N: Copy + Display + From<u8> + PartialEq>(number: N, noun: &str) -> String {
+    format!("{number} {}", self::noun(number, noun))
+}
+
+/// Returns a noun as it stands behind a number.
+pub fn noun<N: From<u8> + PartialEq>(number: N, noun: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{noun}{plural}")
+}
+
+/// Returns all names with commas between them.
+pub fn list(names: impl IntoIterator<Item = impl Display>) -> String {
+    let mut text = String::new();
+    for name in names {
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{comma}{name}");
+    }
+    text
+}
+
+/// Returns all names in backticks, with commas between them.
+pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
+    list(names.into_iter().map(|name| format!("`{name}`")))
+}
+
+/// How many names a message lists.
+pub const NAMED: usize = 3;
+
+/// Returns the first few names, and how many more there are.
+pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
+    first(NAMED, names)
+}
+
+/// Returns at most this many names, and how many more there are: `a, b and 3 more`.
+pub fn first(most: usize, names: impl IntoIterator<Item = impl Display>) -> String {
+    let mut names = names.into_iter();
+    let mut text = list(names.by_ref().take(most));
+    let more = names.count();
+    if 0 < more {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}
+
+/// Returns how many more there are, to put behind the first one: ` (and 3 more nodes)`. Without
+/// more there is nothing.
+pub fn and_more(more: usize, noun: &str) -> String {
+    match (more, noun) {
+        (0, _) => String::new(),
+        (more, "") => format!(" (and {more} more)"),
+        (more, noun) => format!(" (and {})", count(more, &format!("more {noun}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_stay_short() {
+        assert_eq!(
+            [0, 1, 2].map(|it| count(it, "node")).join("; "),
+            "0 nodes; 1 node; 2 nodes"
+        );
+        let names = ["a", "b", "c"];
+        assert_eq!(list(names), "a, b, c");
+        assert_eq!(quoted(names), "`a`, `b`, `c`");
+        assert_eq!(
+            [1, 2, 3].map(|it| first(it, names)).join("; "),
+            "a and 2 more; a, b and 1 more; a, b, c"
+        );
+        let more = [0, 1, 2].map(|it| and_more(it, "node") + &and_more(it, ""));
+        assert_eq!(
+            more.join(";"),
+            "; (and 1 more node) (and 1 more); (and 2 more nodes) (and 2 more)"
+        );
+    }
+}
