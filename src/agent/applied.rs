@@ -16,9 +16,11 @@ use crate::name;
 use crate::place::{Place, Pointer};
 
 mod dump;
+mod listing;
 mod own_text;
 
 pub use dump::PeerDumpError;
+pub use listing::{PeerListing, PeerPageError};
 
 /// The API version of a Peer.
 const API_VERSION: &str = "kilo.squat.ai/v1alpha1";

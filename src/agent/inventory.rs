@@ -1,8 +1,6 @@
 //! Inventories: the Peers that a cluster has, compared with the wanted ones, and the ranges that
 //! foreign ones take over.
 
-use std::collections::BTreeSet;
-
 use super::applied::AppliedFile;
 use super::comparison::{Pair, compare};
 use super::fabric::{Fabric, Holding, Site, SiteId};
@@ -10,6 +8,7 @@ use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
 use crate::kilo::peer::translation::TranslationFault;
 use crate::name::ClusterName;
 use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
 
 /// The Peers of a cluster, each by name and in that order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -137,7 +136,7 @@ fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign
     };
     let holding = site.and_then(|number| {
         let peers = &fabric.site(number).model.peers;
-        let peer = peers.position(|it| it.applied.name == peer.applied.name)?;
+        let peer = peers.find(|it| it.applied.name.cmp(&peer.applied.name))?;
         Some(fabric.holding(number, peer))
     });
     Foreign {
@@ -161,24 +160,28 @@ fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign
 
 /// Returns what ranges have in common with those of clusters, of ranges in each other the widest.
 fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
+    let ranges = widest(ranges.iter().copied());
     let of_site = |site: &Site| {
-        let owned = site.owned.iter().map(|it| it.0);
-        let common = owned.flat_map(|owned| {
-            let ranges = ranges.iter().filter(move |it| it.overlaps(owned));
-            ranges.map(move |it| if it.contains(owned) { owned } else { *it })
+        let common = ranges.iter().flat_map(|range| {
+            let span = Span::of(*range);
+            let around = site.owned.around(span).next().map(|_| *range);
+            let within = site.owned.within(span);
+            let within = within.filter_map(|slot| Some(site.owned.get(slot)?.0));
+            around.into_iter().chain(within)
         });
-        let common: BTreeSet<Cidr> = common.collect();
-        let is_within = |it: &Cidr| {
-            common
-                .iter()
-                .any(|other| other != it && other.contains(*it))
-        };
-        let widest = common.iter().filter(|it| !is_within(it));
-        let taken = widest.map(|range| Taken {
+        let taken = widest(common).into_iter().map(|range| Taken {
             cluster: site.cluster.to_string(),
-            range: *range,
+            range,
         });
         taken.collect::<Vec<_>>()
     };
     fabric.sites.iter().flat_map(|it| of_site(it)).collect()
+}
+
+/// Returns the ranges that are in no other one, in order.
+fn widest(ranges: impl Iterator<Item = Cidr>) -> Vec<Cidr> {
+    let ranges: Vec<(Cidr, ())> = ranges.map(|it| (it, ())).collect();
+    let ranges = Prefixes::new(&ranges);
+    let widest = (0..ranges.len()).filter(|slot| ranges.parent(*slot).is_none());
+    widest.filter_map(|slot| Some(ranges.get(slot)?.0)).collect()
 }

@@ -79,6 +79,23 @@ pub enum Refusal {
     KeyLength(usize),
 }
 
+impl Refusal {
+    /// Returns the text that is refused, if the message quotes it.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::AllowedIp { text, .. } | Self::EndpointDns(text) | Self::EndpointIp(text) => {
+                Some(text)
+            }
+            Self::Undecodable { .. }
+            | Self::EndpointNeither
+            | Self::Port(_)
+            | Self::Keepalive(_)
+            | Self::KeyEncoding
+            | Self::KeyLength(_) => None,
+        }
+    }
+}
+
 /// A spec as Kilo's decoder reads it; a field that is missing or null is zero.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Decoded<'a> {

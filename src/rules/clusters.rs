@@ -119,6 +119,8 @@ pub enum Fault {
     },
     /// Every answer in time, and yet no end.
     Endless {
+        /// What was asked for.
+        answers: &'static str,
         /// How long it was waited for.
         seconds: u64,
     },

@@ -106,10 +106,18 @@ pub(crate) fn check(
 
 /// Returns the error about a target that no mesh has, with what may have been meant.
 pub(crate) fn unknown_target(name: &str, plan: &Plan) -> anyhow::Error {
-    let known = || plan.targets.iter().map(|it| it.cluster.as_str());
-    let meant = match nearest(name, known()) {
+    let known = plan.targets.iter().map(|it| it.cluster.as_str());
+    unknown_cluster(name, known)
+}
+
+/// Returns the error about a cluster that no mesh has, with what may have been meant.
+pub(crate) fn unknown_cluster<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> anyhow::Error {
+    let meant = match nearest(name, known.clone()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known clusters: {}", text::quoted(known())),
+        None => format!("known clusters: {}", text::listed(known.map(|name| format!("`{name}`")))),
     };
     anyhow!("no mesh contains a cluster {}; {meant}", Quoted(name))
 }

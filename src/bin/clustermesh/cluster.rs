@@ -68,6 +68,14 @@ impl Wanted {
             Self::All => "nodes and the Peers",
         }
     }
+
+    /// Returns the fault of a cluster that answers for ever.
+    fn endless(self, waited: Duration) -> Fault {
+        Fault::Endless {
+            answers: self.answers(),
+            seconds: waited.as_secs(),
+        }
+    }
 }
 
 /// How a cluster is reached.
@@ -123,14 +131,19 @@ impl Default for Turns {
 
 /// The time of a cluster, without what it waits for its turn.
 struct Time {
+    wanted: Wanted,
     limit: Duration,
     taken: Duration,
 }
 
 impl Time {
-    fn new(limit: Duration) -> Self {
+    fn new(wanted: Wanted, limit: Duration) -> Self {
         let taken = Duration::ZERO;
-        Self { limit, taken }
+        Self {
+            wanted,
+            limit,
+            taken,
+        }
     }
 
     /// A server that answers many times, each in time, must not keep the others waiting.
@@ -139,8 +152,7 @@ impl Time {
         let left = self.limit.saturating_sub(self.taken);
         let done = time::timeout(left, work).await;
         self.taken += started.elapsed();
-        let seconds = self.limit.as_secs();
-        done.unwrap_or(Err(Fault::Endless { seconds }))
+        done.unwrap_or_else(|_| Err(self.wanted.endless(self.limit)))
     }
 }
 
@@ -198,11 +210,9 @@ pub(crate) fn ask(
         }
         let took = started.elapsed();
         for cluster in clusters.into_values() {
-            let seconds = took.as_secs();
-            let answer = Err(Fault::Endless { seconds });
             arrived(Arrival {
                 cluster,
-                answer,
+                answer: Err(wanted.endless(took)),
                 took,
             });
         }
@@ -224,7 +234,7 @@ async fn turn(
 ) {
     // Kept while it waits to be listed, as open connections take memory too.
     let opening = turns.opening.acquire().await;
-    let mut time = Time::new(patience * ANSWERS);
+    let mut time = Time::new(wanted, patience * ANSWERS);
     let opened = time.limit(open(route, patience)).await;
     let listing = Arc::clone(&turns.listing).acquire_owned().await;
     drop(opening);

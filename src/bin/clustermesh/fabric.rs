@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::config::ceilings::Counted;
-use clustermesh::diagnostic::{Quoted, Severity};
-use clustermesh::document::nearest;
+use clustermesh::diagnostic::Severity;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 #[cfg(feature = "snapshot")]
-use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::clusters;
 use clustermesh::rules::mesh::beyond_ceiling;
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 #[cfg(feature = "snapshot")]
-use crate::cluster::{ClusterAnswer, Wanted};
+use crate::cluster::Wanted;
+use crate::allowance::unknown_cluster;
 use crate::disk::Roots;
 use crate::files::{LaterFile, ShownFiles, manifests};
 use crate::input_file::{Mistakes, Unreadable};
@@ -171,14 +171,10 @@ pub(crate) fn named<'a>(
     if let Some(known) = clusters.iter().find(|it| it.as_str() == name) {
         return Ok(known);
     }
-    let names = clusters.iter().map(ClusterName::as_str);
-    match nearest(name, names) {
-        Some(meant) => bail!(
-            "no mesh contains a cluster {}; did you mean `{meant}`?",
-            Quoted(name)
-        ),
-        None => bail!("no mesh contains a cluster {}", Quoted(name)),
-    }
+    Err(unknown_cluster(
+        name,
+        clusters.iter().map(ClusterName::as_str),
+    ))
 }
 
 /// Returns every cluster that a mesh names.
@@ -273,20 +269,18 @@ impl Live {
         self.reach.settle(&mut inputs.settings);
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
         let mut contact = self.reach.contact(addressed, settings, meshes)?;
-        let answers = contact.ask(&asked, Wanted::Peers, None)?;
+        let answers = contact.ask(&asked, (Wanted::Peers, None), |cluster, answer| {
+            let answer = answer?;
+            Ok((answer.peers.into_file(cluster)?, answer.weaknesses))
+        })?;
         let mut findings = Vec::new();
         for (cluster, answer) in answers {
-            let read = answer.and_then(|answer| Ok((live(&cluster, &answer)?, answer)));
-            match read {
-                Ok((file, answer)) => {
-                    let weaknesses = answer.weaknesses.into_iter();
+            match answer {
+                Ok((file, weaknesses)) => {
+                    let weaknesses = weaknesses.into_iter();
                     let weaknesses = weaknesses
                         .map(|it| clusters::weakness(&cluster, it, Wanted::Peers.answers()));
                     dumped.findings.extend(weaknesses);
-                    let manifest = file.as_ref().and(answer.peers.into_manifest());
-                    if let (Some(file), Some(text)) = (&file, manifest) {
-                        inputs.files.add(manifests(&file.source, text));
-                    }
                     dumped.files.insert(cluster, file.into_iter().collect());
                 }
                 Err(fault) => findings.push(clusters::unread(&cluster, &fault)),
@@ -301,20 +295,6 @@ impl Live {
             outcome: Outcome::Unreadable,
         }))
     }
-}
-
-/// Reads the Peers that a cluster answered; nothing if it has no CRD.
-#[cfg(feature = "snapshot")]
-pub(crate) fn live(
-    cluster: &ClusterName,
-    answer: &ClusterAnswer,
-) -> Result<Option<AppliedFile>, Fault> {
-    let source: Arc<str> = Arc::from(format!("{cluster} (live)"));
-    let manifest = answer.peers.manifest()?;
-    let file = manifest.map(|text| AppliedFile::of_dump(&source, &Arc::from(text)));
-    file.transpose().map_err(|error| Fault::Unreadable {
-        problem: format!("the list of Peers {error}"),
-    })
 }
 
 impl AppliedFiles {

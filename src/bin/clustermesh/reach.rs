@@ -121,22 +121,24 @@ impl Contact<'_> {
         )
     }
 
-    /// Asks clusters, and returns what each has, or why that is not known. All of it takes no longer
-    /// than `limit`.
-    pub(crate) fn ask(
+    /// Asks clusters, and returns what `read` makes of each answer when it arrives, or of the reason
+    /// why there is none. All of it takes no longer than `limit`.
+    pub(crate) fn ask<T>(
         &mut self,
         clusters: &BTreeSet<&ClusterName>,
-        wanted: Wanted,
-        limit: Option<Duration>,
-    ) -> anyhow::Result<BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>> {
+        (wanted, limit): (Wanted, Option<Duration>),
+        mut read: impl FnMut(&ClusterName, Result<ClusterAnswer, Fault>) -> T,
+    ) -> anyhow::Result<BTreeMap<ClusterName, T>> {
         let (routes, lost) = self.routes(clusters);
-        let lost = lost
-            .into_iter()
-            .map(|(cluster, fault)| (cluster, Err(fault)));
-        let mut answers: BTreeMap<_, _> = lost.collect();
+        let mut answers = BTreeMap::new();
+        for (cluster, fault) in lost {
+            let answer = read(&cluster, Err(fault));
+            answers.insert(cluster, answer);
+        }
         let times = (self.options.patience(), limit);
         cluster::ask(routes, wanted, times, |arrival| {
-            answers.insert(arrival.cluster, arrival.answer);
+            let answer = read(&arrival.cluster, arrival.answer);
+            answers.insert(arrival.cluster, answer);
         })?;
         Ok(answers)
     }

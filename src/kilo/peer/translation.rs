@@ -55,6 +55,16 @@ pub enum TranslationFault {
     Ignored(Refusal),
 }
 
+impl TranslationFault {
+    /// Returns the text that is refused, if the message quotes it.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::NotStored(_) => None,
+            Self::Undecodable(refusal) | Self::Ignored(refusal) => refusal.text(),
+        }
+    }
+}
+
 impl Translation {
     /// Translates a spec, and asks before what Kilo's webhook asks, in its order (`Peer.Validate` in
     /// `pkg/k8s/apis/kilo/v1alpha1/types.go`).

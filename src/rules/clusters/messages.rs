@@ -62,9 +62,9 @@ impl fmt::Display for Fault {
                 "no response from {} within {seconds} s",
                 shown(server)
             ),
-            Self::Endless { seconds } => write!(
+            Self::Endless { answers, seconds } => write!(
                 formatter,
-                "the node list was not complete after {seconds} s"
+                "the {answers} did not arrive completely within {seconds} s"
             ),
             Self::Certificate { server, problem } => {
                 let what = if problem.is_of_tls() {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::connection::Connection;
 use super::failure::{self, RequestFailure};
 use super::redact::Redactions;
-use super::request::{ApiRequest, ApiResponse, answer, encoded};
+use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded};
 
 /// How many objects a page has: half of what client-go asks for, as several are in memory.
 const PAGE: usize = 250;
@@ -71,6 +71,7 @@ async fn list_once<C: Collection>(
         let question = ApiRequest {
             path: format!("{path}?limit={PAGE}{rest}"),
             right: right.clone(),
+            limit: LARGEST,
         };
         let before = collection.count();
         let read = |bytes: &[u8]| collection.add(bytes, &connection.hidden);

@@ -1,14 +1,17 @@
 //! Peers: the list of them, if the cluster has Kilo's CRD.
 
+use std::sync::Arc;
+
+use clustermesh::agent::applied::{AppliedFile, PeerListing, PeerPageError};
+use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{Fault, Right};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure};
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
-use super::request::{ApiRequest, ApiResponse, answer};
+use super::request::{ApiRequest, ApiResponse, SMALL, answer};
 
 /// Kilo's group in the API.
 const GROUP: &str = "/apis/kilo.squat.ai";
@@ -19,36 +22,29 @@ const VERSION: &str = "v1alpha1";
 /// The most versions of a CRD that are shown.
 const MOST_VERSIONS: usize = 10;
 
-/// The most bytes of Peers that are believed.
-const LIMIT: usize = 100 << 20;
-
 /// Kilo's Peers in a cluster.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct PeerList {
     /// The versions of the CRD; none without a CRD.
     pub(crate) versions: Vec<String>,
-    /// The Peers as a manifest; none if they are of no version that is understood.
-    manifest: Option<String>,
+    /// The Peers; none if they are of no version that is understood.
+    listing: Option<PeerListing>,
 }
 
 impl PeerList {
-    /// Returns the Peers as a manifest; none without a CRD.
+    /// Returns the Peers as a file; none without a CRD.
     ///
     /// # Errors
     /// The CRD has no version that is understood.
-    pub(crate) fn manifest(&self) -> Result<Option<&str>, Fault> {
-        if self.manifest.is_none() && !self.versions.is_empty() {
+    pub(crate) fn into_file(self, cluster: &ClusterName) -> Result<Option<AppliedFile>, Fault> {
+        if self.listing.is_none() && !self.versions.is_empty() {
             let versions = self.versions.join(", ");
             return Err(Fault::Unreadable {
                 problem: format!("it has Peers of {versions}, not of {VERSION}"),
             });
         }
-        Ok(self.manifest.as_deref())
-    }
-
-    /// Returns the manifest.
-    pub(crate) fn into_manifest(self) -> Option<String> {
-        self.manifest
+        let source: Arc<str> = Arc::from(format!("{cluster} (live)"));
+        Ok(self.listing.map(|it| it.into_file(&source)))
     }
 }
 
@@ -63,40 +59,6 @@ struct Version {
     version: String,
 }
 
-/// Peers that were listed, with no more of them than matters.
-#[derive(Default)]
-struct ListedPeers {
-    items: Vec<Value>,
-    bytes: usize,
-}
-
-#[derive(Deserialize)]
-struct PeerPage {
-    kind: String,
-    metadata: Option<ListMetadata>,
-    items: Vec<PeerItem>,
-}
-
-#[derive(Deserialize)]
-struct ListMetadata {
-    #[serde(rename = "continue")]
-    more: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct PeerItem {
-    metadata: PeerMetadata,
-    #[serde(default)]
-    spec: Value,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PeerMetadata {
-    name: String,
-    deletion_timestamp: Option<String>,
-}
-
 /// Lists the Peers.
 pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
     let Some(versions) = versions(connection).await? else {
@@ -105,19 +67,18 @@ pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
     if !versions.iter().any(|it| it == VERSION) {
         return Ok(PeerList {
             versions,
-            manifest: None,
+            listing: None,
         });
     }
     let path = format!("{GROUP}/{VERSION}/peers");
-    let listed: Option<(ListedPeers, usize)> =
-        pages::list(connection, &path, &Right::ListPeers).await?;
+    let listed = pages::list(connection, &path, &Right::ListPeers).await?;
     // Another CRD may have the group.
     let Some((listed, _)) = listed else {
         return Ok(PeerList::default());
     };
     Ok(PeerList {
         versions,
-        manifest: Some(listed.manifest()),
+        listing: Some(listed),
     })
 }
 
@@ -126,6 +87,7 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
     let question = ApiRequest {
         path: GROUP.to_owned(),
         right: Right::ListPeers,
+        limit: SMALL,
     };
     let hidden = &connection.hidden;
     let read = |bytes: &[u8]| {
@@ -156,61 +118,26 @@ fn is_version(text: &str) -> bool {
     )
 }
 
-impl Collection for ListedPeers {
+impl Collection for PeerListing {
     fn count(&self) -> usize {
-        self.items.len()
+        self.len()
     }
 
     fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure> {
         let text = pages::text(bytes)?;
-        let page: PeerPage =
-            serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
-        if page.kind != "PeerList" {
-            return Err(unreadable("expected a PeerList"));
-        }
-        self.bytes += bytes.len();
-        if LIMIT < self.bytes {
-            return Err(RequestFailure::Final(Fault::Oversized {
-                problem: format!("the Peers have more than {} MiB", LIMIT >> 20),
-            }));
-        }
-        for PeerItem { metadata, spec } in page.items {
-            let mut kept = json!({ "name": metadata.name });
-            if let Some(since) = metadata.deletion_timestamp {
-                kept["deletionTimestamp"] = since.into();
+        let more = self.page(bytes).map_err(|error| match error {
+            PeerPageError::Peers | PeerPageError::Ranges => {
+                RequestFailure::Final(Fault::Oversized {
+                    problem: error.to_string(),
+                })
             }
-            if repeats(&kept, hidden) || repeats(&spec, hidden) {
-                return Err(unreadable("it contains the request's credentials"));
-            }
-            self.items.push(json!({
-                "apiVersion": format!("kilo.squat.ai/{VERSION}"),
-                "kind": "Peer",
-                "metadata": kept,
-                "spec": spec,
-            }));
+            PeerPageError::Json(json) => wrong(&json, text, hidden),
+            PeerPageError::Kind => unreadable(&error),
+        })?;
+        if self.texts().any(|text| hidden.are_in(text)) {
+            return Err(unreadable("it contains the request's credentials"));
         }
-        let more = page.metadata.and_then(|it| it.more);
-        Ok(more.filter(|token| !token.is_empty()))
-    }
-}
-
-impl ListedPeers {
-    fn manifest(self) -> String {
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": self.items });
-        format!("{list:#}\n")
-    }
-}
-
-/// Returns whether any text of a value has our credentials.
-fn repeats(value: &Value, hidden: &Redactions) -> bool {
-    match value {
-        Value::String(text) => hidden.are_in(text),
-        Value::Array(items) => items.iter().any(|it| repeats(it, hidden)),
-        Value::Object(fields) => {
-            let mut fields = fields.iter();
-            fields.any(|(key, value)| hidden.are_in(key) || repeats(value, hidden))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Ok(more)
     }
 }
 

@@ -17,11 +17,12 @@ use super::failure::{self, RequestFailure};
 /// For the logs of who runs the server.
 const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
 
-/// The largest page of nodes that is believed, in bytes: 250 nodes of 130 KB.
-const PAGE: usize = 32 << 20;
+/// The largest page of a list that is believed, in bytes: 250 nodes of 130 KB.
+pub(super) const PAGE: usize = 32 << 20;
 
-/// The largest Secret that is believed, in bytes; it has at most 1 MiB, a third more in base64.
-const SECRET: usize = 4 << 20;
+/// The largest other answer that is believed, in bytes. A Secret has at most 1 MiB, a third more in
+/// base64.
+pub(super) const SMALL: usize = 4 << 20;
 
 /// The largest error that is read, in bytes.
 const ERROR: usize = 64 << 10;
@@ -41,6 +42,8 @@ pub(super) struct ApiRequest {
     pub(super) path: String,
     /// The right.
     pub(super) right: Right,
+    /// The largest answer that is believed, in bytes.
+    pub(super) limit: usize,
 }
 
 /// What came of a request.
@@ -174,7 +177,7 @@ async fn ask(
     connection: &Connection,
     wanted: &ApiRequest,
 ) -> Result<ApiResponse<Vec<u8>>, RequestFailure> {
-    let ApiRequest { path, right } = wanted;
+    let ApiRequest { path, right, limit } = wanted;
     let mut request = Request::get(path)
         .header(http::header::ACCEPT, "application/json")
         .header(http::header::USER_AGENT, AGENT);
@@ -190,11 +193,7 @@ async fn ask(
     let response = response.map_err(|error| failure::of_request(&error, connection))?;
     let status = response.status();
     if status.is_success() {
-        let limit = match right {
-            Right::ListNodes | Right::ListPeers => PAGE,
-            Right::GetSecret { .. } => SECRET,
-        };
-        let bytes = body(response, limit, connection).await?;
+        let bytes = body(response, *limit, connection).await?;
         return Ok(ApiResponse::With(bytes));
     }
     if matches!(status, StatusCode::GONE | StatusCode::NOT_FOUND) {

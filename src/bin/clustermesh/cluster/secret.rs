@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use super::connection::Connection;
 use super::failure::{self, RequestFailure};
 use super::kubeconfig::{Loaded, SelectedContext};
-use super::request::{ApiRequest, ApiResponse, answer, encoded};
+use super::request::{ApiRequest, ApiResponse, SMALL, answer, encoded};
 
 /// The cluster that holds the Secrets.
 pub(crate) struct Store {
@@ -106,6 +106,7 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
             namespace: namespace.clone(),
             name: name.clone(),
         },
+        limit: SMALL,
     };
     let read = |bytes: &[u8]| {
         serde_json::from_slice(bytes).map_err(|error| {

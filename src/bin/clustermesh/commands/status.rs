@@ -177,7 +177,12 @@ fn states(
     loop {
         // What is left may be too little for any answer.
         let limit = args.wait.map(|it| left(it).max(args.reach.patience()));
-        let answers = contact.ask(&pending.iter().collect(), Wanted::All, limit)?;
+        let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
+        let answers = contact.ask(
+            &pending.iter().collect(),
+            (Wanted::All, limit),
+            |cluster, answer| Live::read(cluster, answer, &nodes, rendered),
+        )?;
         states.extend(compared(answers, inputs, rendered)?);
         pending.retain(|it| states.get(it).is_some_and(State::is_pending));
         let left = left(args.wait.unwrap_or_default());
@@ -198,46 +203,73 @@ fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterNam
     named.map(|it| fabric::named(it, &all).cloned()).collect()
 }
 
-/// Compares what clusters answered with the snapshots and the rendered tree.
-fn compared(
-    answers: BTreeMap<ClusterName, Result<ClusterAnswer, Fault>>,
-    inputs: &Inputs,
-    rendered: &AppliedFiles,
-) -> Result<Vec<(ClusterName, State)>, Unreadable> {
-    let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
-    let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
-    let mut states: Vec<(ClusterName, State)> = Vec::new();
-    for (cluster, answer) in answers {
-        let mut state = State::new(&cluster);
-        match answer.and_then(|answer| Ok((fabric::live(&cluster, &answer)?, answer))) {
+/// What a cluster answered.
+struct Live {
+    /// Its state, with an empty inventory.
+    state: State,
+    /// Its Peers.
+    has: Vec<AppliedFile>,
+}
+
+impl Live {
+    /// Reads an answer, and compares the nodes with the snapshot.
+    fn read(
+        cluster: &ClusterName,
+        answer: Result<ClusterAnswer, Fault>,
+        nodes: &Comparison,
+        rendered: &AppliedFiles,
+    ) -> Self {
+        let read = answer.and_then(|answer| {
+            let versions = answer.peers.versions.clone();
+            let has = answer.peers.into_file(cluster)?;
+            let weaknesses = answer.weaknesses.into_iter();
+            let weaknesses =
+                weaknesses.map(|it| clusters::weakness(cluster, it, Wanted::All.answers()));
+            let differences = nodes.differences(cluster, answer.listing, clock::now());
+            let found = ClusterState {
+                versions,
+                inventory: Inventory::default(),
+                rendered: folder(cluster, rendered),
+                nodes: differences.map_or_else(
+                    |error| NodeCounts::Unreadable(answer.hidden.hide(&format!("{error:#}"))),
+                    NodeCounts::Compared,
+                ),
+            };
+            Ok((found, has, weaknesses.collect::<Vec<Finding>>()))
+        });
+        let mut state = State::new(cluster);
+        let mut has = Vec::new();
+        match read {
+            Ok((found, file, weaknesses)) => {
+                has.extend(file);
+                state.findings = weaknesses;
+                state.findings.extend(reach::manifests(cluster, &has));
+                state.found = Ok(found);
+            }
             Err(fault) => {
                 state.found = Err(UnreadCluster {
-                    finding: clusters::unread(&cluster, &fault),
+                    finding: clusters::unread(cluster, &fault),
                     is_final: fault.is_final(),
                 });
             }
-            Ok((file, answer)) => {
-                let weaknesses = answer.weaknesses.into_iter();
-                let weaknesses =
-                    weaknesses.map(|it| clusters::weakness(&cluster, it, Wanted::All.answers()));
-                let has_files: Vec<AppliedFile> = file.into_iter().collect();
-                let refused = reach::manifests(&cluster, &has_files);
-                state.findings = weaknesses.chain(refused).collect();
-                state.found = Ok(ClusterState {
-                    versions: answer.peers.versions,
-                    inventory: Inventory::default(),
-                    rendered: folder(&cluster, rendered),
-                    nodes: match nodes.differences(&cluster, answer.listing, clock::now()) {
-                        Ok(differences) => NodeCounts::Compared(differences),
-                        Err(error) => {
-                            NodeCounts::Unreadable(answer.hidden.hide(&format!("{error:#}")))
-                        }
-                    },
-                });
-                has.insert(cluster.clone(), has_files);
-            }
         }
-        states.push((cluster, state));
+        Self { state, has }
+    }
+}
+
+/// Compares what clusters answered with the snapshots and the rendered tree.
+fn compared(
+    answers: BTreeMap<ClusterName, Live>,
+    inputs: &Inputs,
+    rendered: &AppliedFiles,
+) -> Result<Vec<(ClusterName, State)>, Unreadable> {
+    let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
+    let mut states: Vec<(ClusterName, State)> = Vec::new();
+    for (cluster, live) in answers {
+        if live.state.found.is_ok() {
+            has.insert(cluster.clone(), live.has);
+        }
+        states.push((cluster, live.state));
     }
     // The Peers of the others are unknown; using the wanted ones does no harm here.
     let applied = rendered.with(inputs, &has)?;

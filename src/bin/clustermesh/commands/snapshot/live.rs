@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::bail;
-use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
@@ -13,6 +12,7 @@ use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
 use super::{SnapshotArgs, check_named, tell_of_config};
+use crate::allowance::unknown_cluster;
 use crate::cluster::{self, Arrival, Wanted};
 use crate::output::Printer;
 use crate::reach::Addressed;
@@ -119,12 +119,8 @@ fn clusters<'a>(
     if let Some(unknown) = args.clusters.iter().find(|it| !known.contains(it))
         && !known.is_empty()
     {
-        let candidates = known.iter().map(|it| it.as_str());
-        let meant = match nearest(unknown.as_str(), candidates) {
-            Some(name) => format!("; did you mean `{name}`?"),
-            None => String::new(),
-        };
-        bail!("no mesh contains a cluster `{unknown}`{meant}");
+        let known = known.iter().map(|it| it.as_str());
+        return Err(unknown_cluster(unknown.as_str(), known));
     }
     Ok(args.clusters.iter().collect())
 }

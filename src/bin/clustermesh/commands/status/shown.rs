@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::inventory::{Foreign, Holder};
 use clustermesh::diagnostic::escaped;
-use clustermesh::rules::reach::effect;
 use clustermesh::text;
 
 use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
@@ -158,7 +157,8 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
         first(&inventory.left_over),
         "let Flux or Argo CD prune them",
     );
-    let foreign = || inventory.foreign.iter();
+    // Those that Kilo does not take are findings.
+    let foreign = || inventory.foreign.iter().filter(|it| it.fault.is_none());
     let (taking, others): (Vec<&Foreign>, Vec<&Foreign>) =
         foreign().partition(|it| !it.takes.is_empty());
     let taking: Vec<String> = taking.into_iter().map(foreigner).collect();
@@ -206,9 +206,6 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
 
 /// Describes a Peer that no mesh gives.
 fn foreigner(it: &Foreign) -> String {
-    if let Some(fault) = &it.fault {
-        return format!("{}: {}", it.name, effect("it", fault));
-    }
     let holder = match &it.holder {
         Holder::Outsider => "its key belongs to no node".to_owned(),
         Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
-use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 use rayon::prelude::*;
 
+use crate::allowance::unknown_cluster;
 use crate::inputs::Inputs;
 
 /// Finds what each of the clusters of these names could do, in their own order.
@@ -45,8 +45,5 @@ fn unknown(inputs: &Inputs, name: &str) -> String {
     if known.contains(name) {
         return format!("{shown} has no snapshot; run `clustermesh snapshot`");
     }
-    match nearest(name, known) {
-        Some(meant) => format!("no mesh contains a cluster {shown}; did you mean `{meant}`?"),
-        None => format!("no mesh contains a cluster {shown}"),
-    }
+    unknown_cluster(name, known.iter().copied()).to_string()
 }

@@ -90,7 +90,7 @@ fn gives_up_a_list_that_takes_for_ever() {
     });
     let start = Instant::now();
     insta::assert_snapshot!(site.failure(&["--timeout", "1"]), @"
-    error[slow-cluster]: east: could not be read: the node list was not complete after 10 s; snapshots/east.json was kept
+    error[slow-cluster]: east: could not be read: the node list did not arrive completely within 10 s; snapshots/east.json was kept
     help: increase `--timeout` if the cluster is slow
     ");
     assert!(start.elapsed() < Duration::from_secs(20));

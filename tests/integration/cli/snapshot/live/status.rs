@@ -8,7 +8,9 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::nodes;
-use crate::api_server::{Answer, ApiServer, Authority, Context, Login, Reply, Setup, kubeconfig};
+use crate::api_server::{
+    Answer, ApiServer, Authority, Context, Login, Reply, Request, Setup, kubeconfig,
+};
 use crate::cli::Folder;
 use crate::support::Run;
 
@@ -490,10 +492,6 @@ fn peers_that_kilo_does_not_take_are_named() {
     insta::assert_snapshot!(run.stdout, @"
     CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
     west     v1alpha1   4 of 4        0        0          0        1  up to date
-
-    west
-      foreign: laptop: Kilo ignores it: the public key is not base64
-        help: expected for a laptop or another network of yours; otherwise delete the Peer
     ");
     insta::assert_snapshot!(run.stderr, @"
     warning[refused-peer]: west: `No_Name` is not a valid Peer name
@@ -514,4 +512,91 @@ fn the_help_for_a_missing_tree_fits_the_command() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn an_unknown_cluster_is_an_error_that_lists_the_known_ones() {
+    let site = Site::new();
+    let run = site.run(&["status", "mars"]);
+    insta::assert_snapshot!(run.stderr, @"error: no mesh contains a cluster `mars`; known clusters: `east`, `north`, `west`");
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn a_list_of_peers_that_does_not_end_is_called_so() {
+    let mut site = Site::new();
+    let slow = |request: &Request, number: usize| {
+        request.path.contains("/peers").then(|| {
+            thread::sleep(Duration::from_millis(400));
+            let item = json!({ "metadata": { "name": format!("p{number}") } });
+            let metadata = json!({ "continue": number.to_string() });
+            let page = json!({ "kind": "PeerList", "metadata": metadata, "items": [item] });
+            Answer::json(&page).into()
+        })
+    };
+    let server = Setup::nodes(&nodes(3)).fault(slow).start();
+    server.apply(&[]);
+    site.servers[2] = server;
+    site.reach();
+    let run = site.run(&["status", "west", "--timeout", "1"]);
+    assert!(
+        run.stdout.contains("could not be read: the nodes and the Peers did not arrive completely within 10 s"),
+        "{}",
+        run.stdout
+    );
+    let run = site.run(&["verify", "--live", "--timeout", "1"]);
+    assert!(
+        run.stderr.contains("could not be read: the Peers did not arrive completely within 10 s"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Pages of 29 MB, with as little in each value as JSON allows.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hostile_list_takes_little_memory() {
+    /// What a run may map, in KiB: a few times a page, with stacks and the program itself.
+    const ROOM: &str = "400000";
+    let mut site = Site::new();
+    let fill = |before: &str, item: &str, after: &str| {
+        let items = vec![item; 29_000_000 / (item.len() + 1)].join(",");
+        format!(r#"{{"kind":"PeerList","items":[{before}{items}{after}]}}"#)
+    };
+    let spec = r#"{"metadata":{"name":"a"},"spec":{"#;
+    let allowed = format!(r#"{spec}"publicKey":"{KEY}","allowedIPs":["#);
+    let peer = format!(r#"{allowed}"{}0.0.0.0/0"]}}}}"#, r#"0.0.0.0/0",""#.repeat(10_000));
+    let pages = [
+        (fill(&format!(r#"{spec}"more":["#), "[]", "]}}"), 0),
+        (fill(&allowed, "1", "]}}"), 2),
+        (fill(&allowed, r#""1.1.1.1/0""#, "]}}"), 2),
+        (fill(&format!(r#"{spec}"endpoint":"#), r#"{"port":[[]]}"#, "}}"), 2),
+        (fill("", r#"{"metadata":{"name":"a"}}"#, ""), 2),
+        (fill("", r#"{"metadata":{"name":"A"},"spec":[]}"#, ""), 2),
+        (fill("", &peer, ""), 2),
+        (fill("", "{}", ""), 2),
+    ];
+    for (page, code) in pages {
+        let head: String = page.chars().take(100).collect();
+        let hostile = move |request: &Request, _: usize| {
+            let page = || Answer::new(200, "application/json", page.clone()).into();
+            request.path.contains("/peers").then(page)
+        };
+        let server = Setup::nodes(&nodes(3)).fault(hostile).start();
+        server.apply(&[]);
+        site.servers[2] = server;
+        site.reach();
+        let script = "ulimit -v $0 && exec \"$@\"";
+        let output = std::process::Command::new("sh")
+            .env_clear()
+            .envs([("KUBECONFIG", "kubeconfig"), ("RAYON_NUM_THREADS", "2")])
+            .args(["-c", script, ROOM, env!("CARGO_BIN_EXE_clustermesh"), "status", "west"])
+            .current_dir(site.folder.path(""))
+            .output()
+            .unwrap();
+        let run = Run::from(output);
+        assert!(run.stdout.starts_with("CLUSTER"), "{head}: {}", run.stderr);
+        let is_read = !run.stdout.contains("unreadable");
+        assert_eq!(is_read, code == 0, "{head}: {}", run.stdout);
+    }
 }
