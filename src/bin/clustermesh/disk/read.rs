@@ -4,11 +4,17 @@ use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
 use super::roots::Roots;
 use super::{kind, shown};
+
+/// How long a pipe may have no writer.
+const WRITER: Duration = Duration::from_secs(5);
 
 /// Whether the standard input is read already.
 static IS_INPUT_READ: AtomicBool = AtomicBool::new(false);
@@ -96,14 +102,31 @@ pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathB
 
 /// Opens a file, if it may be read.
 pub(super) fn open(roots: &Roots, path: &Path) -> anyhow::Result<(File, Metadata)> {
-    // A pipe that a person named is waited for, as every program does.
     if roots.is_anywhere() && fs::metadata(path).is_ok_and(|it| is_pipe(it.file_type())) {
-        let file = File::open(path)?;
+        let file = open_pipe(path)?;
         let metadata = file.metadata()?;
         return Ok((file, metadata));
     }
     roots.check(path)?;
     open_regular(path)
+}
+
+/// Opens a pipe. Its writer may take its time to write, but the pipe of a shell has one from the start.
+fn open_pipe(path: &Path) -> anyhow::Result<File> {
+    let (done, opened) = mpsc::channel();
+    let owned = path.to_owned();
+    // Opening ends only when there is a writer, so the thread stays behind if there is none.
+    let waiting = thread::Builder::new().spawn(move || done.send(File::open(owned)));
+    if waiting.is_err() {
+        return Ok(File::open(path)?);
+    }
+    match opened.recv_timeout(WRITER) {
+        Ok(file) => Ok(file?),
+        Err(_) => bail!(
+            "it is a pipe that no program has opened for writing within {} s",
+            WRITER.as_secs()
+        ),
+    }
 }
 
 /// Opens a regular file without waiting for the writer of a pipe, for a device, or for the kernel.

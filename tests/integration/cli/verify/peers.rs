@@ -97,3 +97,18 @@ fn pipes_and_descriptors_are_read() {
     let run = Run::from(output);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_without_a_writer_is_not_waited_for() {
+    let folder = Folder::rendered();
+    let script = "mkfifo pipe && exec \"$0\" verify --peers west=pipe";
+    let output = std::process::Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_clustermesh")])
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let run = Run::from(output);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: cannot read `pipe`: it is a pipe that no program has opened for writing within 5 s");
+}
