@@ -183,5 +183,7 @@ fn widest(ranges: impl Iterator<Item = Cidr>) -> Vec<Cidr> {
     let ranges: Vec<(Cidr, ())> = ranges.map(|it| (it, ())).collect();
     let ranges = Prefixes::new(&ranges);
     let widest = (0..ranges.len()).filter(|slot| ranges.parent(*slot).is_none());
-    widest.filter_map(|slot| Some(ranges.get(slot)?.0)).collect()
+    widest
+        .filter_map(|slot| Some(ranges.get(slot)?.0))
+        .collect()
 }

@@ -15,6 +15,9 @@ use clustermesh::tree_diff::Loss;
 use crate::check::CheckResult;
 use crate::input_file;
 
+/// How many names a message lists.
+const LISTED: usize = 20;
+
 /// A target that may be emptied, or lose one source.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
@@ -117,7 +120,10 @@ pub(crate) fn unknown_cluster<'a>(
 ) -> anyhow::Error {
     let meant = match nearest(name, known.clone()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known clusters: {}", text::listed(known.map(|name| format!("`{name}`")))),
+        None => format!(
+            "known clusters: {}",
+            text::first(LISTED, known.map(|name| format!("`{name}`")))
+        ),
     };
     anyhow!("no mesh contains a cluster {}; {meant}", Quoted(name))
 }

@@ -19,9 +19,9 @@ use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
+use crate::allowance::unknown_cluster;
 #[cfg(feature = "snapshot")]
 use crate::cluster::Wanted;
-use crate::allowance::unknown_cluster;
 use crate::disk::Roots;
 use crate::files::{LaterFile, ShownFiles, manifests};
 use crate::input_file::{Mistakes, Unreadable};

@@ -1,6 +1,6 @@
-//! Fingerprints: what findings are known again by when lines have moved.
+//! Fingerprints: what findings are known again by when lines have moved or messages were reworded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clustermesh::place::Pointer;
@@ -16,8 +16,8 @@ pub(super) struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// Returns the fingerprint of a finding: its message, the value, the file, and a number if
-    /// there are several.
+    /// Returns the fingerprint of a finding: its rule, its place, the values in its message, and a
+    /// number if there are several.
     pub(super) fn next(&mut self, finding: &Finding, site: &RepositorySite) -> String {
         let place = finding.labels.first().map(|label| &label.place);
         let pointer = place.map(|place| pointer(finding, &place.pointer));
@@ -26,7 +26,7 @@ impl Fingerprints {
             &site.path,
             &finding.subject().unwrap_or_default(),
             &pointer.unwrap_or_default(),
-            &unplaced(finding.lasting()),
+            &values(finding.lasting()),
         ];
         let mut fingerprint = digest(&parts);
         let count = self.seen.entry(fingerprint.clone()).or_default();
@@ -53,16 +53,31 @@ fn pointer(finding: &Finding, pointer: &Pointer) -> String {
     steps.collect()
 }
 
-/// Returns a message without the lines and columns that parsers put into theirs.
-fn unplaced(message: &str) -> String {
+/// Returns the values in a message: what is quoted in code, numbers, addresses and paths. The words
+/// between them may change from version to version, and so may the order.
+fn values(message: &str) -> String {
+    let mut values = BTreeSet::new();
+    for (number, part) in message.split('`').enumerate() {
+        if number % 2 == 1 {
+            values.insert(part);
+        } else {
+            values.extend(values_in(part));
+        }
+    }
+    values.into_iter().collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the values among words, without the lines and columns that parsers put into messages.
+fn values_in(words: &str) -> impl Iterator<Item = &str> {
     let mut last = "";
-    let words = message.split(' ').map(|word| {
+    let words = words.split_whitespace();
+    let words = words.map(|word| word.trim_matches(|it: char| !it.is_alphanumeric() && it != '/'));
+    words.filter(move |word| {
         let is_number = word.starts_with(|it: char| it.is_ascii_digit());
-        let is_place = is_number && matches!(last, "line" | "column");
+        let is_position = is_number && matches!(last, "line" | "column");
         last = word;
-        if is_place { "" } else { word }
-    });
-    words.collect::<Vec<_>>().join(" ")
+        !is_position && (is_number || word.contains(['/', ':', '@']))
+    })
 }
 
 fn digest(parts: &[&str]) -> String {
@@ -84,13 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_in_messages_do_not_count() {
-        let fingerprint_at = |line| {
-            unplaced(&format!(
-                "not valid YAML: bad indent at line {line}, column 3"
-            ))
-        };
-        assert_eq!(fingerprint_at(4), fingerprint_at(50));
-        assert_ne!(unplaced("3 of 4 nodes"), unplaced("3 of 5 nodes"));
+    fn words_and_positions_do_not_count() {
+        let at = |line| format!("not valid YAML: bad indent at line {line}, column 3");
+        assert_eq!(values(&at(4)), values(&at(50)));
+        assert_ne!(values("3 of 4 nodes"), values("3 of 5 nodes"));
+        assert_eq!(
+            values("pod CIDR `10.0.0.0/8` overlaps 10.1.0.0/16 of east/n1"),
+            values("10.1.0.0/16 (east/n1) is within the pod CIDR `10.0.0.0/8`."),
+        );
+        assert_ne!(
+            values("the key `a` is wrong"),
+            values("the key `b` is wrong")
+        );
+        assert_ne!(values("east/a is lost"), values("east/b is lost"));
+        assert_eq!(values("there is no mesh"), values("no mesh was found"));
     }
 }

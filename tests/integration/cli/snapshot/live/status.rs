@@ -540,13 +540,16 @@ fn a_list_of_peers_that_does_not_end_is_called_so() {
     site.reach();
     let run = site.run(&["status", "west", "--timeout", "1"]);
     assert!(
-        run.stdout.contains("could not be read: the nodes and the Peers did not arrive completely within 10 s"),
+        run.stdout.contains(
+            "could not be read: the nodes and the Peers did not arrive completely within 10 s"
+        ),
         "{}",
         run.stdout
     );
     let run = site.run(&["verify", "--live", "--timeout", "1"]);
     assert!(
-        run.stderr.contains("could not be read: the Peers did not arrive completely within 10 s"),
+        run.stderr
+            .contains("could not be read: the Peers did not arrive completely within 10 s"),
         "{}",
         run.stderr
     );
@@ -565,12 +568,18 @@ fn a_hostile_list_takes_little_memory() {
     };
     let spec = r#"{"metadata":{"name":"a"},"spec":{"#;
     let allowed = format!(r#"{spec}"publicKey":"{KEY}","allowedIPs":["#);
-    let peer = format!(r#"{allowed}"{}0.0.0.0/0"]}}}}"#, r#"0.0.0.0/0",""#.repeat(10_000));
+    let peer = format!(
+        r#"{allowed}"{}0.0.0.0/0"]}}}}"#,
+        r#"0.0.0.0/0",""#.repeat(10_000)
+    );
     let pages = [
         (fill(&format!(r#"{spec}"more":["#), "[]", "]}}"), 0),
         (fill(&allowed, "1", "]}}"), 2),
         (fill(&allowed, r#""1.1.1.1/0""#, "]}}"), 2),
-        (fill(&format!(r#"{spec}"endpoint":"#), r#"{"port":[[]]}"#, "}}"), 2),
+        (
+            fill(&format!(r#"{spec}"endpoint":"#), r#"{"port":[[]]}"#, "}}"),
+            2,
+        ),
         (fill("", r#"{"metadata":{"name":"a"}}"#, ""), 2),
         (fill("", r#"{"metadata":{"name":"A"},"spec":[]}"#, ""), 2),
         (fill("", &peer, ""), 2),
@@ -590,7 +599,14 @@ fn a_hostile_list_takes_little_memory() {
         let output = std::process::Command::new("sh")
             .env_clear()
             .envs([("KUBECONFIG", "kubeconfig"), ("RAYON_NUM_THREADS", "2")])
-            .args(["-c", script, ROOM, env!("CARGO_BIN_EXE_clustermesh"), "status", "west"])
+            .args([
+                "-c",
+                script,
+                ROOM,
+                env!("CARGO_BIN_EXE_clustermesh"),
+                "status",
+                "west",
+            ])
             .current_dir(site.folder.path(""))
             .output()
             .unwrap();
