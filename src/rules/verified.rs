@@ -21,7 +21,13 @@ use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
 /// Returns the findings: failures, leaks, and unknown Peers.
-pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+///
+/// Mistakes in the inputs leave entries out. If nothing is proved then, that follows from them.
+pub fn findings(
+    fabric: &Fabric,
+    verification: &Verification,
+    mistakes: &[Finding],
+) -> Vec<Finding> {
     let failures = failures(fabric, verification);
     let assumptions = verification.assumptions.iter();
     let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
@@ -32,7 +38,8 @@ pub fn findings(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let uncarried = uncarried.map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
-    let nothing = (total.kept == 0 && is_claimed).then(|| nothing_proved(total.assumed));
+    let is_proved = 0 < total.kept || !is_claimed || !mistakes.is_empty();
+    let nothing = (!is_proved).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures
         .into_iter()

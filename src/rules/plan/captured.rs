@@ -28,7 +28,7 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         (false, true) => ("contains", "it"),
         (false, false) => ("contain", "they"),
     };
-    let stays = if is_one { "stays" } else { "stay" };
+    let stays = if is_one { "range stays" } else { "ranges stay" };
     let message = match &captured.outcome {
         CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
         CapturedOutcome::Without(holes) => {
@@ -42,11 +42,11 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
             format!("{} removed from {cidrs}: {it} {lies} {own}", listed(holes))
         }
         CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
-            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the range {stays} \
+            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the {stays} \
              because too few nodes of {target} are on that LAN)"
         ),
         CapturedOutcome::Kept => format!(
-            "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the range \
+            "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the \
              {stays} because too few nodes of {target} have an address there)"
         ),
     };

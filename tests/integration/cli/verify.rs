@@ -533,3 +533,18 @@ fn a_missing_tree_is_reported_to_programs_too() {
         }
     }
 }
+
+#[test]
+fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
+    let folder = Folder::rendered();
+    let mesh = folder.read("mesh.yaml");
+    let wrong = "      granularity: full\n      wireguardCIDR:";
+    folder.write("mesh.yaml", &mesh.replace("      wireguardCIDR:", wrong));
+    let (code, text) = verified(&folder, &[]);
+    assert!(
+        text.contains("error[invalid-value]: `granularity` cannot be `full`"),
+        "{text}"
+    );
+    assert!(!text.contains("nothing-proved"), "{text}");
+    assert_eq!(code, 1);
+}

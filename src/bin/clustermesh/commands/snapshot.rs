@@ -200,7 +200,9 @@ fn keep(
         bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };
     let [cluster] = args.clusters.as_slice() else {
-        bail!("--from reads the nodes of one cluster; add its name");
+        bail!(
+            "--from reads the nodes of one cluster; name it: `clustermesh snapshot CLUSTER --from FILE`"
+        );
     };
     check_named(args, &[cluster].into())?;
     let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;

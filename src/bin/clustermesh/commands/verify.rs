@@ -113,10 +113,11 @@ pub(crate) fn run(
     }
     let checks = check(&reach, &expectations);
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
+    let proved = verified::findings(&fabric, &verification, &grave);
     let mut findings = grave;
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
-    findings.extend(verified::findings(&fabric, &verification));
+    findings.extend(proved);
     findings.extend(
         checks
             .iter()

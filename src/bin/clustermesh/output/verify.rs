@@ -222,7 +222,7 @@ impl Verified<'_, '_> {
     fn summary(&self) -> String {
         let total = self.verification.total();
         let mut sentences = vec![match (total.kept, total.promised) {
-            (_, 0) => "No paths are declared.".to_owned(),
+            (_, 0) => "There are no declared paths to check.".to_owned(),
             (1, 1) => "The declared path works in both directions.".to_owned(),
             (kept, promised) if kept == promised => {
                 format!("All {promised} declared paths work in both directions.")
