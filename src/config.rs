@@ -178,8 +178,11 @@ enum ConfigKind {
 /// # Errors
 /// Everything that is wrong with its structure.
 pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
-    let documents = source.documents.iter().enumerate();
-    let mut documents = documents.filter(|(_, document)| !document.is_null());
+    let mut documents = source
+        .documents
+        .iter()
+        .enumerate()
+        .filter(|(_, document)| !document.is_null());
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![
@@ -242,11 +245,14 @@ impl WrittenConfig {
         let outputs = outputs.map(|(index, it)| it.read(place.key("outputs").index(index)));
         let ceilings = self.limits.as_ref().and_then(|it| it.ceilings.as_ref());
         let ceilings = ceilings.map_or_else(Ceilings::default, WrittenCeilings::ceilings);
-        let limits = self.limits.map(|it| it.limits(&place.key("limits")));
-        let limits = limits.transpose().unwrap_or_else(|found| {
-            problems.extend(found);
-            None
-        });
+        let limits = self
+            .limits
+            .map(|it| it.limits(&place.key("limits")))
+            .transpose()
+            .unwrap_or_else(|found| {
+                problems.extend(found);
+                None
+            });
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -395,8 +395,7 @@ pub(crate) mod tests {
             writeln!(laughs, "a{i}: &a{i} [{alias}]").unwrap();
         }
         for text in [&deep, &wide, &many, &laughs, "a: &a [*a]"] {
-            let found = Source::parse("f.yaml", text).unwrap_err();
-            let found = found.problems;
+            let found = Source::parse("f.yaml", text).unwrap_err().problems;
             assert_eq!(found.len(), 1);
             assert_eq!(found[0].rule.name, "too-large");
         }

@@ -73,8 +73,11 @@ pub enum Class {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
-    let documents = source.documents.iter().enumerate();
-    let mut documents = documents.filter(|(_, document)| !document.is_null());
+    let mut documents = source
+        .documents
+        .iter()
+        .enumerate()
+        .filter(|(_, document)| !document.is_null());
     let Some((index, document)) = documents.next() else {
         let place = Place::document(&source.name, 0);
         return Err(vec![

@@ -224,8 +224,10 @@ impl<'a> Fleet<'a> {
     /// of them its Kilo routes.
     pub fn families(&self, cluster: &ClusterName) -> BTreeSet<Family> {
         let member = self.memberships(cluster).next();
-        let ranges = member.map(|member| member.entry.networks.all());
-        let ranges = ranges.into_iter().flatten();
+        let ranges = member
+            .map(|member| member.entry.networks.all())
+            .into_iter()
+            .flatten();
         ranges.map(|range| range.cidr.family()).collect()
     }
 }
@@ -332,8 +334,11 @@ impl<'a> Member<'a> {
         let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
         let reported = |kind| {
             let addresses = node.key("addresses");
-            let listed = self.node(candidate.leader.as_str()).map(|it| &it.addresses);
-            let mut listed = listed.into_iter().flatten();
+            let mut listed = self
+                .node(candidate.leader.as_str())
+                .map(|it| &it.addresses)
+                .into_iter()
+                .flatten();
             let index = listed.position(|it| {
                 let read: Option<IpAddr> = it.address.parse().ok();
                 it.kind == kind && read.map(|it| it.to_canonical()) == address

@@ -82,8 +82,8 @@ fn filled(
     })?;
     let folder = output.template.rsplit_once('/');
     let folder = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
-    let engine = Engine::new(move |name| load(&format!("{folder}{name}")).ok());
-    let engine = engine.map_err(|problem| of_template(output, None, &problem))?;
+    let engine = Engine::new(move |name| load(&format!("{folder}{name}")).ok())
+        .map_err(|problem| of_template(output, None, &problem))?;
     let mut filled = Vec::new();
     for (subject, values) in values.each(output.per) {
         let template = (output.path.as_str(), output.path.as_str());

@@ -122,11 +122,11 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
             }
             given.extend(draft.peer_set);
             let name = &source.member.entry.name;
-            let found = decision
+            let found: Vec<_> = decision
                 .reasons
                 .into_iter()
-                .chain(draft.reasons.iter().cloned());
-            let found: Vec<_> = found.collect();
+                .chain(draft.reasons.iter().cloned())
+                .collect();
             if draft.peer_set.is_none() {
                 without.insert(name.clone());
                 let missing = AbsentSource::find(&view, source, &found);

@@ -224,8 +224,10 @@ impl Snapshot {
         let mut dropped: BTreeSet<String> = self.dropped_labels.into_iter().collect();
         for node in &mut self.nodes {
             node.labels.retain(|key, _| {
-                let prefix = prefixes.iter().find(|prefix| key.starts_with(*prefix));
-                let prefix = prefix.filter(|_| !used.contains(key.as_str()));
+                let prefix = prefixes
+                    .iter()
+                    .find(|prefix| key.starts_with(*prefix))
+                    .filter(|_| !used.contains(key.as_str()));
                 dropped.extend(prefix.cloned());
                 prefix.is_none()
             });

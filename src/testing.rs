@@ -45,9 +45,11 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
         .iter()
         .map(|(name, nodes)| {
             let cluster: ClusterName = name.parse().unwrap();
-            let nodes = nodes.lines().filter(|it| !it.trim().is_empty());
-            let nodes = nodes.map(|line| node(&with_granularity(line)));
-            let mut nodes: Vec<Node> = nodes.collect();
+            let mut nodes: Vec<Node> = nodes
+                .lines()
+                .filter(|it| !it.trim().is_empty())
+                .map(|line| node(&with_granularity(line)))
+                .collect();
             for (position, node) in nodes.iter_mut().enumerate() {
                 node.position = position;
             }
@@ -73,8 +75,9 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
 
 /// Forms a cluster of nodes; their locations are those of the label `region`.
 pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<KiloTopology> {
-    let kilos = nodes.iter();
-    let kilos = kilos.map(|it| Arc::new(KiloNode::read(it, "region")));
+    let kilos = nodes
+        .iter()
+        .map(|it| Arc::new(KiloNode::read(it, "region")));
     let kilos = Nodes::new(kilos.collect());
     let readings = kilos.map(|it| &**it);
     let segments = segments(&readings, granularity);
@@ -83,13 +86,16 @@ pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<KiloTopology>
 
 /// Forms the cluster of nodes, one a line, for [`node`]; their keys are their numbers.
 pub(crate) fn numbered(lines: &str, granularity: Granularity) -> KiloTopology {
-    let nodes = lines.lines().zip(1..).map(|(line, number)| {
-        let mut node = node(line);
-        let key = STANDARD.encode([number; 32]);
-        node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
-        node
-    });
-    let nodes: Vec<Node> = nodes.collect();
+    let nodes: Vec<Node> = lines
+        .lines()
+        .zip(1..)
+        .map(|(line, number)| {
+            let mut node = node(line);
+            let key = STANDARD.encode([number; 32]);
+            node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+            node
+        })
+        .collect();
     KiloTopology::clone(&own(&nodes, granularity))
 }
 

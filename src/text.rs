@@ -8,7 +8,7 @@ pub fn count<N: Copy + Display + From<u8> + PartialEq>(number: N, noun: &str) ->
 }
 
 /// Returns a noun as it stands behind a number.
-pub fn noun<N: From<u8> + PartialEq>(number: N, noun: &str) -> String {
+pub fn noun<N: Copy + From<u8> + PartialEq>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{noun}{plural}")
 }

@@ -186,8 +186,9 @@ mod tests {
     const KEY_LIMIT: usize = 1000;
 
     fn tricky() -> Vec<String> {
-        let strings = TRICKY.lines().filter(|line| line.starts_with('"'));
-        let mut strings: Vec<String> = strings
+        let mut strings: Vec<String> = TRICKY
+            .lines()
+            .filter(|line| line.starts_with('"'))
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         strings.push("long ".repeat(2000));

@@ -245,8 +245,11 @@ fn left_of(source: &Bundle, peers: usize) -> usize {
 fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
     let (nodes, costs) = (&load.nodes, &capacity.costs);
     let seconds = wave.seconds(nodes, costs);
-    let by_number = capacity.steps(Quantity::WavePeers);
-    let by_number = by_number.goals(float(wave.added)).next().map(whole);
+    let by_number = capacity
+        .steps(Quantity::WavePeers)
+        .goals(float(wave.added))
+        .next()
+        .map(whole);
     let mut by_time = capacity.steps(Quantity::WaveSeconds).goals(seconds);
     let by_time = by_time.find_map(|goal| {
         let most = wave.most_within(goal, nodes, costs);
@@ -281,8 +284,11 @@ fn addresses(share: &PeerShare, internal: &BTreeSet<IpAddr>) -> usize {
 
 /// Returns how many ranges of a Peer are too many, as pairs of them make one.
 fn fewer(share: &PeerShare) -> usize {
-    let networks = share.kept().map(|it| it.allowed.interface.network);
-    let mut networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
+    let mut networks: Vec<Cidr> = share
+        .kept()
+        .map(|it| it.allowed.interface.network)
+        .filter(|it| !it.is_host())
+        .collect();
     networks.sort_by_key(|it| (it.first(), it.prefix_length()));
     let all = networks.len();
     let mut merged: Vec<Cidr> = Vec::with_capacity(all);

@@ -38,13 +38,16 @@ fn key(number: usize) -> String {
 }
 
 fn cluster(lines: &str) -> Snapshot {
-    let nodes = lines.lines().filter(|it| !it.trim().is_empty());
-    let nodes = nodes.enumerate().map(|(number, line)| {
-        let mut node = node(line);
-        let annotations = &mut node.annotations;
-        annotations.insert("kilo.squat.ai/key".to_owned(), key(1_000_000 + number));
-        node
-    });
+    let nodes = lines
+        .lines()
+        .filter(|it| !it.trim().is_empty())
+        .enumerate()
+        .map(|(number, line)| {
+            let mut node = node(line);
+            let annotations = &mut node.annotations;
+            annotations.insert("kilo.squat.ai/key".to_owned(), key(1_000_000 + number));
+            node
+        });
     Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()
 }
 
@@ -64,17 +67,18 @@ fn nodes(number: usize) -> Snapshot {
 /// A file of this many Peers, numbered from a start, each with a pod CIDR and its WireGuard
 /// address.
 fn peers(source: &str, numbers: std::ops::Range<usize>) -> AppliedFile {
-    let items = numbers.map(|it| {
-        let (high, low) = (it / 200, it % 200);
-        let endpoint = json!({"dnsOrIP": {"ip": format!("203.0.113.{low}")}, "port": 51_820});
-        let ranges = [
-            format!("10.{}.{low}.0/24", 100 + high),
-            format!("10.200.{high}.{low}/32"),
-        ];
-        let spec = json!({"publicKey": key(it), "endpoint": endpoint, "allowedIPs": ranges});
-        peer(&format!("{source}--n{it}"), &spec)
-    });
-    let items: Vec<Value> = items.collect();
+    let items: Vec<Value> = numbers
+        .map(|it| {
+            let (high, low) = (it / 200, it % 200);
+            let endpoint = json!({"dnsOrIP": {"ip": format!("203.0.113.{low}")}, "port": 51_820});
+            let ranges = [
+                format!("10.{}.{low}.0/24", 100 + high),
+                format!("10.200.{high}.{low}/32"),
+            ];
+            let spec = json!({"publicKey": key(it), "endpoint": endpoint, "allowedIPs": ranges});
+            peer(&format!("{source}--n{it}"), &spec)
+        })
+        .collect();
     file(source, &json!({"kind": "List", "items": items}))
 }
 
@@ -269,8 +273,11 @@ fn steps_of_the_config_are_gone_by() {
     };
     let capacity = Capacity::default().with(Quantity::Ranges, steps);
     let estimates = estimates(&load, None, &capacity);
-    let graded = estimates.iter().filter(|it| it.grade.is_some());
-    let graded: Vec<Quantity> = graded.map(|it| it.quantity).collect();
+    let graded: Vec<Quantity> = estimates
+        .iter()
+        .filter(|it| it.grade.is_some())
+        .map(|it| it.quantity)
+        .collect();
     assert_eq!(graded, [Quantity::Ranges]);
 }
 

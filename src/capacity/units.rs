@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(counts, ["0", "999", "1,000", "12,345", "1,234,567"]);
         let times = [
             0.0, 0.001, 0.099, 0.11, 9.94, 43.2, 240.0, 14_400.0, 259_200.0,
-        ];
-        let times = times.map(seconds);
+        ]
+        .map(seconds);
         let expected = [
             "0 s", "1 ms", "99 ms", "0.1 s", "9.9 s", "43 s", "4 min", "4 h", "3 days",
         ];

@@ -292,17 +292,17 @@ impl WrittenThresholds {
             ("warning", self.warning),
             ("error", self.error),
         ];
-        let given = said
+        let given: Vec<(&str, u64)> = said
             .iter()
-            .filter_map(|(name, step)| Some((*name, (*step)?)));
-        let given: Vec<(&str, u64)> = given.collect();
+            .filter_map(|(name, step)| Some((*name, (*step)?)))
+            .collect();
         for pair in given.windows(2) {
             if let [(low, less), (high, more)] = *pair
                 && more < less
             {
                 let message = format!("`{high}` ({more}) is lower than `{low}` ({less})");
-                let diagnostic = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
-                let diagnostic = diagnostic.at(place.key(high), "");
+                let diagnostic =
+                    Finding::new(&mistake::CONTRADICTING_FIELDS, message).at(place.key(high), "");
                 return Err(diagnostic.at(place.key(low), "more than that"));
             }
         }

@@ -95,8 +95,11 @@ pub(super) struct WrittenLimits {
 impl WrittenLimits {
     pub(super) fn limits(self, place: &Place) -> Result<Limits, Vec<Finding>> {
         let default = Limits::default();
-        let capacity = self.capacity.map(|it| it.capacity(&place.key("capacity")));
-        let capacity = capacity.transpose()?.unwrap_or_default();
+        let capacity = self
+            .capacity
+            .map(|it| it.capacity(&place.key("capacity")))
+            .transpose()?
+            .unwrap_or_default();
         let count = |number: Option<NonZeroU32>, default| {
             number.map_or(default, |it| usize::try_from(it.get()).unwrap_or(default))
         };

@@ -1,6 +1,6 @@
 //! Problems of structure, in words.
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use crate::diagnostic::{Finding, Quoted, bare, mistake};
 use crate::place::Place;
 use crate::text;
 
@@ -163,9 +163,4 @@ fn word(meaning: Meaning) -> &'static str {
         Meaning::Number => "a number",
         Meaning::Date => "a date",
     }
-}
-
-/// Returns a foreign text as [`Quoted`] shows it, without the backticks.
-fn bare(text: &str) -> String {
-    Quoted(text).to_string().trim_matches('`').to_owned()
 }

@@ -59,15 +59,19 @@ impl ClusterNode<'_> {
             annotation::FORCE_ENDPOINT,
             annotation::ENDPOINT,
             annotation::CLUSTERMESH_ENDPOINT,
-        ];
-        let annotated = annotated.into_iter().filter_map(|key| {
+        ]
+        .into_iter()
+        .filter_map(|key| {
             let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
             Some((endpoint.address()?, Some(endpoint.port.get())))
         });
         let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
-        let reported = self.node.addresses.iter();
-        let reported = reported.filter_map(|it| it.address.parse::<IpAddr>().ok());
-        let reported = reported.map(|it| it.to_canonical());
+        let reported = self
+            .node
+            .addresses
+            .iter()
+            .filter_map(|it| it.address.parse::<IpAddr>().ok())
+            .map(|it| it.to_canonical());
         let addresses = reported.chain(self.kilo.internal_address());
         annotated.chain(addresses.map(move |address| (address, port)))
     }

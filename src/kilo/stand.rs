@@ -48,13 +48,15 @@ impl Stand {
     pub fn of(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
         let is_known = matches!(kilo.internal_ip, InternalIp::Known(_));
         let lan = kilo.lan.filter(|lan| is_known && is_believable(lan));
-        let found = node.annotations.get(annotation::INTERNAL_IP);
-        let found = found.and_then(|text| text.parse::<Interface>().ok());
-        let found = found.map(|it| {
-            Some(it.network)
-                .filter(is_believable)
-                .unwrap_or(Cidr::host(it.address))
-        });
+        let found = node
+            .annotations
+            .get(annotation::INTERNAL_IP)
+            .and_then(|text| text.parse::<Interface>().ok())
+            .map(|it| {
+                Some(it.network)
+                    .filter(is_believable)
+                    .unwrap_or(Cidr::host(it.address))
+            });
         let reported: Vec<IpAddr> = node
             .addresses
             .iter()
@@ -89,8 +91,12 @@ impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {
 impl Stands {
     /// Returns who stands where a range lies.
     pub fn standing(&self, range: Cidr) -> RangeStanding {
-        let found = self.found.around(range).chain(self.found.inside(range));
-        let found: BTreeSet<NodeId> = found.map(|(_, node)| *node).collect();
+        let found: BTreeSet<NodeId> = self
+            .found
+            .around(range)
+            .chain(self.found.inside(range))
+            .map(|(_, node)| *node)
+            .collect();
         if 2 <= found.len() {
             return RangeStanding::Several(found);
         }

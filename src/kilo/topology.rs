@@ -159,8 +159,7 @@ impl TopologyNode {
 
 impl TopologySegment {
     fn new(segment: &Segment, nodes: &Nodes<TopologyNode>) -> Self {
-        let members = segment.members.iter();
-        let members: Vec<&KiloNode> = members.map(|it| &*nodes[*it].kilo).collect();
+        let members: Vec<&KiloNode> = segment.members.iter().map(|it| &*nodes[*it].kilo).collect();
         Self {
             key: segment.key.clone(),
             leader: leader(segment, &members),

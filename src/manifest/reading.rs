@@ -189,8 +189,9 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
         Err(broken) => {
             let problem = broken.problems.first();
             let place = problem.and_then(|it| it.labels.first());
-            let bytes = place.and_then(|label| broken.source.locate(&label.place));
-            let bytes = bytes.unwrap_or(0..0);
+            let bytes = place
+                .and_then(|label| broken.source.locate(&label.place))
+                .unwrap_or(0..0);
             let message = |it: &Finding| it.message.clone();
             reading.oddities.push(Oddity::Unreadable {
                 bytes: start + bytes.start..start + bytes.end,
@@ -216,8 +217,12 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
     let bytes = name.unwrap_or(node).span.clone();
     let labels = value.pointer("/metadata/labels").and_then(Value::as_object);
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let ranges = value.pointer("/spec/allowedIPs").and_then(Value::as_array);
-    let ranges = ranges.into_iter().flatten().filter_map(Value::as_str);
+    let ranges = value
+        .pointer("/spec/allowedIPs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let key = value.pointer("/spec/publicKey").and_then(Value::as_str);
     let peer = OldPeer {
         name: text(value.pointer("/metadata/name")).unwrap_or_default(),

@@ -207,10 +207,13 @@ struct PodOwners {
 
 impl PodOwners {
     fn new(drafts: &[CandidateDraft]) -> Self {
-        let claims = drafts.iter().enumerate().flat_map(|(position, draft)| {
-            pod_claims(draft).map(move |claim| (claim.cidr, position, claim.node))
-        });
-        let mut claims: Vec<(Cidr, usize, NodeId)> = claims.collect();
+        let mut claims: Vec<(Cidr, usize, NodeId)> = drafts
+            .iter()
+            .enumerate()
+            .flat_map(|(position, draft)| {
+                pod_claims(draft).map(move |claim| (claim.cidr, position, claim.node))
+            })
+            .collect();
         claims.sort_by_key(|(cidr, ..)| (cidr.first(), cidr.prefix_length()));
         // A range inside another one now belongs to the same segment, so the wider one is
         // sufficient.

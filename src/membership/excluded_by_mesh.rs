@@ -42,11 +42,11 @@ impl ExcludedByMesh {
                 by_people.claims.extend(claims(node));
             }
         }
-        let silent = membership
+        let mut silent = membership
             .candidates
             .iter()
-            .filter(|it| it.endpoint.is_none());
-        let mut silent = silent.filter_map(|it| node(it.leader.as_str()));
+            .filter(|it| it.endpoint.is_none())
+            .filter_map(|it| node(it.leader.as_str()));
         by_people.is_unasked = silent.any(|it| is_dialable(it.node));
         by_people
     }
@@ -66,8 +66,10 @@ fn is_dialable(node: &Node) -> bool {
 
 /// Returns the ranges that a node claims.
 fn claims(ClusterNode { node, kilo, .. }: &ClusterNode) -> Vec<Cidr> {
-    let addresses = kilo.internal_address().into_iter();
-    let addresses = addresses.chain(kilo.wireguard_ip().map(|it| it.address));
+    let addresses = kilo
+        .internal_address()
+        .into_iter()
+        .chain(kilo.wireguard_ip().map(|it| it.address));
     let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
     pods.chain(addresses.map(Cidr::host)).collect()
 }

@@ -181,8 +181,11 @@ impl<'a> NodeSurvey<'a> {
         let contradictions = contradiction::contradictions(cluster);
         let dissenters = self.dissenters();
         let local_nodes = self.local_nodes();
-        let usable = self.usable.iter().map(|&index| self.name(index).to_owned());
-        let usable = usable.collect();
+        let usable = self
+            .usable
+            .iter()
+            .map(|&index| self.name(index).to_owned())
+            .collect();
         let reasons = std::mem::take(&mut self.excluded);
         let excluded = reasons.into_iter().map(|(id, reason)| {
             let ClusterNode { node, kilo, .. } = &nodes[id];

@@ -71,8 +71,11 @@ impl Outline {
             places.any(|label| label.place.pointer.is_within(&entry.place.pointer))
         };
         let mut names = BTreeSet::new();
-        let entries = self.entries.into_iter().flatten();
-        let entries = entries.filter(|entry| names.insert(entry.name.clone()) && !is_wrong(entry));
+        let entries = self
+            .entries
+            .into_iter()
+            .flatten()
+            .filter(|entry| names.insert(entry.name.clone()) && !is_wrong(entry));
         Some(Mesh {
             name: self.name?,
             namespace: self.namespace,

@@ -44,8 +44,10 @@ impl AbsentSource {
             return None;
         }
         let by_people = ExcludedByMesh::find(&member.cluster, membership);
-        let excluded = membership.excluded.iter();
-        let excluded = excluded.filter(|it| it.reason != ExcludedReason::NotSelected);
+        let excluded = membership
+            .excluded
+            .iter()
+            .filter(|it| it.reason != ExcludedReason::NotSelected);
         let speaking: usize = membership.candidates.iter().map(|it| it.nodes).sum();
         let all = speaking + membership.excluded.len();
         let accepted = view.accepted(source);

@@ -40,8 +40,10 @@ pub(super) fn carry(
     ranges: Vec<Cidr>,
     reasons: &mut Vec<TargetReason>,
 ) -> Vec<Cidr> {
-    let claimed = left.iter().flat_map(|it| it.ranges.iter().copied());
-    let claimed: BTreeSet<Cidr> = claimed.collect();
+    let claimed: BTreeSet<Cidr> = left
+        .iter()
+        .flat_map(|it| it.ranges.iter().copied())
+        .collect();
     let mut ranges = ranges;
     ranges.retain(|range| !claimed.contains(range));
     if ranges.is_empty() {
@@ -70,9 +72,14 @@ pub(super) fn carry(
         let spread = spread(anchor, by_rank.len(), range, reasons);
         let parts = range.parts(spread);
         let mut known = BTreeSet::new();
-        let carriers = named.iter().chain(near).chain(&by_rank);
-        let carriers = carriers.copied().filter(|it| known.insert(*it));
-        let carriers: Vec<usize> = carriers.take(parts.len()).collect();
+        let carriers: Vec<usize> = named
+            .iter()
+            .chain(near)
+            .chain(&by_rank)
+            .copied()
+            .filter(|it| known.insert(*it))
+            .take(parts.len())
+            .collect();
         if let (Seat::One { node, carrier }, true) = (seat, named.is_empty())
             && let Some(&first) = carriers.first()
             && !carriers.contains(&carrier)
@@ -100,9 +107,12 @@ pub(super) fn carry(
 /// as the one with most, then the others, both in order of name. So a node with a location of its own
 /// does not come first, and one that comes or goes rarely changes who does.
 fn by_rank(left: &[Carrier]) -> Vec<usize> {
-    let dialled = left.iter().enumerate();
-    let dialled = dialled.filter(|(_, it)| it.candidate.endpoint.is_some());
-    let dialled: Vec<(usize, usize)> = dialled.map(|(at, it)| (at, it.candidate.nodes)).collect();
+    let dialled: Vec<(usize, usize)> = left
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.candidate.endpoint.is_some())
+        .map(|(at, it)| (at, it.candidate.nodes))
+        .collect();
     let most = dialled.iter().map(|it| it.1).max().unwrap_or_default();
     // Speakers are in order of name.
     let (large, small): (Vec<_>, Vec<_>) = dialled.into_iter().partition(|it| most <= 2 * it.1);

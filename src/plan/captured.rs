@@ -57,8 +57,10 @@ struct AlikeCaptures<'f> {
 /// Settles what becomes of ranges of a source that hold what the target has of its own.
 pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
     let meetings = view.local_nodes(source).iter();
-    let met = meetings.map(|it| (it, view.met(source, it)));
-    let met: Vec<MetRanges> = met.filter(|(_, ranges)| !ranges.is_empty()).collect();
+    let met: Vec<MetRanges> = meetings
+        .map(|it| (it, view.met(source, it)))
+        .filter(|(_, ranges)| !ranges.is_empty())
+        .collect();
     if met.is_empty() {
         return;
     }
@@ -148,9 +150,11 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
     // The prefixes around a host on a LAN would be on that LAN, so it is cut out as a whole.
     let mut wanted: Vec<Cidr> = hit.lans.keys().copied().collect();
     wanted.retain(|lan| is_lan(own, &hit.standing(*lan)));
-    let hosts = densest_first(hit).into_iter().map(Cidr::host);
-    let hosts = hosts.filter(|host| !wanted.iter().any(|it| it.contains(*host)));
-    let hosts: Vec<Cidr> = hosts.collect();
+    let hosts: Vec<Cidr> = densest_first(hit)
+        .into_iter()
+        .map(Cidr::host)
+        .filter(|host| !wanted.iter().any(|it| it.contains(*host)))
+        .collect();
     wanted.extend(hosts);
     if wanted.contains(&range) {
         return RangeOutcome::Withheld;
@@ -177,8 +181,11 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
 impl Hit {
     /// Returns the nodes on a LAN, with its own prefix or a shorter one.
     fn standing(&self, lan: Cidr) -> BTreeSet<usize> {
-        let wider = self.lans.iter().filter(|(it, _)| it.contains(lan));
-        let wider = wider.flat_map(|(_, local_nodes)| local_nodes);
+        let wider = self
+            .lans
+            .iter()
+            .filter(|(it, _)| it.contains(lan))
+            .flat_map(|(_, local_nodes)| local_nodes);
         self.on_lan.iter().chain(wider).copied().collect()
     }
 }

@@ -184,8 +184,9 @@ fn local_nodes<'f>(
     };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
-        let around = declared.around(local.cidr);
-        let around = around.filter(|(range, _)| *range != local.cidr);
+        let around = declared
+            .around(local.cidr)
+            .filter(|(range, _)| *range != local.cidr);
         for (_, (cluster, range)) in around.chain(declared.inside(local.cidr)) {
             add(&[], what, *cluster, range);
         }
@@ -223,10 +224,14 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
 /// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
 /// are in what its own cluster declares, which no other declares too.
 fn points(home: &LocalNode) -> impl Iterator<Item = (Conflicting, IpAddr)> {
-    let endpoints = home.endpoints.iter();
-    let endpoints = endpoints.map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));
-    let addresses = home.addresses.iter();
-    let addresses = addresses.map(|it| (Conflicting::Own(LocalAddress::Address(*it)), *it));
+    let endpoints = home
+        .endpoints
+        .iter()
+        .map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));
+    let addresses = home
+        .addresses
+        .iter()
+        .map(|it| (Conflicting::Own(LocalAddress::Address(*it)), *it));
     endpoints.chain(addresses)
 }
 

@@ -48,8 +48,12 @@ fn gives(
     (candidate, decision): (&PeerCandidate, &SourceDecision),
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.index);
-    let carried = source.member.cluster.shared.iter();
-    let carried = carried.filter(|_| candidate.endpoint.is_some());
+    let carried = source
+        .member
+        .cluster
+        .shared
+        .iter()
+        .filter(|_| candidate.endpoint.is_some());
     candidate.claims.iter().chain(carried).any(|it| {
         let is_withheld = decision.withheld.contains(it) || own_loops.withheld.contains(it);
         view.can_route(*it) && !is_withheld

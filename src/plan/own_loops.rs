@@ -68,11 +68,13 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
         by_range.entry(range).or_default().push(route);
     }
     for routes in by_range.into_values() {
-        let lying = routes.iter().filter_map(|it| {
-            let address = it.first();
-            Some((*addresses.get(&address)?, address))
-        });
-        let lying: Vec<Inside> = lying.collect();
+        let lying: Vec<Inside> = routes
+            .iter()
+            .filter_map(|it| {
+                let address = it.first();
+                Some((*addresses.get(&address)?, address))
+            })
+            .collect();
         own_loops.withhold(member, routes, &lying);
     }
     own_loops

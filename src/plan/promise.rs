@@ -40,8 +40,13 @@ pub enum BrokenPromise {
 
 /// Holds Peers against what their source declares.
 pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenPromise> {
-    let declared = source.entry.networks.all();
-    let declared: Cover<()> = declared.into_iter().map(|it| (it.cidr, ())).collect();
+    let declared: Cover<()> = source
+        .entry
+        .networks
+        .all()
+        .into_iter()
+        .map(|it| (it.cidr, ()))
+        .collect();
     let is_declared = |cidr: Cidr| {
         let holder = declared.holder(cidr.first());
         holder.is_some_and(|(range, ())| range.contains(cidr))

@@ -41,8 +41,11 @@ impl Seats {
                 carriers.extend(members.map(|node| (*node, index)));
             }
         }
-        let local_nodes = source.membership.local_nodes.iter();
-        let local_nodes = local_nodes.filter(|home| usable.contains(&home.node));
+        let local_nodes = source
+            .membership
+            .local_nodes
+            .iter()
+            .filter(|home| usable.contains(&home.node));
         Self {
             stands: local_nodes.map(|home| (home.node, &home.stand)).collect(),
             carriers,

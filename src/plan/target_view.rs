@@ -77,8 +77,9 @@ impl<'g, 'f> TargetView<'g, 'f> {
                 own_index: own_indices.get(&own.rank).copied().flatten(),
             })
             .collect();
-        let by_cluster = sources.iter().enumerate();
-        let by_cluster = by_cluster
+        let by_cluster = sources
+            .iter()
+            .enumerate()
             .filter_map(|(position, it)| Some((conflicts.cluster(it.member)?, position)))
             .collect();
         Self {
@@ -141,8 +142,9 @@ impl<'g, 'f> TargetView<'g, 'f> {
     /// are in the declared range of the conflict, as there is a conflict for each.
     pub(super) fn met(&self, source: &TargetSource, conflict: &Conflict) -> Vec<Cidr> {
         let given = self.conflicts.given(source.index);
-        let met = given.map(|given| conflict.what.met(given));
-        let mut met = met.unwrap_or_default();
+        let mut met = given
+            .map(|given| conflict.what.met(given))
+            .unwrap_or_default();
         met.retain(|it| conflict.range.cidr.contains(*it) && self.could_get(source, *it));
         met
     }
@@ -174,9 +176,12 @@ impl<'g, 'f> TargetView<'g, 'f> {
                 let mut local = source.own.entry.local_networks.iter();
                 local.any(|network| network.cidr.contains(**it))
             };
-            let claims = candidate.claims.iter().filter(|it| !is_local(it));
-            let claims = claims.filter(|it| self.families.contains(&it.family()));
-            let mut claims = claims.peekable();
+            let mut claims = candidate
+                .claims
+                .iter()
+                .filter(|it| !is_local(it))
+                .filter(|it| self.families.contains(&it.family()))
+                .peekable();
             claims.peek().is_some() && claims.all(|it| !self.can_route(*it) || is_withheld(it))
         };
         let candidates = source.member.membership.candidates.iter().enumerate();

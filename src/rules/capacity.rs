@@ -96,8 +96,11 @@ pub(super) fn waves(
     on_disk: &OnDiskTree,
     capacity: &Capacity,
 ) -> Vec<Finding> {
-    let differing = on_disk.files.iter().filter(|it| !it.is_stale);
-    let differing = differing.map(|it| it.path.as_str());
+    let differing = on_disk
+        .files
+        .iter()
+        .filter(|it| !it.is_stale)
+        .map(|it| it.path.as_str());
     let missing = on_disk.missing.iter().map(String::as_str);
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
     let mut findings = Vec::new();
@@ -249,12 +252,14 @@ fn listed_values(
     estimates: &[Estimate],
     words: impl Fn(Quantity) -> Option<&'static str>,
 ) -> Option<String> {
-    let listed_values = estimates.iter().filter_map(|it| {
-        let words = words(it.quantity)?;
-        let value = units::value(it.quantity, it.value);
-        Some(format!("{value} {words}, more than {}", passed(it)))
-    });
-    let listed_values: Vec<String> = listed_values.collect();
+    let listed_values: Vec<String> = estimates
+        .iter()
+        .filter_map(|it| {
+            let words = words(it.quantity)?;
+            let value = units::value(it.quantity, it.value);
+            Some(format!("{value} {words}, more than {}", passed(it)))
+        })
+        .collect();
     (!listed_values.is_empty()).then(|| listed_values.join("; "))
 }
 

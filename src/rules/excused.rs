@@ -77,8 +77,8 @@ fn given<'f>(
 ) -> impl Iterator<Item = Cidr> + 'f {
     let candidates = fleet
         .memberships(cluster)
-        .flat_map(|it| &it.membership.candidates);
-    let candidates = candidates.filter(move |it| it.leader == *leader);
+        .flat_map(|it| &it.membership.candidates)
+        .filter(move |it| it.leader == *leader);
     candidates.flat_map(|it| it.claims.iter().copied())
 }
 

@@ -60,8 +60,10 @@ pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
 fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
     let cluster = finding.cluster.as_deref()?;
     let node = finding.node.as_deref()?;
-    let help = finding.help.as_ref();
-    let help = help.map(|it| it.replace(&in_command(command_name(node)), &in_command("NODE")));
+    let help = finding
+        .help
+        .as_ref()
+        .map(|it| it.replace(&in_command(command_name(node)), &in_command("NODE")));
     let kind = (
         finding.rule.name,
         finding.severity,

@@ -299,9 +299,11 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
             let is_unread = reading.oddities.iter().any(is_unread);
             // A file that cannot be read was probably not written by clustermesh, so the message
             // does not mention it.
-            let oddities = reading.oddities.iter();
-            let oddities = oddities.filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }));
-            let oddities = oddities.map(|it| odd(file, &bare(name), it));
+            let oddities = reading
+                .oddities
+                .iter()
+                .filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }))
+                .map(|it| odd(file, &bare(name), it));
             oddities.chain(without_endpoint(file, reading)).collect()
         }
         ChangedContent::Kustomization(it)
@@ -379,8 +381,7 @@ fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
 
 /// Returns a finding about the Peers of a file that have no endpoint.
 fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Option<Finding> {
-    let peers = reading.peers.iter().filter(|it| !it.has_endpoint);
-    let peers: Vec<&OldPeer> = peers.collect();
+    let peers: Vec<&OldPeer> = reading.peers.iter().filter(|it| !it.has_endpoint).collect();
     let first = peers.first()?;
     let (names, have) = match peers.len() {
         1 => (Quoted(&first.name).to_string(), "has"),

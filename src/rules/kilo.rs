@@ -90,8 +90,11 @@ impl<'f> KiloSite<'f> {
                     | ExcludedReason::LeaderExcluded(_)
             )
         };
-        let excluded = member.membership.excluded.iter();
-        let excluded = excluded.filter(|it| !matters(&it.reason));
+        let excluded = member
+            .membership
+            .excluded
+            .iter()
+            .filter(|it| !matters(&it.reason));
         Self {
             excluded: excluded.map(|it| it.node.as_str()).collect(),
             member,

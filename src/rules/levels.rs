@@ -76,21 +76,23 @@ impl Levels {
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
-        let findings = findings.into_iter().filter_map(|mut finding| {
-            if finding.is_final {
-                return Some(finding);
-            }
-            let mut ignores = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
-            if ignores.any(|(rules, ignore)| matches(rules, ignore, &finding)) {
-                return None;
-            }
-            let level = self.level(finding.rule);
-            if let Some(level) = level.filter(|it| is_in_force(it.until)) {
-                finding.severity = level.level.severity()?;
-            }
-            Some(finding)
-        });
-        let mut findings: Vec<Finding> = findings.collect();
+        let mut findings: Vec<Finding> = findings
+            .into_iter()
+            .filter_map(|mut finding| {
+                if finding.is_final {
+                    return Some(finding);
+                }
+                let mut ignores = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
+                if ignores.any(|(rules, ignore)| matches(rules, ignore, &finding)) {
+                    return None;
+                }
+                let level = self.level(finding.rule);
+                if let Some(level) = level.filter(|it| is_in_force(it.until)) {
+                    finding.severity = level.level.severity()?;
+                }
+                Some(finding)
+            })
+            .collect();
         gravest_first(&mut findings);
         folded(findings)
     }
@@ -141,8 +143,8 @@ impl Levels {
         let of_rule = self
             .levels
             .iter()
-            .filter(|(rules, _)| rules.contains(&rule));
-        let of_rule = of_rule.map(|(_, level)| level);
+            .filter(|(rules, _)| rules.contains(&rule))
+            .map(|(_, level)| level);
         of_rule.max_by_key(|level| level.rule == rule.name)
     }
 }

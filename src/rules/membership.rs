@@ -14,7 +14,7 @@ use super::ranges::{
     ADDRESS_IN_POD_CIDR, INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR,
     POD_CIDR_OUT_OF_RANGE, UNUSED_ADDRESS, UNUSED_POD_CIDR, WIREGUARD_IP_OUT_OF_RANGE,
 };
-use super::{Finding, Rule};
+use super::{Finding, Rule, bare};
 use crate::diagnostic::{Cause, Label, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
@@ -324,8 +324,7 @@ fn rule_of(reason: &ExcludedReason) -> &'static Rule {
 }
 
 fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
-    let range = Quoted(&withheld.range).to_string();
-    let range = range.trim_matches('`');
+    let range = bare(&withheld.range);
     let (rule, why) = match &withheld.reason {
         WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
         WithheldReason::OutOfRange => (&UNUSED_POD_CIDR, "outside the declared ranges".to_owned()),
@@ -352,10 +351,7 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     };
     let message = format!("{range} left out: {why}");
     let finding = on_node(rule, member, &withheld.node, message, &withheld.place);
-    finding.with_alike(
-        format!("a range is left out: {why}"),
-        Some(range.to_owned()),
-    )
+    finding.with_alike(format!("a range is left out: {why}"), Some(range.clone()))
 }
 
 fn contradiction(member: &Member, found: &Contradiction) -> Finding {
@@ -432,8 +428,12 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             outside(actual.collect(), "WireGuard addresses", wireguard)
         }
         Contradicted::Granularity(declared) => {
-            let actual = member.membership.dissenters.first().map(|it| it.says);
-            let actual = actual.map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
+            let actual = member
+                .membership
+                .dissenters
+                .first()
+                .map(|it| it.says)
+                .map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
             (
                 format!("granularity {actual}, not the declared `{declared}`"),
                 format!("correct `granularity` of `{cluster}` in the mesh"),

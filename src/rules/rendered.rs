@@ -260,8 +260,7 @@ fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
         listed(gone.iter().map(|it| bare(it))),
         within(&case.targets)
     );
-    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message);
-    let finding = finding.at(case.place.clone(), "would be removed").help(
+    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message).at(case.place.clone(), "would be removed").help(
         "check why these nodes are left out and whether the snapshot is correct, unless the nodes \
          were removed",
     );
@@ -367,10 +366,11 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
         bare(peer),
         within(&case.targets)
     );
-    let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node);
-    let finding = finding.at(case.place.clone(), "").help(
-        "expected after a node or Kilo was reinstalled; otherwise find out who changed the key",
-    );
+    let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node)
+        .at(case.place.clone(), "")
+        .help(
+            "expected after a node or Kilo was reinstalled; otherwise find out who changed the key",
+        );
     let mut candidates = members(fleet, source).flat_map(|it| &it.membership.candidates);
     match candidates.find(|it| it.leader.as_str() == node) {
         Some(candidate) => {

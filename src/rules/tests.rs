@@ -36,20 +36,22 @@ pub(super) fn report(
     }
     let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = clusters.iter().map(|(name, _, nodes)| {
-        let cluster: ClusterName = name.parse().unwrap();
-        let nodes = nodes
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(node);
-        let mut snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
-        for (position, node) in snapshot.nodes.iter_mut().enumerate() {
-            node.position = position;
-        }
-        let source = Arc::from(format!("{name}.json"));
-        (cluster, SnapshotFile { snapshot, source })
-    });
-    let snapshots = snapshots.collect();
+    let snapshots = clusters
+        .iter()
+        .map(|(name, _, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let nodes = nodes
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(node);
+            let mut snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
+            for (position, node) in snapshot.nodes.iter_mut().enumerate() {
+                node.position = position;
+            }
+            let source = Arc::from(format!("{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        })
+        .collect();
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let mut text = String::new();
     for finding in question(&fleet) {

@@ -29,13 +29,17 @@ pub fn findings(
     mistakes: &[Finding],
 ) -> Vec<Finding> {
     let failures = failures(fabric, verification);
-    let assumptions = verification.assumptions.iter();
-    let assumptions = assumptions.filter_map(|it| assumed(fabric, it));
+    let assumptions = verification
+        .assumptions
+        .iter()
+        .filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
     let outsiders = outsiders(fabric, verification);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
-    let uncarried = verification.uncarried.iter();
-    let uncarried = uncarried.map(|(site, pods)| unreached(fabric, *site, pods));
+    let uncarried = verification
+        .uncarried
+        .iter()
+        .map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
     let is_proved = 0 < total.kept || !is_claimed || !mistakes.is_empty();
@@ -79,8 +83,9 @@ fn unapplied(site: &Site) -> Option<Finding> {
     };
     let names = |peers: &[&ClusterPeer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
-    let nodes = unapplied.segments.iter();
-    let nodes: Vec<String> = nodes
+    let nodes: Vec<String> = unapplied
+        .segments
+        .iter()
         .map(|it| bare(&site.model.leader(*it).kilo.name))
         .collect();
     let mut waiting = Vec::new();
@@ -199,8 +204,10 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         1 => "1 declared path fails".to_owned(),
         pairs => format!("{pairs} declared paths fail"),
     };
-    let receivers = failed.receivers.iter();
-    let receivers = receivers.map(|&(site, owner)| whose(fabric, site, owner));
+    let receivers = failed
+        .receivers
+        .iter()
+        .map(|&(site, owner)| whose(fabric, site, owner));
     finding.message = format!(
         "{} → {} ({from} → {to}): {}; {pairs} like this ({}; to {})",
         packet.source,
@@ -235,8 +242,8 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
                 "{number} ({between}): {nodes} must dial {family} endpoints such as {endpoint}, and {their} \
                  no {family} address"
             );
-            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
-            let finding = finding.at(peer.place().key("spec").key("endpoint"), "this endpoint");
+            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
+                .at(peer.place().key("spec").key("endpoint"), "this endpoint");
             Some(finding.help(format!(
                 "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
                  other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
@@ -361,8 +368,12 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     for at in &verification.apart {
         *apart.entry(at.site).or_default() += 1;
     }
-    let linked = verification.pairings.iter().filter(|it| it.is_linked);
-    let linked: BTreeSet<SiteId> = linked.map(|it| it.from).collect();
+    let linked: BTreeSet<SiteId> = verification
+        .pairings
+        .iter()
+        .filter(|it| it.is_linked)
+        .map(|it| it.from)
+        .collect();
     linked
         .into_iter()
         .filter_map(|number| {

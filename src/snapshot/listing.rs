@@ -203,8 +203,11 @@ fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i6
 
 /// Returns every text of a node that a snapshot keeps.
 fn texts(node: &Node) -> impl Iterator<Item = &str> {
-    let maps = node.annotations.iter().chain(&node.labels);
-    let maps = maps.flat_map(|(key, value)| [key.as_str(), value.as_str()]);
+    let maps = node
+        .annotations
+        .iter()
+        .chain(&node.labels)
+        .flat_map(|(key, value)| [key.as_str(), value.as_str()]);
     let addresses = node.addresses.iter().map(|it| it.address.as_str());
     [node.name.as_str(), node.uid.as_str()]
         .into_iter()

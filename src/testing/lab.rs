@@ -40,17 +40,20 @@ impl Lab {
         let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
         let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
         assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-        let snapshots = clusters.iter().map(|(name, _, nodes)| {
-            let cluster: ClusterName = name.parse().unwrap();
-            let snapshot = snapshot(&cluster, nodes);
-            let source = Arc::from(format!("{name}.json"));
-            (cluster, SnapshotFile { snapshot, source })
-        });
-        let snapshots = snapshots.collect();
+        let snapshots = clusters
+            .iter()
+            .map(|(name, _, nodes)| {
+                let cluster: ClusterName = name.parse().unwrap();
+                let snapshot = snapshot(&cluster, nodes);
+                let source = Arc::from(format!("{name}.json"));
+                (cluster, SnapshotFile { snapshot, source })
+            })
+            .collect();
         let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan(&fleet).unwrap()).unwrap();
-        let files = tree.into_iter();
-        let files = files.filter(|(path, _)| !path.ends_with("kustomization.yaml"));
+        let files = tree
+            .into_iter()
+            .filter(|(path, _)| !path.ends_with("kustomization.yaml"));
         Self {
             files: files.map(|(path, text)| (path, text.to_string())).collect(),
             meshes: reading.meshes,

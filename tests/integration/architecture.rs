@@ -194,8 +194,11 @@ fn every_rule_is_in_the_manual_and_found() {
     assert_eq!(listed.len(), names.len(), "a rule is listed twice");
     assert_eq!(declared.values().copied().collect::<BTreeSet<_>>(), listed);
     for (rule, name) in declared {
-        let uses = sources.iter().flat_map(|source| words(source));
-        let uses = uses.filter(|word| *word == rule).count();
+        let uses = sources
+            .iter()
+            .flat_map(|source| words(source))
+            .filter(|word| *word == rule)
+            .count();
         assert!(1 < uses, "nothing finds {name}");
     }
 }

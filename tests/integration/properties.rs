@@ -98,15 +98,18 @@ fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
 
 /// The ranges that clusters accept according to the config.
 fn configured(world: &World) -> BTreeMap<ClusterName, Vec<Range>> {
-    let clusters = world.clusters.iter().enumerate();
-    let clusters = clusters.filter_map(|(i, cluster)| {
-        let accepted = cluster.accepted[1].as_ref()?;
-        Some(format!(
-            "  {}: {{ acceptedNetworks: {accepted:?} }}\n",
-            name(i)
-        ))
-    });
-    let clusters: String = clusters.collect();
+    let clusters: String = world
+        .clusters
+        .iter()
+        .enumerate()
+        .filter_map(|(i, cluster)| {
+            let accepted = cluster.accepted[1].as_ref()?;
+            Some(format!(
+                "  {}: {{ acceptedNetworks: {accepted:?} }}\n",
+                name(i)
+            ))
+        })
+        .collect();
     let mut text = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n".to_owned();
     if !clusters.is_empty() {
         text.push_str("clusters:\n");
@@ -228,12 +231,10 @@ proptest! {
             texts.iter().map(|text| text.parse().unwrap()).collect()
         };
         for target in 0..world.clusters.len() {
-            let accepted = world.clusters[target].accepted.iter().flatten();
-            let accepted: Vec<Vec<Cidr>> = accepted.map(|it| read(it)).collect();
+            let accepted: Vec<Vec<Cidr>> = world.clusters[target].accepted.iter().flatten().map(|it| read(it)).collect();
             let (mut keys, mut cidrs) = (BTreeSet::new(), BTreeSet::new());
             for source in 0..world.clusters.len() {
-                let lists = accepted.iter().cloned().chain([read(&declared(source))]);
-                let lists: Vec<Vec<Cidr>> = lists.collect();
+                let lists: Vec<Vec<Cidr>> = accepted.iter().cloned().chain([read(&declared(source))]).collect();
                 for peer in given(&tree, target, source) {
                     prop_assert_eq!(Translation::of_manifest(&peer["spec"]).err(), None);
                     let allowed = ranges(&peer);
@@ -280,10 +281,8 @@ proptest! {
                 };
                 for (source, range) in routed(&tree, &world, target) {
                     let subject = format!("{range} of {} in {}", name(source), name(target));
-                    let standing = local_nodes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range)));
-                    let standing: Vec<&LocalNode> = standing.collect();
-                    let hit = local_nodes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it)));
-                    let hit = hit.count();
+                    let standing: Vec<&LocalNode> = local_nodes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range))).collect();
+                    let hit = local_nodes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it))).count();
                     // Only where cutting hosts out would take too many prefixes may one stay.
                     let declared: Vec<Cidr> = declared(source).iter().map(|it| it.parse().unwrap()).collect();
                     let whole = declared.into_iter().find(|it| it.contains(range)).unwrap();

@@ -279,8 +279,12 @@ impl Scene<'_> {
 
     /// Returns some file of the target, with its Peers.
     fn file(&mut self) -> Option<(String, Vec<Manifest>)> {
-        let files = self.manifests.get(&self.world.clusters[self.target].name)?;
-        let files: Vec<(&String, &String)> = files.iter().filter(|it| !it.1.is_empty()).collect();
+        let files: Vec<(&String, &String)> = self
+            .manifests
+            .get(&self.world.clusters[self.target].name)?
+            .iter()
+            .filter(|it| !it.1.is_empty())
+            .collect();
         if files.is_empty() {
             return None;
         }

@@ -277,8 +277,9 @@ impl View<'_> {
         routes.extend(ranges().map(|it| replace(&it.to_string(), way)));
         let mut routes = order.apply(routes);
         if order == Order::Backward {
-            let refused = ranges().filter(|it| it.has_host_bits());
-            let refused = refused.map(|it| replace(&it.to_string(), way));
+            let refused = ranges()
+                .filter(|it| it.has_host_bits())
+                .map(|it| replace(&it.to_string(), way));
             routes.splice(0..0, refused);
         }
         routes.concat()

@@ -157,8 +157,10 @@ impl Network {
     pub(crate) fn state(&mut self) -> String {
         let mut state = String::new();
         for place in self.nodes.iter_mut().flatten() {
-            let said = place.node.run("wg show; ip route; true");
-            let said = said.unwrap_or_else(|it| it.to_string());
+            let said = place
+                .node
+                .run("wg show; ip route; true")
+                .unwrap_or_else(|it| it.to_string());
             let _ = writeln!(state, "== {}\n{said}", place.node.name());
         }
         state

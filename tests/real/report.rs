@@ -58,8 +58,7 @@ impl Report {
     }
 
     fn count(&mut self, trial: &Trial) {
-        let faults = trial.faults.iter().map(|it| fault(it.0));
-        let mut faults: BTreeSet<String> = faults.collect();
+        let mut faults: BTreeSet<String> = trial.faults.iter().map(|it| fault(it.0)).collect();
         if faults.is_empty() {
             faults.insert("fault none".to_owned());
         }
@@ -93,10 +92,14 @@ impl Report {
             let tally = self.tallies.get(kind);
             tally.is_some_and(is_there)
         };
-        let faults = Fault::ALL.into_iter().map(fault);
-        let faults = faults.filter(|it| !has(it, |tally| 0 < tally.spoilt));
-        let verdicts = VERDICTS.into_iter().map(verdict);
-        let verdicts = verdicts.filter(|it| !has(it, |tally| 0 < tally.all));
+        let faults = Fault::ALL
+            .into_iter()
+            .map(fault)
+            .filter(|it| !has(it, |tally| 0 < tally.spoilt));
+        let verdicts = VERDICTS
+            .into_iter()
+            .map(verdict)
+            .filter(|it| !has(it, |tally| 0 < tally.all));
         faults.chain(verdicts).collect()
     }
 }

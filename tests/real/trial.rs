@@ -221,15 +221,19 @@ impl fmt::Display for Trial {
         let pairs = self.outcomes.len();
         let differences = self.differences();
         let agreed = pairs - differences.len();
-        let shape = self.world.clusters.iter().map(|cluster| {
-            let cut = if cluster.by_location {
-                "location"
-            } else {
-                "full"
-            };
-            format!("{} {cut}", cluster.nodes.len())
-        });
-        let shape: Vec<String> = shape.collect();
+        let shape: Vec<String> = self
+            .world
+            .clusters
+            .iter()
+            .map(|cluster| {
+                let cut = if cluster.by_location {
+                    "location"
+                } else {
+                    "full"
+                };
+                format!("{} {cut}", cluster.nodes.len())
+            })
+            .collect();
         let took = self.took.as_secs_f64();
         write!(
             f,

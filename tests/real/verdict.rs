@@ -134,15 +134,21 @@ pub(crate) fn verdicts(
     let source = Source::parse("mesh.yaml", &*world.mesh()).unwrap();
     let meshes = mesh::read(&[source]).meshes;
     let snapshots = world.snapshots();
-    let files = meshes[0].entries.iter().map(|entry| {
-        let files = manifests.get(entry.name.as_str()).into_iter().flatten();
-        let files = files.map(|(name, text)| {
-            let source = Arc::from(format!("{}/{name}", entry.name));
-            AppliedFile::read(&source, &Arc::from(kept_alive(text)))
-        });
-        files.collect()
-    });
-    let files: Vec<Vec<AppliedFile>> = files.collect();
+    let files: Vec<Vec<AppliedFile>> = meshes[0]
+        .entries
+        .iter()
+        .map(|entry| {
+            let files = manifests
+                .get(entry.name.as_str())
+                .into_iter()
+                .flatten()
+                .map(|(name, text)| {
+                    let source = Arc::from(format!("{}/{name}", entry.name));
+                    AppliedFile::read(&source, &Arc::from(kept_alive(text)))
+                });
+            files.collect()
+        })
+        .collect();
     let entries = meshes[0].entries.iter().zip(&files);
     let sites =
         entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
@@ -175,15 +181,17 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let holds =
         |block: &AddressBlock, end: &End| block.span.holds(Span::of(Cidr::host(end.address)));
     let ends = (from.site, to.site);
-    let classes = reach.between(from.site, to.site, &mut Proven::default());
-    let classes = classes.into_iter().flat_map(|it| {
-        if it.is_kept {
-            reach.follow(ends, &it)
-        } else {
-            vec![it]
-        }
-    });
-    let mut classes: Vec<_> = classes.collect();
+    let mut classes: Vec<_> = reach
+        .between(from.site, to.site, &mut Proven::default())
+        .into_iter()
+        .flat_map(|it| {
+            if it.is_kept {
+                reach.follow(ends, &it)
+            } else {
+                vec![it]
+            }
+        })
+        .collect();
     classes.retain(|it| {
         it.senders.iter().any(|it| holds(it, &from)) && it.receivers.iter().any(|it| holds(it, &to))
     });

@@ -123,8 +123,9 @@ impl World {
     /// Makes a mesh up.
     pub(crate) fn random(random: &mut Random) -> io::Result<Self> {
         let count = 2 + usize::from(random.chance(35));
-        let clusters = (0..count).map(|number| cluster(random, u8::try_from(number).unwrap()));
-        let clusters = clusters.collect::<io::Result<_>>()?;
+        let clusters = (0..count)
+            .map(|number| cluster(random, u8::try_from(number).unwrap()))
+            .collect::<io::Result<_>>()?;
         let hub = (count == 3 && random.chance(40)).then(|| random.below(count));
         Ok(Self { clusters, hub })
     }
@@ -241,8 +242,9 @@ impl Cluster {
 fn cluster(random: &mut Random, number: u8) -> io::Result<Cluster> {
     let by_location = random.chance(35);
     let count = 1 + random.below(3) + usize::from(by_location && random.chance(50));
-    let nodes = (1..=count.min(3)).map(|it| node(random, number, u8::try_from(it).unwrap()));
-    let mut nodes = nodes.collect::<io::Result<Vec<_>>>()?;
+    let mut nodes = (1..=count.min(3))
+        .map(|it| node(random, number, u8::try_from(it).unwrap()))
+        .collect::<io::Result<Vec<_>>>()?;
     // All of a cluster or none of it is the usual, but Kilo does not ask for that.
     if random.chance(50) {
         let keepalive = nodes.first().map_or(0, |it| it.keepalive);

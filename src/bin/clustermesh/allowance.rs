@@ -51,10 +51,14 @@ impl FromStr for Allowance {
 
 impl Allowance {
     fn allows(&self, target: Option<&str>, source: Option<&str>) -> bool {
-        let is_target = self.target.as_ref();
-        let is_target = is_target.is_none_or(|it| Some(it.as_str()) == target);
-        let is_source = self.source.as_ref();
-        let is_source = is_source.is_none_or(|it| Some(it.as_str()) == source);
+        let is_target = self
+            .target
+            .as_ref()
+            .is_none_or(|it| Some(it.as_str()) == target);
+        let is_source = self
+            .source
+            .as_ref()
+            .is_none_or(|it| Some(it.as_str()) == source);
         is_target && is_source
     }
 

@@ -157,8 +157,9 @@ fn template(command: &clap::Command) -> String {
         for name in names {
             let about = command
                 .find_subcommand(name)
-                .and_then(clap::Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+                .and_then(clap::Command::get_about)
+                .map(ToString::to_string)
+                .unwrap_or_default();
             let space = " ".repeat(width - name.len());
             let _ = writeln!(text, "  {literal}{name}{literal:#}{space}  {about}");
         }
@@ -179,8 +180,7 @@ pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<Os
             .long(name)
             .action(clap::ArgAction::SetTrue)
     };
-    let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")));
-    let front = front
+    let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")))
         .disable_help_flag(true)
         .mut_args(|arg| {
             if arg.get_action().takes_values() {
@@ -200,8 +200,11 @@ pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<Os
     let Ok(mut matches) = front.try_get_matches_from(&words) else {
         return words;
     };
-    let behind = matches.remove_many::<OsString>(WORDS);
-    let behind: Vec<OsString> = behind.into_iter().flatten().collect();
+    let behind: Vec<OsString> = matches
+        .remove_many::<OsString>(WORDS)
+        .into_iter()
+        .flatten()
+        .collect();
     // The names of the command, and of the command in it.
     let (mut depth, mut inner) = (0, command);
     while let Some(next) = behind.get(depth).and_then(|it| inner.find_subcommand(it)) {

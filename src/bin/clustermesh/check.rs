@@ -141,8 +141,9 @@ fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<
         mistakes.extend(config.unnamed(&inputs.meshes));
     }
     if inputs.is_whole && inputs.meshes.is_empty() {
-        let files = inputs.settings.mesh_files()?;
-        let files: Vec<String> = files
+        let files: Vec<String> = inputs
+            .settings
+            .mesh_files()?
             .iter()
             .map(|file| input_file::name(&file.path))
             .collect();

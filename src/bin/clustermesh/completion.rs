@@ -152,15 +152,19 @@ fn paths(completer: PathCompleter, text: &str) -> Vec<String> {
 /// Returns the paths that begin with a text and mean nothing else to a shell.
 fn plain_paths(completer: &PathCompleter, text: &str) -> Vec<String> {
     use clap_complete::engine::ValueCompleter as _;
-    let found = completer.complete(text.as_ref()).into_iter();
-    let found = found.filter_map(|it| it.get_value().to_str().map(str::to_owned));
+    let found = completer
+        .complete(text.as_ref())
+        .into_iter()
+        .filter_map(|it| it.get_value().to_str().map(str::to_owned));
     found.filter(|path| is_plain(path)).collect()
 }
 
 /// Returns the values on the command line so far, of the innermost command.
 fn matches() -> Option<ArgMatches> {
-    let words = env::args_os().skip_while(|word| word != "--").skip(1);
-    let words: Vec<OsString> = words.collect();
+    let words: Vec<OsString> = env::args_os()
+        .skip_while(|word| word != "--")
+        .skip(1)
+        .collect();
     let command = arguments::command();
     let words = arguments::reordered(&command, words);
     let command = command.ignore_errors(true);

@@ -155,8 +155,11 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<Applied
         applied.read_tree(inputs, &rest, help)?;
     }
     within_ceiling(inputs, &applied.files)?;
-    let findings = applied.files.par_iter().flat_map_iter(manifest_findings);
-    let findings: Vec<Finding> = findings.collect();
+    let findings: Vec<Finding> = applied
+        .files
+        .par_iter()
+        .flat_map_iter(manifest_findings)
+        .collect();
     applied.findings.extend(findings);
     let shown = inputs.files.presentable(&applied.findings).into_owned();
     applied.findings = shown;
@@ -277,8 +280,8 @@ impl Live {
         for (cluster, answer) in answers {
             match answer {
                 Ok((file, weaknesses)) => {
-                    let weaknesses = weaknesses.into_iter();
                     let weaknesses = weaknesses
+                        .into_iter()
                         .map(|it| clusters::weakness(&cluster, it, Wanted::Peers.answers()));
                     dumped.findings.extend(weaknesses);
                     dumped.files.insert(cluster, file.into_iter().collect());

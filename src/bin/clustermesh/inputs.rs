@@ -161,11 +161,12 @@ impl Inputs {
     /// Looks for labels that meshes use and snapshots leave out.
     fn find_dropped_labels(&mut self) {
         let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
-        let dropped = entries.flat_map(|entry| {
-            let file = self.snapshots.get(&entry.name);
-            file.map_or_else(Vec::new, |file| dropped_labels(entry, &file.snapshot))
-        });
-        let dropped: Vec<Finding> = dropped.collect();
+        let dropped: Vec<Finding> = entries
+            .flat_map(|entry| {
+                let file = self.snapshots.get(&entry.name);
+                file.map_or_else(Vec::new, |file| dropped_labels(entry, &file.snapshot))
+            })
+            .collect();
         self.is_whole &= dropped.is_empty();
         self.findings.extend(dropped);
     }

@@ -40,9 +40,9 @@ impl Outputs {
     /// Returns what a render did, if it did anything.
     pub(crate) fn summary(&self) -> Option<String> {
         let written = self.missing.len() + self.changed.len();
-        let parts = [(written, "written"), (self.stale.len(), "removed")];
-        let parts = parts.iter().filter(|(number, _)| 0 < *number);
-        let parts: Vec<String> = parts
+        let parts: Vec<String> = [(written, "written"), (self.stale.len(), "removed")]
+            .iter()
+            .filter(|(number, _)| 0 < *number)
             .map(|(number, what)| format!("{number} {what}"))
             .collect();
         (!parts.is_empty()).then(|| format!("outputs: {}", parts.join(", ")))

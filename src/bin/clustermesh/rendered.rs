@@ -84,8 +84,10 @@ pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
     let repository = disk::canonical(&repository);
     let tree = disk::canonical(&settings.rendered.value);
     let here = disk::canonical(Path::new("."));
-    let folders = tree.ancestors().skip(1);
-    let folders = folders.take_while(|folder| folder.starts_with(&repository));
+    let folders = tree
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(&repository));
     let files = folders.filter_map(|folder| {
         let file_type = disk::type_of(&folder.join(Overriding::IGNORE))?;
         let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));

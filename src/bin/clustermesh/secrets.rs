@@ -82,8 +82,10 @@ impl Secrets {
     pub(crate) fn strike(&self, text: &str, place: &Range<usize>, message: &str) -> String {
         let mut struck = message.to_owned();
         let here = lines_of(text, place);
-        let spans = self.spans.iter();
-        let spans = spans.filter(|it| it.start < here.end && here.start < it.end);
+        let spans = self
+            .spans
+            .iter()
+            .filter(|it| it.start < here.end && here.start < it.end);
         for secret in spans.filter_map(|span| text.get(span.clone())) {
             for word in words(secret) {
                 struck = strike(&struck, word);

@@ -36,8 +36,9 @@ pub fn stored(spec: &Value) -> Result<Value, Mismatch> {
     let spec = object("spec", spec)?;
     let mut kept = Map::new();
     let allowed = required("spec.allowedIPs", spec, "allowedIPs")?;
-    let items = allowed.as_array();
-    let items = items.ok_or(wrong("spec.allowedIPs", "a list"))?;
+    let items = allowed
+        .as_array()
+        .ok_or(wrong("spec.allowedIPs", "a list"))?;
     if !items.iter().all(Value::is_string) {
         return Err(wrong("spec.allowedIPs", "a list of strings"));
     }

@@ -39,11 +39,15 @@ impl Order {
 
     /// Returns the numbers of ranges that are there more than once, each range by itself.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = Vec<usize>> {
-        let v4 = self.v4.chunk_by(|a, b| a.0 == b.0);
-        let v4 = v4.filter(|run| 1 < run.len());
-        let v4 = v4.map(|run| run.iter().map(|it| it.1).collect());
-        let v6 = self.v6.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-        let v6 = v6.filter(|run| 1 < run.len());
+        let v4 = self
+            .v4
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter(|run| 1 < run.len())
+            .map(|run| run.iter().map(|it| it.1).collect());
+        let v6 = self
+            .v6
+            .chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
+            .filter(|run| 1 < run.len());
         v4.chain(v6.map(|run| run.iter().map(|it| it.2).collect()))
     }
 }

@@ -70,11 +70,9 @@ proptest! {
             prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
             prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
             prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));
-            let inner = prefixes.within(span).filter_map(|it| prefixes.get(it));
-            let inner: usize = inner.map(|it| it.1.len()).sum();
+            let inner: usize = prefixes.within(span).filter_map(|it| prefixes.get(it)).map(|it| it.1.len()).sum();
             prop_assert_eq!(inner, ranges.iter().filter(|it| asked.contains(**it)).count());
-            let around = prefixes.around(span).filter_map(|it| prefixes.get(it));
-            let around: usize = around.map(|it| it.1.len()).sum();
+            let around: usize = prefixes.around(span).filter_map(|it| prefixes.get(it)).map(|it| it.1.len()).sum();
             prop_assert_eq!(around, ranges.iter().filter(|it| it.contains(asked)).count());
             let mut next = span.first;
             let pieces = prefixes.pieces(span);

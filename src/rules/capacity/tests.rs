@@ -22,25 +22,27 @@ type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 /// Three linked clusters, with this many nodes each.
 fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, Snapshots) {
     let names = ["east", "north", "west"];
-    let entries = names.iter().zip(1..).map(|(name, number)| {
+    let entries: Vec<String> = names.iter().zip(1..).map(|(name, number)| {
         format!(
             "name: {name}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.10{number}.0.0/16, \
              additionalCIDRs: [172.16.{number}.0/24]"
         )
-    });
-    let entries: Vec<String> = entries.collect();
+    }).collect();
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     let source = Source::parse("mesh.yaml", mesh_of("m", &entries)).unwrap();
     let reading = mesh::read(&[source]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = names.into_iter().zip(1..).zip(numbers);
-    let snapshots = snapshots.map(|((name, cluster), number)| {
-        let name: ClusterName = name.parse().unwrap();
-        let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
-        let snapshot = Snapshot::new(name.clone(), nodes).unwrap();
-        let source = Arc::from(format!("{name}.json"));
-        (name, SnapshotFile { snapshot, source })
-    });
+    let snapshots = names
+        .into_iter()
+        .zip(1..)
+        .zip(numbers)
+        .map(|((name, cluster), number)| {
+            let name: ClusterName = name.parse().unwrap();
+            let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
+            let snapshot = Snapshot::new(name.clone(), nodes).unwrap();
+            let source = Arc::from(format!("{name}.json"));
+            (name, SnapshotFile { snapshot, source })
+        });
     (reading.meshes, snapshots.collect())
 }
 
@@ -94,11 +96,13 @@ fn a_plan_weighs_as_much_as_its_manifests() {
         let tree = manifest::tree(plan).unwrap();
         for (target, load) in plan.targets.iter().zip(loads) {
             let prefix = format!("{}/", target.cluster);
-            let texts = tree.iter().filter_map(|(path, text)| {
-                let name = path.strip_prefix(&prefix)?.strip_suffix(".yaml")?;
-                (name != "kustomization").then(|| (Arc::from(name), Arc::clone(text)))
-            });
-            let texts: Vec<(Arc<str>, Arc<str>)> = texts.collect();
+            let texts: Vec<(Arc<str>, Arc<str>)> = tree
+                .iter()
+                .filter_map(|(path, text)| {
+                    let name = path.strip_prefix(&prefix)?.strip_suffix(".yaml")?;
+                    (name != "kustomization").then(|| (Arc::from(name), Arc::clone(text)))
+                })
+                .collect();
             let files = AppliedFile::read_all(&texts);
             let member = fleet.memberships(&target.cluster).next().unwrap();
             let sizes = load.files.unwrap();

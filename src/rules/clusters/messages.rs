@@ -351,8 +351,11 @@ fn contexts(nearest: Option<&str>, known: &[String]) -> String {
         (Some(nearest), _) => format!("did you mean {}? ", Quoted(nearest)),
         (None, []) => "it has no contexts; ".to_owned(),
         (None, known) => {
-            let shown = known.iter().take(SHOWN).map(|it| Quoted(it).to_string());
-            let shown: Vec<String> = shown.collect();
+            let shown: Vec<String> = known
+                .iter()
+                .take(SHOWN)
+                .map(|it| Quoted(it).to_string())
+                .collect();
             let more = if SHOWN < known.len() { ", …" } else { "" };
             format!("known contexts: {}{more}; ", shown.join(", "))
         }

@@ -24,16 +24,20 @@ type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
 
 /// Returns findings about endpoints that some clusters cannot reach.
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
-    let clusters = fleet.clusters().filter_map(|cluster| {
-        let member = fleet.memberships(cluster).next()?;
-        Some((cluster, Surroundings::new(member)))
-    });
-    let clusters: BTreeMap<&ClusterName, Surroundings> = clusters.collect();
-    let doors = members.iter().map(|member| {
-        let key = (&member.mesh.name, &member.entry.name);
-        (key, (*member, Doors::new(member)))
-    });
-    let doors: BTreeMap<_, (&Member, Doors)> = doors.collect();
+    let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
+        .clusters()
+        .filter_map(|cluster| {
+            let member = fleet.memberships(cluster).next()?;
+            Some((cluster, Surroundings::new(member)))
+        })
+        .collect();
+    let doors: BTreeMap<_, (&Member, Doors)> = members
+        .iter()
+        .map(|member| {
+            let key = (&member.mesh.name, &member.entry.name);
+            (key, (*member, Doors::new(member)))
+        })
+        .collect();
     let is_closed = |source: &'f Member<'f>, target: &'f ClusterName| {
         let name = &source.entry.name;
         let mesh = &source.mesh.name;
@@ -64,11 +68,11 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
                 (&mut other_family, Surroundings::lacks as fn(&_, _) -> _),
                 (&mut elsewhere, Surroundings::is_elsewhere),
             ] {
-                let meant = addresses
+                let meant: Vec<usize> = addresses
                     .iter()
                     .enumerate()
-                    .filter_map(|(index, address)| is_meant(around, (*address)?).then_some(index));
-                let meant: Vec<usize> = meant.collect();
+                    .filter_map(|(index, address)| is_meant(around, (*address)?).then_some(index))
+                    .collect();
                 if !meant.is_empty() {
                     found.entry(meant).or_default().push(target);
                 }
@@ -126,8 +130,10 @@ fn unreachable_endpoints(
     unreachable: &Unreachable,
 ) -> Vec<Finding> {
     let unreachable_endpoints = unreachable.iter().filter_map(|(indices, targets)| {
-        let meant = indices.iter().filter_map(|&index| dialled.get(index));
-        let meant: Vec<&DialledEndpoint> = meant.collect();
+        let meant: Vec<&DialledEndpoint> = indices
+            .iter()
+            .filter_map(|&index| dialled.get(index))
+            .collect();
         let (first, address) = meant.first().and_then(|it| Some((*it, it.address()?)))?;
         let cluster = &first.member.entry.name;
         let endpoints = listed(meant.iter().map(|it| it.endpoint.to_string()));

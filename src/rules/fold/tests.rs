@@ -61,8 +61,7 @@ fn places_that_all_have_are_listed_once() {
     let entry = Place::document(&"mesh.yaml".into(), 0);
     let with_entry = |number| finding(number).at(entry.clone(), "of this");
     let folded = folded((1..=6).map(with_entry).collect());
-    let labels = folded[0].labels.iter();
-    let labels: Vec<&str> = labels.map(|it| it.text.as_str()).collect();
+    let labels: Vec<&str> = folded[0].labels.iter().map(|it| it.text.as_str()).collect();
     assert_eq!(labels, ["n1", "n2", "n3", "of this", "n4", "n5", "n6"]);
 }
 

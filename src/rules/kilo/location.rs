@@ -40,8 +40,9 @@ pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
 /// Reports nodes without an internal address in a location in which others have one.
 fn missing_internal_ips(site: &KiloSite) -> Vec<Finding> {
     let granularity = site.member.cluster.granularity;
-    let having = site.nodes().filter(|it| it.1.internal_address().is_some());
-    let having: BTreeMap<&str, &str> = having
+    let having: BTreeMap<&str, &str> = site
+        .nodes()
+        .filter(|it| it.1.internal_address().is_some())
         .map(|(node, kilo)| (kilo.location.as_str(), node.name.as_str()))
         .collect();
     let lacking = site.lively().filter_map(|(node, kilo)| {
@@ -107,8 +108,11 @@ fn nameless(site: &KiloSite) -> Vec<Finding> {
         annotated(node, annotation::LOCATION).is_none()
             && !node.labels.contains_key(&site.member.entry.topology_label)
     };
-    let unnamed = located.iter().filter(|it| is_unnamed(it.0));
-    let unnamed: Vec<&Node> = unnamed.map(|it| it.0).collect();
+    let unnamed: Vec<&Node> = located
+        .iter()
+        .filter(|it| is_unnamed(it.0))
+        .map(|it| it.0)
+        .collect();
     let label = &site.member.entry.topology_label;
     if unnamed.len() == located.len() {
         return by_another_label(site, &unnamed).into_iter().collect();

@@ -66,17 +66,19 @@ pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
         ranges.map(move |range| (range.cidr, (source, range)))
     });
     let foreign: ForeignRanges = sources.collect();
-    let declared = fleet
+    let declared: Vec<Cidr> = fleet
         .memberships(cluster)
-        .flat_map(|it| it.entry.networks.all());
-    let declared: Vec<Cidr> = declared.map(|range| range.cidr).collect();
+        .flat_map(|it| it.entry.networks.all())
+        .map(|range| range.cidr)
+        .collect();
     let mut findings = Vec::new();
     let outranked = site
         .cluster()
         .topology
         .outranked_location_ranges()
-        .into_iter();
-    let outranked = outranked.map(|it| ((it.segment, it.range), it)).collect();
+        .into_iter()
+        .map(|it| ((it.segment, it.range), it))
+        .collect();
     let offered = offered(&offers);
     for offer in &offers {
         findings.extend(ignored(site, offer));
@@ -148,8 +150,10 @@ struct Claims<'a> {
 impl<'f> Claims<'f> {
     fn collect(site: &KiloSite<'f>) -> Self {
         let segments = segment_of(site);
-        let nodes = site.nodes().enumerate();
-        let nodes = nodes.filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
+        let nodes = site
+            .nodes()
+            .enumerate()
+            .filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
         let mut sorted: Vec<OfferClaim> = Vec::new();
         for (segment, (node, kilo)) in nodes {
             let wireguard = kilo.wireguard_ip();

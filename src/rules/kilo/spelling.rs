@@ -61,11 +61,15 @@ fn moved(node: &Node, key: &str) -> String {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         text.bytes().all(is_plain)
     };
-    let value = node.labels.get(key).filter(is_safe);
-    let value = value.map_or("VALUE", String::as_str);
+    let value = node
+        .labels
+        .get(key)
+        .filter(is_safe)
+        .map_or("VALUE", String::as_str);
     let annotate = annotate(node, &format!("{key}={value}"));
-    let unlabel = annotate.replace(" annotate ", " label ");
-    let unlabel = unlabel.replace(&format!(" --overwrite {key}={value}"), &format!(" {key}-"));
+    let unlabel = annotate
+        .replace(" annotate ", " label ")
+        .replace(&format!(" --overwrite {key}={value}"), &format!(" {key}-"));
     format!("{annotate} && {unlabel}")
 }
 
@@ -133,11 +137,13 @@ fn similar_locations(site: &KiloSite) -> Vec<Finding> {
     }
     let alike = alike.into_values().filter(|spellings| 1 < spellings.len());
     let found = alike.filter_map(|spellings| {
-        let shown = spellings.iter().map(|(location, nodes)| match nodes.len() {
-            1 => format!("{} (1 node)", Quoted(location)),
-            count => format!("{} ({count} nodes)", Quoted(location)),
-        });
-        let shown: Vec<String> = shown.collect();
+        let shown: Vec<String> = spellings
+            .iter()
+            .map(|(location, nodes)| match nodes.len() {
+                1 => format!("{} (1 node)", Quoted(location)),
+                count => format!("{} ({count} nodes)", Quoted(location)),
+            })
+            .collect();
         let message = format!(
             "locations {} differ only in spelling, but Kilo treats them as separate locations",
             shown.join(" and ")
@@ -145,8 +151,8 @@ fn similar_locations(site: &KiloSite) -> Vec<Finding> {
         // The spelling that fewer nodes use is the likelier mistake.
         let rare = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
         let node = rare.1.first()?;
-        let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message);
-        let mut finding = finding.at(location_place(site, node), "");
+        let mut finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message)
+            .at(location_place(site, node), "");
         finding.labels.extend(other_label(site, &spellings, rare.0));
         Some(finding.help("use the same spelling for the location of all these nodes"))
     });
@@ -179,8 +185,11 @@ fn location_place(site: &KiloSite, node: &Node) -> Place {
 /// `zone11` are two locations.
 fn folded(location: &str) -> String {
     let is_separator = |it: char| it.is_whitespace() || it == '-' || it == '_';
-    let words = location.split(is_separator).filter(|word| !word.is_empty());
-    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    let words: Vec<String> = location
+        .split(is_separator)
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
     words.join("-")
 }
 

@@ -121,8 +121,11 @@ fn ignores_what_it_names_and_nothing_else() {
         let levels = levels(&text);
         assert_eq!(shown(&levels.unused(&some(), day(NOW))), "");
         let left = levels.apply(some(), day(NOW), Purpose::Validate);
-        let subjects = left.iter().filter(|it| it.rule.name == "missing-endpoint");
-        let subjects: Vec<String> = subjects.filter_map(Finding::subject).collect();
+        let subjects: Vec<String> = left
+            .iter()
+            .filter(|it| it.rule.name == "missing-endpoint")
+            .filter_map(Finding::subject)
+            .collect();
         subjects.join(" ")
     };
     assert_eq!(ignored(""), "");

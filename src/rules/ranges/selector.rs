@@ -52,8 +52,11 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 
 /// Returns the pod CIDRs and addresses of the nodes that only the selector leaves out.
 fn unselected<'a>(member: &'a Member) -> Vec<SelectedRange<'a>> {
-    let excluded = member.membership.excluded.iter();
-    let excluded = excluded.filter(|it| matches!(it.reason, ExcludedReason::NotSelected));
+    let excluded = member
+        .membership
+        .excluded
+        .iter()
+        .filter(|it| matches!(it.reason, ExcludedReason::NotSelected));
     let mut all = Vec::new();
     for node in excluded.filter_map(|it| member.cluster.node(&it.node)) {
         let held = |cidr: Cidr, is_pods: bool| SelectedRange {
@@ -77,8 +80,7 @@ fn declared<'a>(member: &'a Member, cidr: Cidr) -> Option<(&'static str, &'a Ran
             additional,
             ..
         } => {
-            let service = services.iter().find(is_meant);
-            let service = service.map(|it| (SERVICES, it));
+            let service = services.iter().find(is_meant).map(|it| (SERVICES, it));
             service.or_else(|| Some(("additionalCIDRs", additional.iter().find(is_meant)?)))
         }
         Networks::Flat { allowed } => Some(("allowedNetworks", allowed.iter().find(is_meant)?)),

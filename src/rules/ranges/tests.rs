@@ -17,8 +17,7 @@ fn report(entries: &[&str], a: &str, b: &str) -> String {
 
 /// Returns three nodes of `a` that lead, in a full mesh, with these WireGuard addresses.
 fn three(wireguard: [&str; 3]) -> String {
-    let nodes = wireguard.iter().zip(["A", "B", "C"]).enumerate();
-    let nodes = nodes.map(|(number, (wireguard, key))| {
+    let nodes = wireguard.iter().zip(["A", "B", "C"]).enumerate().map(|(number, (wireguard, key))| {
         format!("a{number} pod=10.1.{number}.0/24 wg={wireguard} key={key} external=198.18.113.1{number} granularity=full")
     });
     nodes.collect::<Vec<_>>().join("\n")

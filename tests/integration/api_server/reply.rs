@@ -107,8 +107,9 @@ impl Answer {
     }
 
     fn head(&self, framing: &str) -> Vec<u8> {
-        let headers = self.headers.iter();
-        let headers: String = headers
+        let headers: String = self
+            .headers
+            .iter()
             .map(|(name, value)| [name, ": ", value, "\r\n"].concat())
             .collect();
         format!("HTTP/1.1 {} \r\n{framing}\r\n{headers}\r\n", self.status).into_bytes()

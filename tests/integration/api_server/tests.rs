@@ -179,8 +179,15 @@ fn cuts_answers() {
     let server = failing(|| Reply::Cut(list(&nodes(9), None)));
     let answer = exchange(&server, NODES, "");
     let (head, body) = split(&answer);
-    let promised = head.split_once("Content-Length: ").unwrap().1;
-    let promised: usize = promised.lines().next().unwrap().parse().unwrap();
+    let promised: usize = head
+        .split_once("Content-Length: ")
+        .unwrap()
+        .1
+        .lines()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert_eq!(body.len(), promised / 2);
 
     let more = More {

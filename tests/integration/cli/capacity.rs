@@ -407,8 +407,7 @@ fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
     // What the operator wrote, with its own labels and the range on another node.
     let label = "    app.kubernetes.io/managed-by: clustermesh\n";
     let range = "  - \"10.96.0.0/16\"\n";
-    let theirs = ours.replace(label, "").replace(range, "");
-    let theirs = theirs.replace(
+    let theirs = ours.replace(label, "").replace(range, "").replace(
         "  - \"10.1.2.0/24\"\n",
         &format!("  - \"10.1.2.0/24\"\n{range}"),
     );

@@ -79,8 +79,9 @@ mod waiting {
                 slow.start()
             })
             .into();
-        let contexts = ["east", "north", "west"].into_iter().zip(&servers);
-        let contexts: Vec<Context> = contexts
+        let contexts: Vec<Context> = ["east", "north", "west"]
+            .into_iter()
+            .zip(&servers)
             .map(|(name, server)| Context::new(name, &server.url()))
             .collect();
         folder.write("kubeconfig", kubeconfig(&contexts));

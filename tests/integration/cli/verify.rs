@@ -271,8 +271,9 @@ fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
     let of_east = folder.read(WEST_OF_EAST);
     let rest = folder.read("rendered/west/prod--north.yaml");
     let first = of_east.split("---\n").next().unwrap();
-    let anchor = first.replace("prod--east--n1", "prod--east--anchor");
-    let anchor = anchor.replace("10.1.1.0/24", "10.96.0.0/16");
+    let anchor = first
+        .replace("prod--east--n1", "prod--east--anchor")
+        .replace("10.1.1.0/24", "10.96.0.0/16");
     assert_ne!(anchor, first);
     folder.write("peers.yaml", format!("{of_east}---\n{rest}---\n{anchor}"));
     let (_, text) = verified(&folder, &["--peers", "west=peers.yaml"]);
@@ -505,11 +506,11 @@ fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
     folder.edit("mesh.yaml", NORTH, "");
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let lines = run
+    let lines: Vec<&str> = run
         .stdout
         .lines()
-        .filter(|it| it.contains("[outside-peer]"));
-    let lines: Vec<&str> = lines.collect();
+        .filter(|it| it.contains("[outside-peer]"))
+        .collect();
     assert_eq!(lines.len(), 2, "{lines:#?}");
     let message = "the keys of 2 Peers of prod--north belong to no node of any cluster: \
                    prod--north--n1, prod--north--n2";

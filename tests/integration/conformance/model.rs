@@ -105,8 +105,10 @@ fn segments_are_those_of_the_topology() {
             assert_eq!(json!(ours.key), theirs["location"], "{context}");
             assert_eq!(json!(members), theirs["hostnames"], "{context}");
             assert_eq!(name(ours.leader.node()), theirs["leader"], "{context}");
-            let address = ours.wireguard_ip.computed();
-            let address = address.map_or("<nil>".to_owned(), |it| it.to_string());
+            let address = ours
+                .wireguard_ip
+                .computed()
+                .map_or("<nil>".to_owned(), |it| it.to_string());
             assert_eq!(address, theirs["wireguardIP"], "{context}");
             assert_eq!(
                 json!(segment_ips(model, segment)),
@@ -196,8 +198,9 @@ fn every_node_is_configured_as_by_kilo() {
 /// The owner of a range, computed only from the list that Kilo writes.
 fn written(peers: &[Value], own: &str, range: Cidr) -> Vec<String> {
     let has = |peer: &&Value| {
-        let ips = texts(&peer["allowedIPs"]).into_iter();
-        let mut ips = ips.filter_map(|it| it.parse::<Cidr>().ok());
+        let mut ips = texts(&peer["allowedIPs"])
+            .into_iter()
+            .filter_map(|it| it.parse::<Cidr>().ok());
         ips.any(|it| it == range)
     };
     let others = peers.iter().filter(|it| it["publicKey"] != own).filter(has);

@@ -90,8 +90,10 @@ impl Scenario {
             .unwrap()
             .iter()
             .filter(|node| {
-                let seen = node["metadata"]["annotations"]["kilo.squat.ai/last-seen"].as_str();
-                let seen: i64 = seen.and_then(|text| text.parse().ok()).unwrap_or(0);
+                let seen: i64 = node["metadata"]["annotations"]["kilo.squat.ai/last-seen"]
+                    .as_str()
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(0);
                 now - seen < 60
             })
             .collect();
@@ -385,11 +387,12 @@ fn given(scenario: &Scenario) -> Given {
     let plan = plan::plan(&fleet).unwrap();
     let target: ClusterName = "target".parse().unwrap();
     let target = plan.targets.iter().find(|it| it.cluster == target).unwrap();
-    let peers = target
+    let peers: BTreeMap<String, &Peer> = target
         .peer_sets
         .iter()
-        .flat_map(|peer_set| &plan.peer_sets[*peer_set].peers);
-    let peers: BTreeMap<String, &Peer> = peers.map(|it| (it.name.to_string(), it)).collect();
+        .flat_map(|peer_set| &plan.peer_sets[*peer_set].peers)
+        .map(|it| (it.name.to_string(), it))
+        .collect();
     let source: ClusterName = "source".parse().unwrap();
     let membership = &fleet.memberships(&source).next().unwrap().membership;
     let by_node = scenario.nodes.iter().filter_map(|node| {
@@ -602,8 +605,11 @@ fn missing(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
         let mut ranges = peer.allowed_ips.iter();
         ranges.any(|it| it.contains(range) && !scenario.cluster_wide().contains(it))
     };
-    let endpoints = given.peers.values().filter_map(|it| it.endpoint.as_ref());
-    let mut endpoints = endpoints.map(|it| it.host.clone());
+    let mut endpoints = given
+        .peers
+        .values()
+        .filter_map(|it| it.endpoint.as_ref())
+        .map(|it| it.host.clone());
     if range.family() != given.family {
         Why::FamilyOfTarget
     } else if scenario.cluster_wide().contains(&range) && is_carried() {
@@ -623,14 +629,16 @@ fn missing(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
 /// Why we have a range that kgctl has not.
 fn surplus(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
     let theirs = scenario.segment_of(node).unwrap();
-    let members = texts(&theirs["hostnames"]).into_iter();
-    let members: Vec<&Node> = members.filter_map(|it| scenario.node(it)).collect();
+    let members: Vec<&Node> = texts(&theirs["hostnames"])
+        .into_iter()
+        .filter_map(|it| scenario.node(it))
+        .collect();
     let wireguard = scenario
         .node(node)
         .unwrap()
         .annotations
-        .get(annotation::WIREGUARD_IP);
-    let wireguard = wireguard.and_then(|it| it.parse::<Interface>().ok());
+        .get(annotation::WIREGUARD_IP)
+        .and_then(|it| it.parse::<Interface>().ok());
     let further = |member: &&Node| {
         let mut pods = member
             .pod_cidrs
@@ -667,12 +675,14 @@ fn assert_our_order(scenario: &Scenario, node: &str, ours: &Peer) {
         return;
     };
     let pods = cidrs(&segment["podCIDRs"]);
-    let hosts = texts(&segment["privateIPs"]).into_iter();
-    let hosts: Vec<Cidr> = hosts.map(|it| Cidr::host(it.parse().unwrap())).collect();
+    let hosts: Vec<Cidr> = texts(&segment["privateIPs"])
+        .into_iter()
+        .map(|it| Cidr::host(it.parse().unwrap()))
+        .collect();
     let wireguard = segment["wireguardIP"]
         .as_str()
-        .and_then(|it| it.parse().ok());
-    let wireguard = wireguard.map(Cidr::host);
+        .and_then(|it| it.parse().ok())
+        .map(Cidr::host);
     let rank = |range: &Cidr| match range {
         it if pods.contains(it) => 0,
         it if wireguard == Some(*it) => 1,

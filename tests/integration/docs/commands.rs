@@ -63,10 +63,10 @@ fn help(command: &[String]) -> Vec<String> {
 fn commands(command: &[String]) -> Vec<Page> {
     let sections = help(command);
     let names: Vec<String> = sections.iter().flat_map(|it| subcommands(it)).collect();
-    let below = names
+    let below: Vec<Page> = names
         .into_iter()
-        .flat_map(|name| commands(&[command, &[name]].concat()));
-    let below: Vec<Page> = below.collect();
+        .flat_map(|name| commands(&[command, &[name]].concat()))
+        .collect();
     let own = Page {
         command: command.to_vec(),
         sections,

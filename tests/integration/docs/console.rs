@@ -67,8 +67,9 @@ struct Desk {
 
 impl Desk {
     fn new(page: &str) -> Self {
-        let own = page.strip_suffix("/README.md");
-        let own = own.filter(|it| it.starts_with("examples/"));
+        let own = page
+            .strip_suffix("/README.md")
+            .filter(|it| it.starts_with("examples/"));
         let mut desk = Self {
             folders: BTreeMap::new(),
             current: String::new(),

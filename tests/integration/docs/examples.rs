@@ -217,14 +217,18 @@ fn makes_the_snapshots_from_the_dumps() {
 /// What the roles of a file of manifests grant, a line each.
 fn granted(file: &str) -> Vec<String> {
     let text = fs::read_to_string(project().join("examples").join(file)).unwrap();
-    let documents = serde_yaml::Deserializer::from_str(&text);
-    let documents = documents.map(|it| serde_yaml::Value::deserialize(it).unwrap());
+    let documents = serde_yaml::Deserializer::from_str(&text)
+        .map(|it| serde_yaml::Value::deserialize(it).unwrap());
     let mut granted = Vec::new();
     for document in documents {
         for rule in document["rules"].as_sequence().into_iter().flatten() {
             let words = |field: &str| {
-                let words = rule[field].as_sequence().into_iter().flatten();
-                let words: Vec<&str> = words.map(|it| it.as_str().unwrap()).collect();
+                let words: Vec<&str> = rule[field]
+                    .as_sequence()
+                    .into_iter()
+                    .flatten()
+                    .map(|it| it.as_str().unwrap())
+                    .collect();
                 words.join(",")
             };
             let (verbs, groups) = (words("verbs"), words("apiGroups"));

@@ -12,11 +12,13 @@ const COMMON: [&str; 2] = ["ApiVersion", "Metadata"];
 
 /// Lists the fields of every type of a schema.
 fn fields(schema: &Value) -> Vec<String> {
-    let types = schema["$defs"].as_object().unwrap();
-    let types = types
+    let types = schema["$defs"]
+        .as_object()
+        .unwrap()
         .iter()
-        .filter(|(name, _)| !COMMON.contains(&name.as_str()));
-    let types = types.map(|(_, it)| it).chain([schema]);
+        .filter(|(name, _)| !COMMON.contains(&name.as_str()))
+        .map(|(_, it)| it)
+        .chain([schema]);
     types
         .filter_map(|it| it["properties"].as_object())
         .flat_map(|it| it.keys().cloned())

@@ -223,8 +223,11 @@ fn wrong_example(rule: &Rule) -> Option<String> {
     }
     if let Some(text) = blocks.iter().find(|block| block.language == "text") {
         let shown = text.code.replace('\n', " ");
-        let report = of_servers().into_iter().filter(|(it, _)| *it == rule.name);
-        let report: Vec<String> = report.map(|(_, message)| message).collect();
+        let report: Vec<String> = of_servers()
+            .into_iter()
+            .filter(|(it, _)| *it == rule.name)
+            .map(|(_, message)| message)
+            .collect();
         let is_shown = report.iter().any(|message| shown.trim() == message);
         return (!is_shown).then(|| format!("{}: not one of {report:#?}", rule.name));
     }
@@ -382,8 +385,8 @@ fn of_servers() -> Vec<(&'static str, String)> {
     let faults = faults
         .iter()
         .map(|fault| clusters::fault(&east, fault, kept));
-    let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted];
-    let weaknesses = weaknesses.map(|it| clusters::weakness(&east, it, "node list"));
+    let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted]
+        .map(|it| clusters::weakness(&east, it, "node list"));
     let findings = faults.chain(weaknesses);
     findings
         .map(|it| (it.rule.name, format!("east: {}", it.message)))

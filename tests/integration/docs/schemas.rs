@@ -82,8 +82,8 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
 
 /// The documents of a text of YAML or JSON, as another program reads them.
 fn documents(text: &str) -> Vec<Value> {
-    let documents = serde_yaml::Deserializer::from_str(text);
-    let documents = documents.map(|it| Value::deserialize(it).unwrap());
+    let documents =
+        serde_yaml::Deserializer::from_str(text).map(|it| Value::deserialize(it).unwrap());
     documents.filter(|it| !it.is_null()).collect()
 }
 

@@ -24,9 +24,7 @@ proptest! {
         let honest = nodes[..attacker].iter().filter_map(|it| cidr(&it.internal));
         prop_assume!(honest.into_iter().all(|it| !it.overlaps(lan)));
         let node = &nodes[attacker];
-        let own = [&node.internal, &node.endpoint, &node.kilo_endpoint];
-        let own: Vec<Cidr> = own
-            .into_iter()
+        let own: Vec<Cidr> = [&node.internal, &node.endpoint, &node.kilo_endpoint].into_iter()
             .flatten()
             .map(|it| it.split(['/', ':']).next().unwrap().parse().unwrap())
             .map(Cidr::host)

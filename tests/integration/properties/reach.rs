@@ -257,8 +257,11 @@ fn input(world: &World) -> Input {
     let meshes = meshes(&mesh(world));
     let names: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
     let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
-        let nodes = cluster.nodes.iter().enumerate();
-        let nodes = nodes.map(|(position, spec)| node(i, position, (spec, world.addresses)));
+        let nodes = cluster
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(position, spec)| node(i, position, (spec, world.addresses)));
         (names[i].as_str(), nodes.collect())
     });
     let snapshots = snapshots(nodes.collect());
@@ -459,13 +462,13 @@ fn world() -> impl Strategy<Value = World> {
         prop::bool::weighted(0.2),
         prop::option::weighted(0.2, (0..2usize, 0..4u8)),
         prop::collection::vec(spec(), 1..5),
-    );
-    let cluster = cluster.prop_map(|(granularity, is_flat, services, nodes)| Cluster {
-        granularity,
-        is_flat,
-        services,
-        nodes,
-    });
+    )
+        .prop_map(|(granularity, is_flat, services, nodes)| Cluster {
+            granularity,
+            is_flat,
+            services,
+            nodes,
+        });
     let topology = select(vec![
         "{ mode: FullMesh }",
         "{ mode: Hub, hubs: [c1] }",
@@ -506,9 +509,13 @@ fn samples(fabric: &Fabric, block: AddressBlock) -> Vec<IpAddr> {
     let span = block.span;
     let mut numbers = BTreeSet::from([span.first, span.last]);
     for site in fabric.sites.iter() {
-        let ranges = site.model.tunnels.iter().map(|it| it.0);
-        let ranges = ranges.chain(site.owned.iter().map(|it| it.0));
-        let ranges = ranges.chain(site.connections().iter().map(|it| it.0));
+        let ranges = site
+            .model
+            .tunnels
+            .iter()
+            .map(|it| it.0)
+            .chain(site.owned.iter().map(|it| it.0))
+            .chain(site.connections().iter().map(|it| it.0));
         for inner in ranges.map(Span::of).filter(|it| it.family == span.family) {
             numbers.extend([inner.first, inner.last]);
             numbers.extend(inner.first.checked_sub(1));
@@ -583,14 +590,16 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     for from in fabric.sites.ids() {
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let mut said = Endings::new();
-            let verdicts = reach.between(from, to, &mut proven).into_iter();
-            let verdicts = verdicts.flat_map(|it| {
-                if it.is_kept {
-                    reach.follow((from, to), &it)
-                } else {
-                    vec![it]
-                }
-            });
+            let verdicts = reach
+                .between(from, to, &mut proven)
+                .into_iter()
+                .flat_map(|it| {
+                    if it.is_kept {
+                        reach.follow((from, to), &it)
+                    } else {
+                        vec![it]
+                    }
+                });
             for verdict in verdicts {
                 let mut premised = BTreeSet::new();
                 if verdict.holds() {
@@ -604,8 +613,8 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 for sender in &*verdict.senders {
                     for receiver in &*verdict.receivers {
                         let key = owners(sender, receiver);
-                        let endings = verdict.traces.iter().map(Trace::verdict);
-                        let mut endings: BTreeSet<&str> = endings.collect();
+                        let mut endings: BTreeSet<&str> =
+                            verdict.traces.iter().map(Trace::verdict).collect();
                         if endings.is_empty() {
                             // Like others between which every packet arrived.
                             endings.insert("delivered");

@@ -106,8 +106,10 @@ impl Check<'_> {
             let Some(choices) = list(schema, keyword) else {
                 continue;
             };
-            let matching = choices.iter().filter(|choice| self.is_met(choice, value));
-            let matching = matching.count();
+            let matching = choices
+                .iter()
+                .filter(|choice| self.is_met(choice, value))
+                .count();
             self.expect(0 < matching && matching <= most, at, keyword);
         }
         if let Some(condition) = schema.get("if") {

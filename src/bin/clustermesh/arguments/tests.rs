@@ -56,8 +56,10 @@ fn first_lines_are_short() {
 fn options_move_behind_the_command() {
     let moved = |line: &str| {
         let words = line.split(' ').map(Into::into).collect();
-        let words = reordered(&command(), words).into_iter();
-        let words: Vec<String> = words.map(|it| it.into_string().unwrap()).collect();
+        let words: Vec<String> = reordered(&command(), words)
+            .into_iter()
+            .map(|it| it.into_string().unwrap())
+            .collect();
         words.join(" ")
     };
     for (line, expected) in [

@@ -271,8 +271,11 @@ fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault
     let address = host_and_port(url);
     let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| unknown())?.collect();
     let is_open = |it: &&SocketAddr| TcpStream::connect_timeout(it, patience).is_ok();
-    let open = addresses.iter().find(is_open).or(addresses.first());
-    let open = open.ok_or_else(unknown)?;
+    let open = addresses
+        .iter()
+        .find(is_open)
+        .or(addresses.first())
+        .ok_or_else(unknown)?;
     let header = HeaderValue::from_str(&address).map_err(|_| unknown())?;
     let mut parts = url.clone().into_parts();
     parts.authority = open.to_string().parse().ok();

@@ -45,8 +45,11 @@ impl Exemption {
         if let Ok(address) = without_brackets(host).parse() {
             return Some(Self::Address(address, port));
         }
-        let name = host.strip_prefix('*').filter(|it| it.starts_with('.'));
-        let name = name.unwrap_or(host).to_owned();
+        let name = host
+            .strip_prefix('*')
+            .filter(|it| it.starts_with('.'))
+            .unwrap_or(host)
+            .to_owned();
         (!name.is_empty()).then_some(Self::Name(name, port))
     }
 

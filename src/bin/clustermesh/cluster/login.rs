@@ -86,8 +86,11 @@ fn run(plugin: &ExecConfig, patience: Duration) -> Result<String, LoginProblem> 
 }
 
 fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
-    let name = plugin.command.as_deref().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| LoginProblem::Start("`exec` has no `command`".to_owned()))?;
+    let name = plugin
+        .command
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| LoginProblem::Start("`exec` has no `command`".to_owned()))?;
     let mut command = Command::new(name);
     command.args(plugin.args.iter().flatten());
     for variable in plugin.env.iter().flatten() {

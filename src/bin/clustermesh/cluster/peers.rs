@@ -94,8 +94,12 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
         let text = pages::text(bytes)?;
         let group: ApiGroup =
             serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
-        let versions = group.versions.into_iter().map(|it| it.version);
-        let versions = versions.filter(|it| is_version(it)).take(MOST_VERSIONS);
+        let versions = group
+            .versions
+            .into_iter()
+            .map(|it| it.version)
+            .filter(|it| is_version(it))
+            .take(MOST_VERSIONS);
         Ok(versions.collect())
     };
     Ok(match answer(connection, &question, read).await? {

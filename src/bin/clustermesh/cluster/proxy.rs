@@ -60,8 +60,11 @@ pub(super) fn is_local(server: &Uri) -> bool {
 
 /// Returns whether a server or proxy is named by its address, so that nothing is looked up.
 pub(super) fn is_address(url: &Uri) -> bool {
-    let host = url.host().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = url
+        .host()
+        .unwrap_or_default()
+        .trim_start_matches('[')
+        .trim_end_matches(']');
     host.parse::<IpAddr>().is_ok()
 }
 
@@ -104,8 +107,9 @@ fn url(text: &str) -> Option<Uri> {
 /// this machine.
 fn environment_proxy(server: &Uri) -> Option<(&'static str, String)> {
     let variable = |names: [&'static str; 2]| {
-        let values = names.into_iter();
-        let mut values = values.filter_map(|name| Some((name, env::var(name).ok()?)));
+        let mut values = names
+            .into_iter()
+            .filter_map(|name| Some((name, env::var(name).ok()?)));
         values.find(|(_, value)| !value.is_empty())
     };
     let proxy = if server.scheme_str() == Some("https") {
@@ -113,7 +117,8 @@ fn environment_proxy(server: &Uri) -> Option<(&'static str, String)> {
     } else {
         variable(["HTTP_PROXY", "http_proxy"])
     };
-    let exempt = variable(["NO_PROXY", "no_proxy"]);
-    let exempt = exempt.map(|(_, value)| value).unwrap_or_default();
+    let exempt = variable(["NO_PROXY", "no_proxy"])
+        .map(|(_, value)| value)
+        .unwrap_or_default();
     proxy.filter(|_| !is_local(server) && !is_exempt(server, &exempt))
 }

@@ -189,8 +189,11 @@ async fn ask(
             problem: error.to_string(),
         })
     })?;
-    let response = connection.client.send(request).await;
-    let response = response.map_err(|error| failure::of_request(&error, connection))?;
+    let response = connection
+        .client
+        .send(request)
+        .await
+        .map_err(|error| failure::of_request(&error, connection))?;
     let status = response.status();
     if status.is_success() {
         let bytes = body(response, *limit, connection).await?;
@@ -282,8 +285,9 @@ async fn body(
 /// Returns the message of an error of Kubernetes. Answers of other servers may contain secrets that
 /// must not get into logs, and a kubeconfig from a Secret may lead to any server.
 fn said(bytes: &[u8]) -> String {
-    let status = serde_json::from_slice(bytes).ok();
-    let status = status.filter(|it: &ApiStatus| it.kind == "Status");
+    let status = serde_json::from_slice(bytes)
+        .ok()
+        .filter(|it: &ApiStatus| it.kind == "Status");
     status.and_then(|it| it.message).unwrap_or_default()
 }
 

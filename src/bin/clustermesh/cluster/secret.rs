@@ -135,9 +135,11 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
         };
         return Err(wrong(format!("the Secret has no key `{key}`; {known}")));
     };
-    let text = STANDARD.decode(value.trim()).ok();
-    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| wrong(format!("the value of key `{key}` is not UTF-8")))?;
+    let text = STANDARD
+        .decode(value.trim())
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or_else(|| wrong(format!("the value of key `{key}` is not UTF-8")))?;
     let loaded = Loaded::from_text(&text, format!("{origin}, key {key}"))?;
     harmless(loaded.current()?)
 }

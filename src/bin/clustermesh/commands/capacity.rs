@@ -146,11 +146,13 @@ pub(crate) fn run(
         .into_iter()
         .filter(|it| is_asked(&it.cluster))
         .collect();
-    let shown = findings.iter().filter(|it| {
-        let is_asked = it.cluster.as_deref().is_none_or(is_asked);
-        is_asked && capacity::is_about(it.rule)
-    });
-    let shown: Vec<&Finding> = shown.collect();
+    let shown: Vec<&Finding> = findings
+        .iter()
+        .filter(|it| {
+            let is_asked = it.cluster.as_deref().is_none_or(is_asked);
+            is_asked && capacity::is_about(it.rule)
+        })
+        .collect();
     match args.output {
         CapacityFormat::Human if args.targets.is_empty() => {
             printer.result(result, &shown::overview(&costs))?;

@@ -111,14 +111,21 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let path = |name: &str, setting: &Setting<PathBuf>| {
         shown(name, ShownValue::path(&setting.value), &setting.origin)
     };
-    let file = config.path.value.as_ref();
-    let file = file.map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
+    let file = config
+        .path
+        .value
+        .as_ref()
+        .map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
     let expectations = settings.expectations.value.as_ref();
     let expectations =
         expectations.map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
     // A folder that cannot be listed has no files, and the note explains why.
-    let meshes = settings.mesh_files_if_any().unwrap_or_default();
-    let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
+    let meshes: Vec<PathBuf> = settings
+        .mesh_files_if_any()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|file| file.path)
+        .collect();
     let mut all = vec![
         shown("config", file, &config.path.origin),
         shown(
@@ -141,17 +148,21 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         let access = settings.access(cluster);
         let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
         if let ClusterAccess::Kubeconfig { files, context } = access {
-            let value = context.value.map(ShownValue::Text);
-            let value = value.unwrap_or(ShownValue::Nothing("the only one"));
+            let value = context
+                .value
+                .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
             all.push(paths(&name("kubeconfig"), &files));
             all.push(shown(&name("context"), value, &context.origin));
         }
         let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
         all.push(shown(&name("inCluster"), is_in_cluster, &origin));
-        let accepted = config.content.accepted.get(cluster);
-        let accepted = accepted.map_or(ShownValue::Nothing("from the mesh"), |ranges| {
-            ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
-        });
+        let accepted = config
+            .content
+            .accepted
+            .get(cluster)
+            .map_or(ShownValue::Nothing("from the mesh"), |ranges| {
+                ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
+            });
         let origin = config.origin(&["clusters", cluster.as_str(), "acceptedNetworks"]);
         all.push(shown(&name("acceptedNetworks"), accepted, &origin));
     }

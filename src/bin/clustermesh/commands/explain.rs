@@ -118,8 +118,11 @@ fn search(given: &str) -> anyhow::Result<String> {
 fn unknown(name: &str) -> anyhow::Error {
     let all = rules::all();
     let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
-    let names = all.iter().map(|rule| rule.name).chain(aliases);
-    let names = names.chain(TERMS.iter().map(|term| term.name));
+    let names = all
+        .iter()
+        .map(|rule| rule.name)
+        .chain(aliases)
+        .chain(TERMS.iter().map(|term| term.name));
     match nearest(name, names) {
         Some(meant) => anyhow!("unknown rule `{name}`; did you mean `{meant}`?"),
         None => anyhow!("unknown rule `{name}`; `clustermesh explain` lists all rules"),

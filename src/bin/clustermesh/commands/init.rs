@@ -253,8 +253,8 @@ fn next(args: &InitArgs, kept: &[&str]) -> String {
         }
         Gitops::None => {}
     }
-    let steps = (1..).zip(steps);
-    let steps: Vec<String> = steps
+    let steps: Vec<String> = (1..)
+        .zip(steps)
         .map(|(number, step)| format!("{number}. {step}\n"))
         .collect();
     format!("\nNext steps:\n{}", steps.concat())

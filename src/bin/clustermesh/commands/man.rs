@@ -40,8 +40,11 @@ pub(crate) fn run(args: &ManArgs, result: &mut impl Write) -> anyhow::Result<Out
 /// Returns the page of a command. The end of its help is printed verbatim, because it has columns
 /// and commands.
 fn page(command: Command) -> io::Result<Vec<u8>> {
-    let end = command.get_after_long_help().or(command.get_after_help());
-    let end = end.map(ToString::to_string).unwrap_or_default();
+    let end = command
+        .get_after_long_help()
+        .or(command.get_after_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let command = command
         .after_help(None::<&str>)
         .after_long_help(None::<&str>);

@@ -105,8 +105,11 @@ pub(crate) fn run(
             outcome
         });
     }
-    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
-    let planned = planned.filter(|_| !is_wrong && losses.is_empty());
+    let planned = checked
+        .planned
+        .as_ref()
+        .zip(checked.rendered.as_ref())
+        .filter(|_| !is_wrong && losses.is_empty());
     let Some(((fleet, plan), rendered)) = planned else {
         printer.counts(&checked.findings, None);
         if !args.check {

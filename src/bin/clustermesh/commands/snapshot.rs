@@ -216,10 +216,12 @@ fn keep(
     let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
     drop(text);
     let keeper = Keeper::new(&args.handling, settings, meshes);
-    let kept = keeper.keep(cluster, listing, None);
-    let kept = kept.map_err(|error| no_snapshot(&name, &error))?;
-    let outcome = keeper.tell(kept, printer, result)?;
-    let outcome = outcome.max(keeper.tell_twins(&[cluster].into(), printer));
+    let kept = keeper
+        .keep(cluster, listing, None)
+        .map_err(|error| no_snapshot(&name, &error))?;
+    let outcome = keeper
+        .tell(kept, printer, result)?
+        .max(keeper.tell_twins(&[cluster].into(), printer));
     Ok(outcome.max(tell_of_config(args, settings, Vec::new(), printer)))
 }
 

@@ -72,8 +72,11 @@ pub(super) fn contexts() -> Vec<String> {
     let matches = super::matches();
     let file = matches.and_then(|it| it.try_get_one::<PathBuf>("kubeconfig").ok()?.cloned());
     found(move |settings| {
-        let files = file.map_or_else(|| settings.kubeconfig.value.clone(), |file| vec![file]);
-        let files: Vec<PathBuf> = files.into_iter().filter(|it| is_regular(it)).collect();
+        let files: Vec<PathBuf> = file
+            .map_or_else(|| settings.kubeconfig.value.clone(), |file| vec![file])
+            .into_iter()
+            .filter(|it| is_regular(it))
+            .collect();
         Kubeconfigs::new(PATIENCE)
             .names(&files)
             .into_iter()
@@ -84,8 +87,9 @@ pub(super) fn contexts() -> Vec<String> {
 /// Returns the names that can be explained.
 pub(super) fn rules() -> Vec<String> {
     let rules = rules::all().into_iter();
-    let names = rules.flat_map(|rule| [rule.name].into_iter().chain(rule.aliases.iter().copied()));
-    let names = names.chain(TERMS.iter().map(|term| term.name));
+    let names = rules
+        .flat_map(|rule| [rule.name].into_iter().chain(rule.aliases.iter().copied()))
+        .chain(TERMS.iter().map(|term| term.name));
     names.map(str::to_owned).collect()
 }
 
@@ -115,8 +119,12 @@ fn settings() -> Option<Settings> {
 }
 
 fn meshes(settings: &Settings) -> Vec<Mesh> {
-    let files = settings.mesh_files_if_any().unwrap_or_default().into_iter();
-    let files: Vec<_> = files.filter(|file| is_regular(&file.path)).collect();
+    let files: Vec<_> = settings
+        .mesh_files_if_any()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|file| is_regular(&file.path))
+        .collect();
     input_file::clusters(&files)
         .map(|it| it.meshes)
         .unwrap_or_default()

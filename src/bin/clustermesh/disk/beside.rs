@@ -44,10 +44,11 @@ impl Waiting {
 
         let mut write = || -> anyhow::Result<PathBuf> {
             let folder = folder_of(path);
-            let absent = folder
+            let absent: Vec<PathBuf> = folder
                 .ancestors()
-                .take_while(|it| *it != Path::new("") && fs::symlink_metadata(it).is_err());
-            let absent: Vec<PathBuf> = absent.map(Path::to_owned).collect();
+                .take_while(|it| *it != Path::new("") && fs::symlink_metadata(it).is_err())
+                .map(Path::to_owned)
+                .collect();
             fs::create_dir_all(folder)?;
             self.folders.extend(absent.into_iter().rev());
             if self.swept.insert(folder.to_owned()) {

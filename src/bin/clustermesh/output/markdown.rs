@@ -32,8 +32,10 @@ pub(super) fn text(report: &Report, limit: usize) -> String {
     let heading = counts.as_deref().unwrap_or("no problems found");
     let mut page = format!("### clustermesh: {heading}\n");
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
-        let of_severity = entries.iter().filter(|it| it.finding.severity == severity);
-        let of_severity: Vec<&ReportEntry> = of_severity.collect();
+        let of_severity: Vec<&ReportEntry> = entries
+            .iter()
+            .filter(|it| it.finding.severity == severity)
+            .collect();
         if !of_severity.is_empty() {
             list(&mut page, severity, &of_severity, &sites, limit);
         }

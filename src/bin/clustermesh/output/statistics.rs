@@ -38,8 +38,11 @@ pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result
         };
         return Ok(serde_json::to_string_pretty(&document)? + "\n");
     }
-    let width = counts.iter().map(|it| it.count.to_string().len()).max();
-    let width = width.unwrap_or_default();
+    let width = counts
+        .iter()
+        .map(|it| it.count.to_string().len())
+        .max()
+        .unwrap_or_default();
     let mut text = String::new();
     for Row {
         rule,
@@ -59,12 +62,14 @@ fn counts(findings: &[Finding]) -> Vec<Row> {
             .entry((finding.rule.name, finding.severity))
             .or_default() += 1;
     }
-    let counts = counts.into_iter().map(|((rule, severity), count)| Row {
-        rule,
-        severity: severity.to_string(),
-        count,
-    });
-    let mut counts: Vec<Row> = counts.collect();
+    let mut counts: Vec<Row> = counts
+        .into_iter()
+        .map(|((rule, severity), count)| Row {
+            rule,
+            severity: severity.to_string(),
+            count,
+        })
+        .collect();
     counts.sort_by_key(|it| Reverse(it.count));
     counts
 }

@@ -314,8 +314,10 @@ fn folded(rows: &[Vec<String>]) -> String {
     while start < total {
         let part = |end: usize| -> Vec<Vec<String>> {
             let cells = |row: &Vec<String>| {
-                let of_part = row.iter().take(named);
-                let of_part = of_part.chain(row.iter().take(end).skip(start));
+                let of_part = row
+                    .iter()
+                    .take(named)
+                    .chain(row.iter().take(end).skip(start));
                 of_part.cloned().collect()
             };
             rows.iter().map(cells).collect()

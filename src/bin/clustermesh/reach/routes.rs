@@ -131,8 +131,10 @@ fn operator_route(
 /// Returns how a cluster is reached in which an operator runs: only one can be the store's.
 fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Fault> {
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    let local = entries.filter(|entry| entry.local);
-    let local: BTreeSet<&str> = local.map(|entry| entry.name.as_str()).collect();
+    let local: BTreeSet<&str> = entries
+        .filter(|entry| entry.local)
+        .map(|entry| entry.name.as_str())
+        .collect();
     if local.len() == 1 {
         return Ok(ClusterRoute::Store(Arc::clone(store)));
     }

@@ -95,10 +95,11 @@ fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     if !disk::is_folder(path) {
         return Ok(vec![input.clone()]);
     }
-    let found = disk::files_in(roots, path, &["yaml", "yml"])?;
-    let found = found.into_iter().map(|path| InputFile {
-        path,
-        roots: roots.clone(),
-    });
+    let found = disk::files_in(roots, path, &["yaml", "yml"])?
+        .into_iter()
+        .map(|path| InputFile {
+            path,
+            roots: roots.clone(),
+        });
     Ok(found.collect())
 }

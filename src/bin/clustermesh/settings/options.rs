@@ -246,9 +246,15 @@ impl Options {
             let origin = names.origin(matches);
             Some(Setting { value, origin })
         };
-        let meshes = matches.try_get_many::<PathBuf>(MESHES.id).ok().flatten();
-        let meshes = meshes.into_iter().flatten();
-        let meshes: Vec<PathBuf> = meshes.filter(|it| says_something(it)).cloned().collect();
+        let meshes: Vec<PathBuf> = matches
+            .try_get_many::<PathBuf>(MESHES.id)
+            .ok()
+            .flatten()
+            .into_iter()
+            .flatten()
+            .filter(|it| says_something(it))
+            .cloned()
+            .collect();
         let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
         Self {
             surroundings: WorkingRepository::default(),

@@ -29,9 +29,9 @@ fn second_mesh(folder: &Folder) -> String {
     let text = MESH
         .replace("prod", "lab")
         .replace("east", "south")
-        .replace("north", "center");
-    let text = text.replace("10.1.", "10.4.").replace("10.2.", "10.5.");
-    let text = text
+        .replace("north", "center")
+        .replace("10.1.", "10.4.")
+        .replace("10.2.", "10.5.")
         .replace("10.101.", "10.104.")
         .replace("10.102.", "10.105.");
     text.split("    - name: west").next().unwrap().to_owned()

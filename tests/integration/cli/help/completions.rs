@@ -35,12 +35,15 @@ fn candidates(folder: &Folder, shell: &str, words: &[&str]) -> Vec<String> {
         "{shell} {words:?}"
     );
     assert_eq!(folder.touches("."), before);
-    let values = run.stdout.lines().map(|line| match shell {
-        "fish" => line.split('\t').next().unwrap(),
-        "zsh" => line.split(':').next().unwrap(),
-        _ => line,
-    });
-    let values = values.filter(|it| !it.is_empty());
+    let values = run
+        .stdout
+        .lines()
+        .map(|line| match shell {
+            "fish" => line.split('\t').next().unwrap(),
+            "zsh" => line.split(':').next().unwrap(),
+            _ => line,
+        })
+        .filter(|it| !it.is_empty());
     values.map(str::to_owned).collect()
 }
 

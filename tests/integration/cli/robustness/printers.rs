@@ -176,8 +176,10 @@ fn check_plain(text: &str) -> Result<(), TestCaseError> {
 /// Fails if a line begins with a workflow command, which whitespace may precede.
 fn check_lines(text: &str) -> Result<(), TestCaseError> {
     for line in text.lines() {
-        let command = line.trim_start().strip_prefix("::");
-        let command = command.and_then(|it| it.split_once("::"));
+        let command = line
+            .trim_start()
+            .strip_prefix("::")
+            .and_then(|it| it.split_once("::"));
         prop_assert_eq!(command, None, "{:?}", line);
     }
     Ok(())

@@ -533,8 +533,9 @@ ignore:
     );
     let run = folder.run(&["config"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    let lines = run.stdout.lines();
-    let lines: Vec<&str> = lines
+    let lines: Vec<&str> = run
+        .stdout
+        .lines()
         .filter(|it| it.starts_with("rules.") || it.starts_with("ignore."))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"

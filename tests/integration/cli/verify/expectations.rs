@@ -171,8 +171,12 @@ fn tells_programs_the_way_of_the_packet() {
     assert_eq!(trace["verdict"], "delivered");
     assert_eq!(trace["from"]["address"], "10.1.1.0");
     assert_eq!(trace["to"]["address"], "10.2.1.0");
-    let steps = trace["there"]["steps"].as_array().unwrap().iter();
-    let steps: Vec<&str> = steps.map(|it| it["kind"].as_str().unwrap()).collect();
+    let steps: Vec<&str> = trace["there"]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(steps, ["selected", "dialled", "accepted", "arrived"]);
     assert_eq!(value["findings"][0]["rule"], "failed-expectation");
     let printed: Value = serde_json::from_str(&folder.run(&["schema", "trace"]).stdout).unwrap();

@@ -213,8 +213,10 @@ fn tells_programs_everything() {
     assert_eq!(addresses(&west["captures"]), own);
     assert_eq!(west["sendsAs"][0]["place"]["file"], WEST_OF_EAST);
     let open = west["sendsTo"].as_array().unwrap().iter();
-    let pods = open.filter(|it| it["kind"] == "pod");
-    let pods: Vec<&str> = pods.map(|it| it["node"].as_str().unwrap()).collect();
+    let pods: Vec<&str> = open
+        .filter(|it| it["kind"] == "pod")
+        .map(|it| it["node"].as_str().unwrap())
+        .collect();
     assert_eq!(pods, ["west/n1", "west/n2"]);
 }
 

@@ -88,16 +88,18 @@ fn an_example_holds_in_the_flat_form_too() {
     let example = project().join("examples/multi-cloud-location");
     copy(&example.join("snapshots"), &folder.path("snapshots"));
     let typed = fs::read_to_string(example.join("mesh.yaml")).unwrap();
-    let flat = typed.lines().filter_map(|line| {
-        let text = line.trim_start();
-        match text.split_once(": ") {
-            Some(("wireguardCIDR" | "serviceCIDR", cidr)) => Some(format!("        - {cidr}")),
-            _ if text == "podCIDRs:" => Some("      allowedNetworks:".to_owned()),
-            _ if text == "additionalCIDRs:" => None,
-            _ => Some(line.to_owned()),
-        }
-    });
-    let flat: Vec<String> = flat.collect();
+    let flat: Vec<String> = typed
+        .lines()
+        .filter_map(|line| {
+            let text = line.trim_start();
+            match text.split_once(": ") {
+                Some(("wireguardCIDR" | "serviceCIDR", cidr)) => Some(format!("        - {cidr}")),
+                _ if text == "podCIDRs:" => Some("      allowedNetworks:".to_owned()),
+                _ if text == "additionalCIDRs:" => None,
+                _ => Some(line.to_owned()),
+            }
+        })
+        .collect();
     folder.write("mesh.yaml", flat.join("\n"));
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -233,10 +233,10 @@ pub(super) fn keepalive_floor(vector: &Vector) -> Verdict {
         let others = seconds
             .iter()
             .enumerate()
-            .filter(|(other, _)| *other != index);
-        let others = others.map(
-            |(other, it)| json!({"name": format!("other-{other}"), "persistentKeepalive": it}),
-        );
+            .filter(|(other, _)| *other != index)
+            .map(
+                |(other, it)| json!({"name": format!("other-{other}"), "persistentKeepalive": it}),
+            );
         let annotations = json!({
             "kilo.squat.ai/wireguard-ip": format!("100.64.{index}.1/24"),
             "kilo.squat.ai/force-endpoint": "203.0.113.1:51820",
@@ -247,8 +247,8 @@ pub(super) fn keepalive_floor(vector: &Vector) -> Verdict {
             &entry,
             &[completed(&node, 1)],
             &others.collect::<Vec<_>>(),
-        );
-        let run = run.map_err(|codes| format!("{codes:?}"))?;
+        )
+        .map_err(|codes| format!("{codes:?}"))?;
         let ours = &run.peer("node").spec["persistentKeepalive"];
         unless(ours.as_u64().unwrap_or(0) == own.as_u64().unwrap(), ours)?;
         if own != floor {

@@ -143,8 +143,10 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
             let Some(name) = value["metadata"]["name"].as_str() else {
                 continue;
             };
-            let ranges = texts(&value["spec"]["allowedIPs"]).into_iter();
-            let ranges: Vec<Cidr> = ranges.map(|it| it.parse().unwrap()).collect();
+            let ranges: Vec<Cidr> = texts(&value["spec"]["allowedIPs"])
+                .into_iter()
+                .map(|it| it.parse().unwrap())
+                .collect();
             let peer = peers.entry(name.to_owned()).or_insert_with(|| PeerObject {
                 metadata: value["metadata"].clone(),
                 spec: value["spec"].clone(),
@@ -169,8 +171,11 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
         .withheld
         .iter()
         .filter(|it| matches!(it.reason, WithheldReason::Taken { .. }));
-    let lost = member.membership.withheld.iter();
-    let lost = lost.filter_map(|it| Some((it.range.parse().ok()?, it.reason.clone())));
+    let lost = member
+        .membership
+        .withheld
+        .iter()
+        .filter_map(|it| Some((it.range.parse().ok()?, it.reason.clone())));
     let claimed = |range: &&Cidr| {
         member
             .membership
@@ -268,8 +273,9 @@ pub(super) fn real_key(text: &str) -> String {
 
 /// Declares the names under which the nodes can be dialled.
 pub(super) fn with_domains(entry: &Value, nodes: &[&Value]) -> Value {
-    let texts = nodes.iter().filter_map(|it| it["annotations"].as_object());
-    let texts = texts
+    let texts = nodes
+        .iter()
+        .filter_map(|it| it["annotations"].as_object())
         .flatten()
         .filter(|(key, _)| key.ends_with("-endpoint"));
     let names: BTreeSet<String> = texts
@@ -306,9 +312,10 @@ pub(super) fn own_ranges(node: &Value) -> Vec<Cidr> {
     let pod = texts(&node["podCIDRs"])
         .first()
         .and_then(|it| it.parse().ok());
-    let wireguard = node["annotations"]["kilo.squat.ai/wireguard-ip"].as_str();
-    let wireguard = wireguard.and_then(|it| it.parse::<Interface>().ok());
-    let wireguard = wireguard.map(|it| Cidr::host(it.address));
+    let wireguard = node["annotations"]["kilo.squat.ai/wireguard-ip"]
+        .as_str()
+        .and_then(|it| it.parse::<Interface>().ok())
+        .map(|it| Cidr::host(it.address));
     pod.into_iter()
         .chain(wireguard)
         .chain(internal_hosts(node))

@@ -115,11 +115,11 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
     let documents: Vec<Value> = meshes.iter().map(|it| document(it)).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
     let reading = mesh::read(&[Source::parse("mesh.json", list.to_string()).unwrap()]);
-    let errors = reading
+    let errors: Vec<_> = reading
         .diagnostics
         .iter()
-        .filter(|it| it.severity == Severity::Error);
-    let errors: Vec<_> = errors.collect();
+        .filter(|it| it.severity == Severity::Error)
+        .collect();
     if errors.is_empty() {
         for document in &documents {
             crate::docs::schemas::assert_fits(&document.to_string());

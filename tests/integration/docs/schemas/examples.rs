@@ -69,8 +69,11 @@ fn every_file_that_people_write_names_its_schema() {
         {
             continue;
         }
-        let named = text.lines().next().and_then(|it| it.strip_prefix(MODELINE));
-        let named = named.unwrap_or_else(|| panic!("{} names no schema", path.display()));
+        let named = text
+            .lines()
+            .next()
+            .and_then(|it| it.strip_prefix(MODELINE))
+            .unwrap_or_else(|| panic!("{} names no schema", path.display()));
         let found = path.parent().unwrap().join(named).canonicalize().unwrap();
         for document in documents(&text) {
             let (file, _) = schema_of(&document).unwrap();

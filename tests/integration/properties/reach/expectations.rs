@@ -120,10 +120,16 @@ fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
         .collect();
     for (number, node) in site.model.topology.nodes.numbered() {
         if node.segment.is_none() {
-            let pods = node.kilo.pods().map(Span::of);
-            let pods = pods.map(|span| (Owner::Pods(number), span));
-            let own = node.kilo.internal_address().map(Span::host);
-            let own = own.map(|span| (Owner::Node(number), span));
+            let pods = node
+                .kilo
+                .pods()
+                .map(Span::of)
+                .map(|span| (Owner::Pods(number), span));
+            let own = node
+                .kilo
+                .internal_address()
+                .map(Span::host)
+                .map(|span| (Owner::Node(number), span));
             all.extend(
                 pods.chain(own)
                     .map(|(owner, span)| (AddressBlock { owner, span }, false)),

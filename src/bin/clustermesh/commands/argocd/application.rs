@@ -76,8 +76,9 @@ fn parts(path: &Path) -> anyhow::Result<Vec<String>> {
         match component {
             Component::CurDir => {}
             Component::Normal(name) => {
-                let name = name.to_str();
-                let name = name.with_context(|| format!("{VARIABLE} is not UTF-8"))?;
+                let name = name
+                    .to_str()
+                    .with_context(|| format!("{VARIABLE} is not UTF-8"))?;
                 parts.push(name.to_owned());
             }
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => bail!(

@@ -98,11 +98,13 @@ impl<'a> Ledger<'a> {
         for bundle in &mut load.bundles {
             bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
         }
-        let wave = self.before(cluster).map(|before| {
-            let before = Model::new(own, &before);
-            Wave::between(&before, &model)
-        });
-        let wave = wave.unwrap_or_default();
+        let wave = self
+            .before(cluster)
+            .map(|before| {
+                let before = Model::new(own, &before);
+                Wave::between(&before, &model)
+            })
+            .unwrap_or_default();
         Some(Cost {
             cluster: cluster.to_string(),
             estimates: estimates(&load, Some(&wave), self.capacity),
@@ -119,8 +121,10 @@ impl<'a> Ledger<'a> {
     fn sizes(&self, cluster: &ClusterName) -> FileLoad {
         let prefix = format!("{cluster}/");
         let texts = self.rendered.tree.iter();
-        let sizes = texts.filter(|(path, _)| path.starts_with(&prefix));
-        let sizes: Vec<usize> = sizes.map(|(_, text)| text.len()).collect();
+        let sizes: Vec<usize> = texts
+            .filter(|(path, _)| path.starts_with(&prefix))
+            .map(|(_, text)| text.len())
+            .collect();
         FileLoad {
             entries: sizes.len(),
             largest: sizes.into_iter().max().unwrap_or_default(),
@@ -204,8 +208,7 @@ fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
 
 /// Returns the internal addresses of all nodes.
 fn internal_addresses(fleet: &Fleet, plan: &Plan) -> BTreeSet<IpAddr> {
-    let owns = plan.targets.iter();
-    let owns = owns.filter_map(|it| own(fleet, &it.cluster));
+    let owns = plan.targets.iter().filter_map(|it| own(fleet, &it.cluster));
     let mut addresses = BTreeSet::new();
     for target in owns {
         let nodes = target.nodes.iter();

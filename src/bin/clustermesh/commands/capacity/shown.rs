@@ -108,11 +108,11 @@ pub(super) fn overview(costs: &[Cost]) -> String {
     for (_, block, clusters) in blocks.iter().take(BLOCKS) {
         let _ = write!(text, "\n{}\n{block}", head(&text::first(NAMED, clusters)));
     }
-    let rest = blocks
+    let rest: usize = blocks
         .iter()
         .skip(BLOCKS)
-        .map(|(.., clusters)| clusters.len());
-    let rest: usize = rest.sum();
+        .map(|(.., clusters)| clusters.len())
+        .sum();
     if 0 < rest {
         let _ = writeln!(
             text,
@@ -196,9 +196,10 @@ fn change(cost: &Cost) -> String {
         ("+", cost.wave.added),
         ("~", cost.wave.changed),
         ("-", cost.wave.removed),
-    ];
-    let parts = parts.iter().filter(|(_, number)| 0 < *number);
-    let parts = parts.map(|(sign, number)| format!("{sign}{}", units::count(*number)));
+    ]
+    .into_iter()
+    .filter(|(_, number)| 0 < *number)
+    .map(|(sign, number)| format!("{sign}{}", units::count(number)));
     parts.collect::<Vec<String>>().join(" ")
 }
 
@@ -311,10 +312,10 @@ fn formula(estimate: &Estimate) -> String {
 
 /// Returns the levers that are about any of these quantities.
 fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
-    let sections = estimates
+    let sections: Vec<CapacitySection> = estimates
         .iter()
-        .map(|it| CapacitySection::from_quantity(it.quantity));
-    let sections: Vec<CapacitySection> = sections.collect();
+        .map(|it| CapacitySection::from_quantity(it.quantity))
+        .collect();
     let of_change = sections.contains(&CapacitySection::Change);
     let of_load = sections.iter().any(|it| *it != CapacitySection::Change);
     let columns = [Align::Left, Align::Left, Align::Left, Align::Left];

@@ -121,8 +121,11 @@ impl<'a> Keeper<'a> {
         let stale_after = self.limits.stale_after_seconds;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let memberships = self.memberships(cluster);
-        let used = memberships.iter().flat_map(|(_, entry)| entry.labels());
-        let used = used.map(|(_, key)| key).collect();
+        let used = memberships
+            .iter()
+            .flat_map(|(_, entry)| entry.labels())
+            .map(|(_, key)| key)
+            .collect();
         let new = new.without_labels(self.dropped_labels, &used);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(KeptSnapshot::failed))
@@ -377,15 +380,17 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
             let lists = [
                 ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
                 ("keptLabels", &old.kept_labels, &new.kept_labels),
-            ];
-            let lists = lists.into_iter().filter(|(_, old, new)| old != new);
-            let lists = lists.map(|(name, old, new)| {
+            ]
+            .into_iter()
+            .filter(|(_, old, new)| old != new)
+            .map(|(name, old, new)| {
                 format!("{file}: {name} was {}, is {}\n", list(old), list(new))
             });
             let used = new.kept_labels.iter().map(String::as_str).collect();
             let old = old.clone().without_labels(&new.dropped_labels, &used);
-            let reported = differences(&old, new);
-            let reported = reported.iter().map(|it| format!("{file}: {it}\n"));
+            let reported = differences(&old, new)
+                .into_iter()
+                .map(|it| format!("{file}: {it}\n"));
             let reported: Vec<String> = lists.chain(reported).collect();
             if reported.is_empty() {
                 return format!(

@@ -143,8 +143,10 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
             return keeper.keep_old(&[(cluster, Fault::Unreadable { problem })]);
         }
     };
-    let weaknesses = answer.weaknesses.into_iter();
-    let weaknesses = weaknesses.map(|it| clusters::weakness(&cluster, it, Wanted::Nodes.answers()));
+    let weaknesses = answer
+        .weaknesses
+        .into_iter()
+        .map(|it| clusters::weakness(&cluster, it, Wanted::Nodes.answers()));
     kept.findings.extend(weaknesses);
     if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
         let pages = text::count(answer.pages, "page");

@@ -211,11 +211,11 @@ fn foreigner(it: &Foreign) -> String {
         Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),
         Holder::Nodes => "several nodes have its key".to_owned(),
     };
-    let takes = it
+    let takes: Vec<String> = it
         .takes
         .iter()
-        .map(|it| format!("{} of {}", it.range, it.cluster));
-    let takes: Vec<String> = takes.collect();
+        .map(|it| format!("{} of {}", it.range, it.cluster))
+        .collect();
     let takes = if takes.is_empty() {
         format!("with {}", text::first(LISTED, &it.ranges))
     } else {

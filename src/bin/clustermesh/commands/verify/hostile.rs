@@ -30,8 +30,9 @@ pub(super) fn read(
     }
     let sites: Vec<SiteId> = sites.into_iter().collect();
     let meshes = &inputs.meshes;
-    let hostiles = sites.into_par_iter();
-    let hostiles = hostiles.map(|site| assume_hostile(fabric, meshes, site));
+    let hostiles = sites
+        .into_par_iter()
+        .map(|site| assume_hostile(fabric, meshes, site));
     Ok(hostiles.collect())
 }
 

@@ -20,8 +20,9 @@ const NAMED: usize = 300;
 impl<'f> Verified<'_, 'f> {
     /// Follows the packets that break expectations, step by step.
     pub(super) fn counterexamples(&self) -> String {
-        let broken = self.checks.iter();
-        let broken: Vec<_> = broken
+        let broken: Vec<_> = self
+            .checks
+            .iter()
             .filter_map(|it| Some((it, self.traced(it.counterexample.as_ref()?)?)))
             .collect();
         let mut text = String::new();

@@ -299,12 +299,14 @@ impl Verified<'_, '_> {
     }
 
     fn pairing(&self, pairing: &Pairing) -> WrittenPairing {
-        let classes = pairing.tallies.iter();
-        let classes = classes.map(|((from, to), it)| WrittenClasses {
-            from: class(*from),
-            to: class(*to),
-            tally: tally(it),
-        });
+        let classes = pairing
+            .tallies
+            .iter()
+            .map(|((from, to), it)| WrittenClasses {
+                from: class(*from),
+                to: class(*to),
+                tally: tally(it),
+            });
         WrittenPairing {
             from: self.cluster(pairing.from),
             to: self.cluster(pairing.to),
@@ -315,8 +317,10 @@ impl Verified<'_, '_> {
 
     fn failure(&self, failure: &Failure) -> WrittenFailure {
         let packet = &failure.trace.packet;
-        let between = failure.between.iter();
-        let between = between.map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+        let between = failure
+            .between
+            .iter()
+            .map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
         WrittenFailure {
             verdict: failure.trace.verdict(),
             from: self.node(packet.from),
@@ -330,8 +334,10 @@ impl Verified<'_, '_> {
 
     fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
         let nodes = assumption.nodes.iter();
-        let between = assumption.between.iter();
-        let between = between.map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+        let between = assumption
+            .between
+            .iter()
+            .map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
         WrittenAssumption {
             premise: match assumption.premise {
                 Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
@@ -345,8 +351,10 @@ impl Verified<'_, '_> {
     }
 
     fn point(&self, point: &SinglePoint) -> WrittenPoint {
-        let members = point.members.iter();
-        let members = members.map(|&node| self.node(At { node, ..point.at }));
+        let members = point
+            .members
+            .iter()
+            .map(|&node| self.node(At { node, ..point.at }));
         WrittenPoint {
             node: self.node(point.at),
             ranges: point.ranges.iter().map(ToString::to_string).collect(),

@@ -89,8 +89,9 @@ fn begins_again_when_the_list_expires() {
     let run = site.snapshot(&["--accept", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(site.kept("east").as_array().unwrap().len(), 400);
-    let begun = site.east.requests();
-    let begun: Vec<bool> = begun
+    let begun: Vec<bool> = site
+        .east
+        .requests()
         .iter()
         .map(|it| !it.query.contains_key("continue"))
         .collect();

@@ -173,8 +173,9 @@ fn at_most_three_are_listed_at_once() {
     assert_eq!(server.requests().len(), 20);
     assert!((2..=3).contains(&server.busiest()), "{}", server.busiest());
     let lines = run.stderr.lines();
-    let report = lines.filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next());
-    let report: Vec<&str> = report.collect();
+    let report: Vec<&str> = lines
+        .filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next())
+        .collect();
     assert_eq!(report, names, "told in order");
 }
 

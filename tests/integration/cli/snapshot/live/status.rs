@@ -42,8 +42,10 @@ impl Site {
 
     /// Writes the kubeconfig.
     fn reach(&self) {
-        let contexts = CLUSTERS.iter().zip(&self.servers);
-        let contexts = contexts.map(|(name, server)| Context::new(name, &server.url()));
+        let contexts = CLUSTERS
+            .iter()
+            .zip(&self.servers)
+            .map(|(name, server)| Context::new(name, &server.url()));
         let text = kubeconfig(&contexts.collect::<Vec<_>>());
         self.folder.write("kubeconfig", text);
     }
@@ -70,8 +72,8 @@ impl Site {
         let texts = files.iter().map(|it| fs::read_to_string(it).unwrap());
         texts
             .flat_map(|text| {
-                let documents = serde_yaml::Deserializer::from_str(&text);
-                let documents = documents.map(|it| Value::deserialize(it).unwrap());
+                let documents = serde_yaml::Deserializer::from_str(&text)
+                    .map(|it| Value::deserialize(it).unwrap());
                 documents.collect::<Vec<_>>()
             })
             .collect()

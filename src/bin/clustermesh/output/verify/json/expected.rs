@@ -59,8 +59,10 @@ fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectat
         place: expectation.place.clone(),
         text: String::new(),
     };
-    let shown = check.counterexample.as_ref();
-    let shown = shown.and_then(|it| verified.traced(it));
+    let shown = check
+        .counterexample
+        .as_ref()
+        .and_then(|it| verified.traced(it));
     Ok(WrittenExpectationResult {
         name: expectation.name.as_ref().map(|it| escaped(it, NAMED)),
         place: json!(place(&label, verified.files)),

@@ -80,16 +80,15 @@ fn have_names_that_lead_nowhere_else() {
         run.stderr
     };
     for name in ["..", "'../../../nodes'", "East", "a..b", "-a", "'a%2Fb'"] {
-        let said = said("name: east, key", &format!("name: {name}, key"));
-        let said = said.replace(&format!("kilo/{}:", name.trim_matches('\'')), "kilo/NAME:");
+        let said = said("name: east, key", &format!("name: {name}, key"))
+            .replace(&format!("kilo/{}:", name.trim_matches('\'')), "kilo/NAME:");
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
         error[missing-secret]: east: could not be read: Secret kilo/NAME: the name is not a DNS-1123 subdomain; snapshots/east.json was kept
         help: check `kubeconfigSecretRef` in the mesh
         "));
     }
     for namespace in ["..", "a.b", "'kilo/secrets'", "kilo-"] {
-        let said = said("namespace: kilo", &format!("namespace: {namespace}"));
-        let said = said.replace(
+        let said = said("namespace: kilo", &format!("namespace: {namespace}")).replace(
             &format!("Secret {}/", namespace.trim_matches('\'')),
             "Secret NAMESPACE/",
         );
