@@ -65,7 +65,8 @@ pub(crate) fn check(
     let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
     let settings = &inputs.settings;
     let config = &settings.config.content;
-    let fleet = Fleet::assemble(members, &inputs.snapshots).accepting(&config.accepted);
+    let fleet =
+        Fleet::assemble(&inputs.meshes, members, &inputs.snapshots).accepting(&config.accepted);
     let ceilings = settings.ceilings;
     let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
     let mut mistakes = mistakes(inputs, &missing)?;

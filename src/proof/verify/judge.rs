@@ -22,6 +22,9 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) from: SiteId,
     pub(super) to: SiteId,
     pub(super) is_linked: bool,
+    /// Whether one of the two leaves, so that what still works is undeclared and ends with the Peers
+    /// that are left.
+    pub(super) is_ended: bool,
     pub(super) sends: &'j Promises,
     pub(super) receives: &'j Promises,
     /// What the one that sends takes, and what the one that receives does.
@@ -88,6 +91,7 @@ impl PairJudge<'_, '_, '_> {
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
         if let Some(arrived) = arrived
             && !self.is_linked
+            && !self.is_ended
         {
             part.leaks.push(Leak {
                 trace: arrived.clone(),

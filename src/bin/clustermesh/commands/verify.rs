@@ -152,7 +152,8 @@ fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
     }
     let members = unread.into_par_iter().map(UnreadMember::member).collect();
     let config = &inputs.settings.config.content;
-    let fleet = Fleet::assemble(members, &inputs.snapshots).accepting(&config.accepted);
+    let fleet =
+        Fleet::assemble(&inputs.meshes, members, &inputs.snapshots).accepting(&config.accepted);
     Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
 }
 
