@@ -21,6 +21,7 @@ use judge::PairJudge;
 use links::MeshLinks;
 use promise::Promises;
 
+pub use declared::Declared;
 pub use excused::Excused;
 pub use links::Asked;
 pub use undeclared::{Paths, Undeclared};
@@ -28,6 +29,7 @@ pub use undeclared::{Paths, Undeclared};
 mod alone;
 mod beyond;
 mod cause;
+mod declared;
 mod excused;
 mod judge;
 mod links;
