@@ -3,7 +3,7 @@
 //! Nothing here is synced to the platter: git is the store, and what we write can be rendered again.
 //! What is guarded against is a run that fails or is killed halfway.
 
-use std::fs::{self, File, FileType, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +13,10 @@ use clustermesh::diagnostic;
 use tempfile::{Builder, NamedTempFile};
 
 pub(crate) mod beside;
+mod entry_type;
 mod lock;
 mod read;
+mod revision;
 mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
@@ -22,6 +24,8 @@ pub(crate) mod tree;
 pub(crate) use read::{
     entries, files_in, is_file, is_folder, is_there, read_listed, read_text, type_of,
 };
+pub(crate) use entry_type::EntryType;
+pub(crate) use revision::Revision;
 pub(crate) use roots::Roots;
 
 /// The prefix of our temporary files and folders.
@@ -138,14 +142,9 @@ pub(crate) fn shown(path: &Path) -> String {
     format!("`{}`", diagnostic::escaped(&text, SHOWN))
 }
 
-/// Names the kind of something that is not a regular file, with its article.
-pub(crate) fn kind(file_type: FileType) -> &'static str {
-    match file_type {
-        _ if file_type.is_dir() => "a folder",
-        _ if file_type.is_symlink() => "a symbolic link",
-        _ if file_type.is_file() => "a file",
-        _ => "a device, pipe or socket",
-    }
+/// Names what something is, with its article.
+pub(crate) fn kind(file_type: impl Into<EntryType>) -> &'static str {
+    file_type.into().name()
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {

@@ -175,7 +175,7 @@ impl Inputs {
     fn find_strays(&mut self, named: &BTreeSet<String>) -> anyhow::Result<()> {
         let folder = &self.settings.snapshots.value;
         let roots = self.settings.roots_of(&self.settings.snapshots);
-        if !disk::is_folder(folder) {
+        if !disk::is_folder(&roots, folder) {
             return Ok(());
         }
         for path in disk::files_in(&roots, folder, &["json"])? {
@@ -208,7 +208,7 @@ fn read_snapshot(
     cluster: &ClusterName,
 ) -> anyhow::Result<ReadSnapshot> {
     let path = folder.join(format!("{cluster}.json"));
-    if !disk::is_there(&path) {
+    if !disk::is_there(roots, &path) {
         return Ok(ReadSnapshot::Missing);
     }
     let text = disk::read_text(roots, &path, SIZE_LIMIT)?;

@@ -154,7 +154,7 @@ fn has_hidden(path: &Path) -> bool {
 /// Reads what the last render has written; none if it wrote no outputs.
 fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     let path = settings.rendered.value.join(RECORD);
-    if !disk::is_there(&path) {
+    if !disk::is_there(&Roots::anywhere(), &path) {
         return Ok(None);
     }
     let roots = settings.roots_of(&settings.rendered);
@@ -267,7 +267,7 @@ impl OutputSurvey<'_> {
         if is_hidden(&self.settings.config.join(""), file) {
             return Err("a link leads to a hidden folder".to_owned());
         }
-        match disk::type_of(file) {
+        match disk::type_of(roots, file) {
             None => Ok(None),
             Some(file_type) if !file_type.is_file() => {
                 Err(format!("{} exists in its place", disk::kind(file_type)))
@@ -301,13 +301,13 @@ impl OutputSurvey<'_> {
         let path = self.settings.rendered.value.join(RECORD);
         let beside = &mut self.outputs.beside;
         if texts.is_empty() {
-            beside.remove.extend(disk::is_there(&path).then_some(path));
+            beside.remove.extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
             return Ok(self.outputs);
         }
         let text = Record::new(texts).text();
         let roots = self.settings.roots_of(&self.settings.rendered);
         let is_current =
-            disk::is_there(&path) && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
+            disk::is_there(&roots, &path) && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
         if !is_current {
             if beside.write.is_empty() && beside.remove.is_empty() {
                 self.outputs.changed.push(path.clone());

@@ -9,7 +9,7 @@ use clustermesh::tree_diff::{Loss, losses_of};
 
 use crate::allowance::{self, Allowance};
 use crate::check::{self, CheckResult, OutputCheck};
-use crate::disk;
+use crate::disk::{self, Roots};
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
 
@@ -39,7 +39,7 @@ pub(crate) struct Printed<'a> {
 /// # Errors
 /// An unknown target, or what [`check::check`] fails with.
 pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Result<Printed<'a>> {
-    let is_tree = disk::is_there(&inputs.settings.rendered.value);
+    let is_tree = disk::is_there(&Roots::anywhere(), &inputs.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
     let mut checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     allowance::allow_no_mesh(order.allowances, &mut checked, false);

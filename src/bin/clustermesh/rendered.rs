@@ -89,7 +89,7 @@ pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
         .skip(1)
         .take_while(|folder| folder.starts_with(&repository));
     let files = folders.filter_map(|folder| {
-        let file_type = disk::type_of(&folder.join(Overriding::IGNORE))?;
+        let file_type = disk::type_of(&Roots::anywhere(), &folder.join(Overriding::IGNORE))?;
         let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));
         let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
         (!file_type.is_dir()).then_some(found)

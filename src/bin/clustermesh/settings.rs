@@ -134,7 +134,7 @@ impl Settings {
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
-        mesh_files::all(&self.mesh_paths(), &self.surroundings)
+        mesh_files::all(&self.mesh_paths(), &self.config.roots, &self.surroundings)
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
@@ -160,8 +160,8 @@ impl Settings {
         let input = |path: &PathBuf| InputFile {
             path: path.clone(),
             roots: match self.meshes.is_named() {
-                true if disk::is_folder(path) => self.config.roots.clone().and(path),
-                true => Roots::anywhere(),
+                true if disk::is_folder(&self.config.roots, path) => self.config.roots.clone().and(path),
+                true => self.config.roots.of_named(),
                 false => self.config.roots.clone(),
             },
         };
@@ -198,7 +198,7 @@ impl Settings {
 /// Returns the file of the expectations that is named, or else the one that is there.
 fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
     let said = config.content.expectations.as_ref();
-    let default = || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(path));
+    let default = || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(&config.roots, path));
     Setting {
         value: said.map(|path| config.join(path)).or_else(default),
         origin: config.origin(&["expectations"]),

@@ -100,7 +100,7 @@ pub(crate) fn run(
         disk::check_output(&roots, Path::new(file.path))
             .with_context(|| format!("cannot write `{}`", file.path))?;
         for folder in Path::new(file.path).ancestors().skip(1) {
-            if folder != Path::new("") && disk::is_there(folder) && !disk::is_folder(folder) {
+            if folder != Path::new("") && disk::is_there(&roots, folder) && !disk::is_folder(&roots, folder) {
                 bail!(
                     "cannot write `{}`: {} is not a folder",
                     file.path,
@@ -112,7 +112,7 @@ pub(crate) fn run(
     let mut kept = Vec::new();
     for file in &files {
         let path = Path::new(file.path);
-        if disk::is_there(path) {
+        if disk::is_there(&roots, path) {
             kept.push(file.path);
             printer.line(&format!("kept existing {}", file.path));
         } else {

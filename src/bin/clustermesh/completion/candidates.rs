@@ -12,7 +12,7 @@ use clustermesh::rules;
 use clustermesh::rules::reach::TERMS;
 use clustermesh::snapshot::Snapshot;
 
-use crate::disk;
+use crate::disk::{self, Roots};
 use crate::input_file;
 use crate::settings::{Options, Settings};
 
@@ -52,7 +52,7 @@ pub(super) fn nodes(cluster: &str) -> Vec<String> {
     found(move |settings| {
         let folder = &settings.snapshots;
         let path = folder.value.join(format!("{cluster}.json"));
-        let text = disk::is_file(&path)
+        let text = disk::is_file(&Roots::anywhere(), &path)
             .then(|| disk::read_text(&settings.roots_of(folder), &path, SNAPSHOT).ok());
         let snapshot = text
             .flatten()
@@ -132,5 +132,6 @@ fn meshes(settings: &Settings) -> Vec<Mesh> {
 
 /// Returns whether a path leads to a file or a folder, and not to a pipe or a device.
 fn is_regular(path: &Path) -> bool {
-    disk::is_file(path) || disk::is_folder(path)
+    let roots = Roots::anywhere();
+    disk::is_file(&roots, path) || disk::is_folder(&roots, path)
 }

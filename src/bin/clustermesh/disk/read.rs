@@ -1,6 +1,6 @@
 //! Reading: the only way in for all files that come from elsewhere.
 
-use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::roots::Roots;
-use super::{kind, shown};
+use super::{EntryType, kind, shown};
 
 /// How long a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
@@ -30,6 +30,10 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         let text = bounded_text(&mut io::stdin().lock(), 0, limit);
         return text.context("cannot read the standard input");
     }
+    if let Some(revision) = roots.revision() {
+        let text = text(revision.read(path, limit)?);
+        return text.with_context(|| format!("cannot read {}", shown(path)));
+    }
     let read = || {
         let (mut file, metadata) = open(roots, path)?;
         bounded_text(&mut file, metadata.len(), limit)
@@ -39,7 +43,10 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
 
 /// Returns the text of a file of at most `limit` bytes that [`entries`] listed as a file. It is not
 /// a link, so it is in its folder, which was checked.
-pub(crate) fn read_listed(path: &Path, limit: u64) -> anyhow::Result<String> {
+pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
+    if roots.revision().is_some() {
+        return read_text(roots, path, limit);
+    }
     let read = || {
         let (mut file, metadata) = open_regular(path)?;
         bounded_text(&mut file, metadata.len(), limit)
@@ -48,23 +55,32 @@ pub(crate) fn read_listed(path: &Path, limit: u64) -> anyhow::Result<String> {
 }
 
 /// Returns whether a path leads to a file that can be read again.
-pub(crate) fn is_file(path: &Path) -> bool {
-    path.is_file()
+pub(crate) fn is_file(roots: &Roots, path: &Path) -> bool {
+    match roots.revision() {
+        Some(revision) => revision.target_type(path) == Some(EntryType::File),
+        None => path.is_file(),
+    }
 }
 
 /// Returns whether a path leads to a folder.
-pub(crate) fn is_folder(path: &Path) -> bool {
-    path.is_dir()
+pub(crate) fn is_folder(roots: &Roots, path: &Path) -> bool {
+    match roots.revision() {
+        Some(revision) => revision.target_type(path) == Some(EntryType::Folder),
+        None => path.is_dir(),
+    }
 }
 
 /// Returns whether anything is there, also if it is a link to nowhere.
-pub(crate) fn is_there(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
+pub(crate) fn is_there(roots: &Roots, path: &Path) -> bool {
+    type_of(roots, path).is_some()
 }
 
 /// Returns what is there, no link followed.
-pub(crate) fn type_of(path: &Path) -> Option<FileType> {
-    path.symlink_metadata().ok().map(|it| it.file_type())
+pub(crate) fn type_of(roots: &Roots, path: &Path) -> Option<EntryType> {
+    match roots.revision() {
+        Some(revision) => revision.type_of(path),
+        None => path.symlink_metadata().ok().map(|it| it.file_type().into()),
+    }
 }
 
 /// Returns the files of a folder with one of these extensions, and the links to files, by name. The
@@ -81,19 +97,22 @@ pub(crate) fn files_in(
     };
     let mut files: Vec<PathBuf> = entries
         .map(|(path, _)| path)
-        .filter(|path| has_extension(path) && path.is_file())
+        .filter(|path| has_extension(path) && is_file(roots, path))
         .collect();
     files.sort();
     Ok(files)
 }
 
 /// Returns what is in a folder, which must be within the roots. No link in it is followed.
-pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathBuf, FileType)>> {
-    let list = || -> anyhow::Result<Vec<(PathBuf, FileType)>> {
+pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
+    if let Some(revision) = roots.revision() {
+        return revision.entries(folder);
+    }
+    let list = || -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
         roots.check(folder)?;
         let entries = fs::read_dir(folder)?.map(|entry| {
             let entry = entry?;
-            Ok((entry.path(), entry.file_type()?))
+            Ok((entry.path(), entry.file_type()?.into()))
         });
         entries.collect()
     };
@@ -155,7 +174,7 @@ pub(super) fn open_regular(path: &Path) -> anyhow::Result<(File, Metadata)> {
     Ok((file, metadata))
 }
 
-fn is_pipe(file_type: FileType) -> bool {
+fn is_pipe(file_type: fs::FileType) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
@@ -178,6 +197,10 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }
+    text(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         anyhow::anyhow!("it is not UTF-8: the first invalid byte is at offset {offset}")

@@ -15,14 +15,25 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
+use super::revision::Revision;
 use super::shown;
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// The folders that files may be in, links included.
+/// Where files are, links included.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots(Option<Arc<Folders>>);
+pub(crate) struct Roots(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// Anywhere on disk.
+    Anywhere,
+    /// In folders.
+    Folders(Arc<Folders>),
+    /// In a commit.
+    Revision(Arc<Revision>),
+}
 
 #[derive(Clone, Debug, Default)]
 struct Folders {
@@ -35,21 +46,27 @@ struct Folders {
 impl Roots {
     /// Returns no limits: for a file that a person named.
     pub(crate) fn anywhere() -> Self {
-        Self(None)
+        Self(Place::Anywhere)
+    }
+
+    /// Returns the files of a commit.
+    pub(crate) fn of_revision(revision: Arc<Revision>) -> Self {
+        Self(Place::Revision(revision))
     }
 
     /// Limits files to a repository, or to a folder.
     pub(crate) fn within(folder: &Path) -> Self {
         let open = folder.canonicalize().into_iter().collect();
         let closed = git_folders(folder);
-        Self(Some(Arc::new(Folders { open, closed })))
+        Self(Place::Folders(Arc::new(Folders { open, closed })))
     }
 
     /// Adds a folder that a person named, which need not be there yet.
     #[must_use]
     pub(crate) fn and(self, folder: &Path) -> Self {
-        let Some(folders) = self.0 else {
-            return Self(None);
+        let folders = match self.0 {
+            Place::Folders(folders) => folders,
+            place => return Self(place),
         };
         let mut folders = Arc::unwrap_or_clone(folders);
         folders.open.extend(
@@ -57,17 +74,44 @@ impl Roots {
                 .ok()
                 .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
         );
-        Self(Some(Arc::new(folders)))
+        Self(Place::Folders(Arc::new(folders)))
     }
 
-    /// Returns whether there is any limit.
+    /// Returns where a file may be that a person named for this run: anywhere, but of a commit only
+    /// what is in it.
+    #[must_use]
+    pub(crate) fn of_named(&self) -> Self {
+        match &self.0 {
+            Place::Revision(revision) => Self::of_revision(Arc::clone(revision)),
+            Place::Anywhere | Place::Folders(_) => Self::anywhere(),
+        }
+    }
+
+    /// Returns the commit, if files are those of one.
+    pub(crate) fn revision(&self) -> Option<&Revision> {
+        match &self.0 {
+            Place::Revision(revision) => Some(revision),
+            Place::Anywhere | Place::Folders(_) => None,
+        }
+    }
+
+    /// Returns whether there is no limit.
     pub(super) fn is_anywhere(&self) -> bool {
-        self.0.is_none()
+        matches!(self.0, Place::Anywhere)
+    }
+
+    /// Returns the folders on disk, if they are limited.
+    fn folders(&self) -> anyhow::Result<Option<&Folders>> {
+        match &self.0 {
+            Place::Anywhere => Ok(None),
+            Place::Folders(folders) => Ok(Some(folders)),
+            Place::Revision(_) => bail!("it is in a commit, not on disk"),
+        }
     }
 
     /// Fails if a path, links included, leads to where nothing may be read.
     pub(super) fn check(&self, path: &Path) -> anyhow::Result<()> {
-        let Some(folders) = &self.0 else {
+        let Some(folders) = self.folders()? else {
             return Ok(());
         };
         folders.check(&path.canonicalize()?)
@@ -76,7 +120,7 @@ impl Roots {
     /// Fails if a path, links included, leads to where nothing may be written. Of the path, nothing
     /// has to be there.
     pub(super) fn check_output(&self, path: &Path) -> anyhow::Result<()> {
-        let Some(folders) = &self.0 else {
+        let Some(folders) = self.folders()? else {
             return Ok(());
         };
         let whole = whole(path)?;

@@ -1,6 +1,5 @@
 //! The manifests in the folder of a cluster in the rendered tree, and how they are read.
 
-use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 
-use crate::disk::Roots;
+use crate::disk::{EntryType, Roots};
 use crate::rendered::MANIFEST_LIMIT;
 use crate::{disk, input_file};
 
@@ -52,7 +51,7 @@ impl PeerListing {
             found: None,
             skipped: Vec::new(),
         };
-        let Some(file_type) = disk::type_of(&folder) else {
+        let Some(file_type) = disk::type_of(roots, &folder) else {
             return Ok(listing);
         };
         if !file_type.is_dir() {
@@ -81,7 +80,7 @@ impl PeerListing {
     }
 }
 
-fn no_file(file_type: FileType) -> String {
+fn no_file(file_type: EntryType) -> String {
     format!("it is {}", disk::kind(file_type))
 }
 
@@ -95,11 +94,11 @@ fn is_manifest(name: &str) -> bool {
 }
 
 /// Reads files of one name, and understands each text only once.
-pub(super) fn read_alike(group: Vec<FoundPeers>) -> Vec<Read> {
+pub(super) fn read_alike(roots: &Roots, group: Vec<FoundPeers>) -> Vec<Read> {
     let mut known: Vec<(String, AppliedFile)> = Vec::new();
     let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input_file::name(&path));
-        let file = disk::read_listed(&path, MANIFEST_LIMIT)
+        let file = disk::read_listed(roots, &path, MANIFEST_LIMIT)
             .map_err(|error| escaped(&error.root_cause().to_string(), SHOWN))
             .map(|text| understood(&mut known, &source, text));
         Read {

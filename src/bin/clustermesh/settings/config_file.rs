@@ -51,11 +51,11 @@ impl ConfigFile {
                 origin,
             },
             None => Setting {
-                value: surroundings.nearest().config,
+                value: surroundings.nearest(&roots).config,
                 origin: SettingOrigin::Default,
             },
         };
-        let roots = match folder_of(&path) {
+        let roots = match folder_of(&roots, &path) {
             Some(folder) => roots.and(folder),
             None => roots,
         };
@@ -71,7 +71,7 @@ impl ConfigFile {
         let file = InputFile {
             path: file.clone(),
             roots: if path.is_named() {
-                Roots::anywhere()
+                roots.of_named()
             } else {
                 roots.clone()
             },
@@ -153,13 +153,15 @@ impl ConfigFile {
 
 /// Returns whether a folder has meshes under the names that need no config.
 pub(super) fn has_mesh(folder: &Path) -> bool {
-    disk::is_file(&folder.join("mesh.yaml")) || disk::is_folder(&folder.join("meshes"))
+    let roots = Roots::anywhere();
+    disk::is_file(&roots, &folder.join("mesh.yaml"))
+        || disk::is_folder(&roots, &folder.join("meshes"))
 }
 
 /// Returns the folder of a config that a person named, or that is above: its paths may lead there.
-fn folder_of(path: &Setting<Option<PathBuf>>) -> Option<&Path> {
+fn folder_of<'a>(roots: &Roots, path: &'a Setting<Option<PathBuf>>) -> Option<&'a Path> {
     let file = path.value.as_deref()?;
     let folder = file.parent()?;
     let is_here = folder == Path::new("");
-    (!is_here && disk::is_file(file)).then_some(folder)
+    (!is_here && disk::is_file(roots, file)).then_some(folder)
 }

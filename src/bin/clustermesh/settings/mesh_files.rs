@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::config_file::{self, ConfigFile};
 use super::surroundings::WorkingRepository;
-use crate::disk;
+use crate::disk::{self, Roots};
 use crate::input_file::InputFile;
 
 /// There is no mesh, and no folder above has one.
@@ -42,13 +42,14 @@ pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
     ["mesh.yaml", "meshes"]
         .into_iter()
         .map(|name| config.join(name))
-        .filter(|path| disk::is_there(path))
+        .filter(|path| disk::is_there(&config.roots, path))
         .collect()
 }
 
 /// Returns the files that paths mean, at least one for each.
 pub(super) fn all(
     paths: &[InputFile],
+    roots: &Roots,
     surroundings: &WorkingRepository,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
@@ -60,7 +61,7 @@ pub(super) fn all(
         files.extend(found);
     }
     if files.is_empty() {
-        if let Some(folder) = above(surroundings) {
+        if let Some(folder) = above(surroundings).filter(|_| roots.revision().is_none()) {
             bail!(
                 "no mesh found: this folder has no `mesh.yaml` and no `meshes/`, but `{0}` has; use -C {0}",
                 folder.display()
@@ -92,7 +93,7 @@ fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
 /// A folder means the YAML files in it, by name.
 fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     let InputFile { path, roots } = input;
-    if !disk::is_folder(path) {
+    if !disk::is_folder(roots, path) {
         return Ok(vec![input.clone()]);
     }
     let found = disk::files_in(roots, path, &["yaml", "yml"])?

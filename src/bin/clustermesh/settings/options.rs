@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -12,12 +13,14 @@ use clustermesh::config::ceilings::Ceiling;
 use super::config_file::NAME;
 use super::setting::{Setting, SettingOrigin};
 use super::surroundings::WorkingRepository;
-use crate::disk::{self, Roots};
+use crate::disk::{self, Revision, Roots};
 
 /// Options of a command that reads meshes, snapshots and the rendered tree.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(super) surroundings: WorkingRepository,
+    /// The commit whose files are read instead of those on disk.
+    revision: Option<Arc<Revision>>,
     directory: Option<PathBuf>,
     root: Option<PathBuf>,
     pub(super) config: Option<Setting<PathBuf>>,
@@ -258,6 +261,7 @@ impl Options {
         let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
         Self {
             surroundings: WorkingRepository::default(),
+            revision: None,
             directory: path("directory"),
             root: path("root"),
             config: setting(&CONFIG),
@@ -305,9 +309,20 @@ impl Options {
         })
     }
 
+    /// Returns the same options for the files of a commit.
+    pub(crate) fn at(&self, revision: &Arc<Revision>) -> Self {
+        Self {
+            revision: Some(Arc::clone(revision)),
+            ..self.clone()
+        }
+    }
+
     /// Returns the folders that files may be in which no person named for this run: the repository,
     /// or else the working folder, and the one that is allowed besides.
     pub(super) fn roots(&self) -> Roots {
+        if let Some(revision) = &self.revision {
+            return Roots::of_revision(Arc::clone(revision));
+        }
         let home = self.surroundings.repository();
         let roots = Roots::within(home.as_deref().unwrap_or(Path::new(".")));
         match &self.root {
@@ -320,7 +335,7 @@ impl Options {
     pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
         match self.config {
             Some(_) => None,
-            None => self.surroundings.nearest().ignored,
+            None => self.surroundings.nearest(&self.roots()).ignored,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config_file::{self, NAME};
 use super::owner::Owners;
+use crate::disk::{self, Roots};
 
 /// What git marks a repository with: a folder, or a file in worktrees and submodules.
 pub(crate) const MARKER: &str = ".git";
@@ -36,17 +37,17 @@ impl WorkingRepository {
     ///
     /// Above the working folder, a config is used only if it and its folder belong to a trusted
     /// user. Otherwise anyone who can write to a shared folder such as `/tmp` could configure the
-    /// run.
-    pub(super) fn nearest(&self) -> Nearest {
+    /// run. A commit is all of one repository.
+    pub(super) fn nearest(&self, roots: &Roots) -> Nearest {
         let Some((here, owners)) = here() else {
             return Nearest::default();
         };
         for (relative, folder) in self.upwards(&here) {
             let candidate = relative.join(NAME);
-            if !candidate.is_file() {
+            if !disk::is_file(roots, &candidate) {
                 continue;
             }
-            let is_trusted = folder == here || self.root.is_some();
+            let is_trusted = folder == here || self.root.is_some() || roots.revision().is_some();
             if is_trusted || owners.own(&candidate) && owners.own(folder) {
                 return Nearest {
                     config: Some(candidate),

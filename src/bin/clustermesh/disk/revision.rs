@@ -1,0 +1,267 @@
+//! Revisions: the files of a commit, under the paths that they have in the working tree.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context as _, bail};
+
+use super::{EntryType, roots, shown};
+use crate::git::{EntryMode, GitRepository, ObjectId, Tree, TreeEntry, os_string};
+
+/// How many links may lead to a file: as many as on Linux.
+const LINKS: usize = 40;
+
+/// The longest target of a link, in bytes.
+const TARGET: u64 = 4096;
+
+/// The files of a commit.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    /// What the commit is called.
+    name: String,
+    repository: GitRepository,
+    root: ObjectId,
+    /// The working folder, as seen from the top of the repository.
+    here: PathBuf,
+    /// Trees that were read.
+    trees: Mutex<BTreeMap<ObjectId, Arc<Tree>>>,
+    /// Why git failed to look something up.
+    failure: OnceLock<String>,
+}
+
+/// Whether a link at the end of a path is followed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LastLink {
+    Followed,
+    Kept,
+}
+
+/// What a path leads to.
+enum Found {
+    Entry(TreeEntry),
+    Missing,
+    /// Links lead out of the repository, or in circles.
+    Refused(&'static str),
+}
+
+/// The way through the folders of a commit.
+struct Walk {
+    /// The folders above the current one, the current one last; nothing for one that is not there.
+    folders: Vec<Option<ObjectId>>,
+    /// What is still to be entered.
+    rest: VecDeque<OsString>,
+    links: usize,
+}
+
+impl Revision {
+    /// Opens a commit of the repository around the working folder.
+    pub(crate) fn open(name: &str) -> anyhow::Result<Self> {
+        let mut repository = GitRepository::around_here()?;
+        let commit = repository.commit(name)?;
+        let root = repository.root(&commit)?;
+        let outside = || format!("the working folder is outside of {}", shown(&repository.top));
+        let top = repository.top.canonicalize().with_context(outside)?;
+        let here = Path::new(".").canonicalize()?;
+        let here = here.strip_prefix(&top).ok().with_context(outside)?;
+        let here = here.to_owned();
+        repository.top = top;
+        Ok(Self {
+            name: name.to_owned(),
+            repository,
+            root,
+            here,
+            trees: Mutex::default(),
+            failure: OnceLock::new(),
+        })
+    }
+
+    /// Fails if git failed where only the presence of something was asked for.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match self.failure.get() {
+            Some(failure) => bail!("cannot read {}: {failure}", self.shown_name()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns what is there, no link followed.
+    pub(super) fn type_of(&self, path: &Path) -> Option<EntryType> {
+        self.looked_up(path, LastLink::Kept)
+    }
+
+    /// Returns what a path leads to.
+    pub(super) fn target_type(&self, path: &Path) -> Option<EntryType> {
+        self.looked_up(path, LastLink::Followed)
+    }
+
+    /// Returns what is in a folder.
+    pub(super) fn entries(&self, folder: &Path) -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
+        let list = || {
+            let entry = self.entry(folder)?;
+            if entry.mode != EntryMode::Folder {
+                bail!("it is {}", EntryType::from(entry.mode).name());
+            }
+            let tree = self.tree(&entry.id)?;
+            let entries = tree.entries();
+            let entries = entries.map(|(name, entry)| (folder.join(name), entry.mode.into()));
+            Ok(entries.collect())
+        };
+        list().with_context(|| format!("cannot look into {}", self.shown(folder)))
+    }
+
+    /// Returns the content of a file of at most `limit` bytes.
+    pub(super) fn read(&self, path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+        let read = || {
+            let entry = self.entry(path)?;
+            if entry.mode != EntryMode::File {
+                let name = EntryType::from(entry.mode).name();
+                bail!("it is {name}, not a regular file");
+            }
+            self.repository.read(&entry.id, limit)
+        };
+        read().with_context(|| format!("cannot read {}", self.shown(path)))
+    }
+
+    /// Returns what the commit is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shown_name(&self) -> String {
+        shown(Path::new(&self.name))
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        format!("{} of {}", shown(path), self.shown_name())
+    }
+
+    fn looked_up(&self, path: &Path, last: LastLink) -> Option<EntryType> {
+        match self.find(path, last) {
+            Ok(Found::Entry(entry)) => Some(entry.mode.into()),
+            Ok(Found::Missing | Found::Refused(_)) => None,
+            Err(error) => {
+                self.failure.get_or_init(|| format!("{error:#}"));
+                None
+            }
+        }
+    }
+
+    fn entry(&self, path: &Path) -> anyhow::Result<TreeEntry> {
+        match self.find(path, LastLink::Followed)? {
+            Found::Entry(entry) => Ok(entry),
+            Found::Missing => bail!("it does not exist in this commit"),
+            Found::Refused(why) => bail!(why),
+        }
+    }
+
+    fn find(&self, path: &Path, last: LastLink) -> anyhow::Result<Found> {
+        const OUTSIDE: &str = "it is outside of the repository, so no commit has it";
+        let mut walk = Walk::new(&self.root);
+        let path = if path.is_absolute() {
+            match self.from_top(path) {
+                Some(path) => path,
+                None => return Ok(Found::Refused(OUTSIDE)),
+            }
+        } else {
+            self.here.join(path)
+        };
+        if !walk.add(&path) {
+            return Ok(Found::Refused(OUTSIDE));
+        }
+        let folder = |id: ObjectId| TreeEntry {
+            mode: EntryMode::Folder,
+            id,
+        };
+        while let Some(name) = walk.rest.pop_front() {
+            if name == ".." {
+                if !walk.leave() {
+                    return Ok(Found::Refused(OUTSIDE));
+                }
+                continue;
+            }
+            let entry = match walk.folder() {
+                Some(folder) => self.tree(&folder)?.get(&name).cloned(),
+                None => None,
+            };
+            let is_last = walk.rest.is_empty();
+            match entry {
+                Some(entry) if entry.mode == EntryMode::Folder => {
+                    walk.folders.push(Some(entry.id));
+                }
+                Some(entry)
+                    if entry.mode == EntryMode::Link
+                        && (!is_last || last == LastLink::Followed) =>
+                {
+                    walk.links += 1;
+                    if LINKS < walk.links {
+                        return Ok(Found::Refused("too many links lead to it"));
+                    }
+                    let target = self.repository.read(&entry.id, TARGET)?;
+                    if !walk.add(Path::new(&os_string(target))) {
+                        return Ok(Found::Refused("a link leads out of the repository"));
+                    }
+                }
+                Some(entry) if is_last => return Ok(Found::Entry(entry)),
+                None if !is_last => walk.folders.push(None),
+                Some(_) | None => return Ok(Found::Missing),
+            }
+        }
+        Ok(walk.folder().map_or(Found::Missing, |id| Found::Entry(folder(id))))
+    }
+
+    /// Returns an absolute path as seen from the top of the repository, if it is in that.
+    fn from_top(&self, path: &Path) -> Option<PathBuf> {
+        let top = &self.repository.top;
+        let whole = || roots::whole(path).ok();
+        let inside = path.strip_prefix(top).map(Path::to_owned).ok();
+        inside.or_else(|| whole()?.strip_prefix(top).map(Path::to_owned).ok())
+    }
+
+    fn tree(&self, id: &ObjectId) -> anyhow::Result<Arc<Tree>> {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tree) = trees.get(id) {
+            return Ok(Arc::clone(tree));
+        }
+        let tree = Arc::new(self.repository.tree(id)?);
+        trees.insert(id.clone(), Arc::clone(&tree));
+        Ok(tree)
+    }
+}
+
+impl Walk {
+    fn new(root: &ObjectId) -> Self {
+        Self {
+            folders: vec![Some(root.clone())],
+            rest: VecDeque::new(),
+            links: 0,
+        }
+    }
+
+    /// Continues with a path from the current folder; fails for one from the root of a disk.
+    fn add(&mut self, path: &Path) -> bool {
+        let mut names = Vec::new();
+        for component in path.components() {
+            match component {
+                Component::CurDir => {}
+                Component::ParentDir => names.push("..".into()),
+                Component::Normal(name) => names.push(name.to_owned()),
+                Component::RootDir | Component::Prefix(_) => return false,
+            }
+        }
+        for name in names.into_iter().rev() {
+            self.rest.push_front(name);
+        }
+        true
+    }
+
+    /// Goes to the folder above, if there is one.
+    fn leave(&mut self) -> bool {
+        self.folders.pop();
+        !self.folders.is_empty()
+    }
+
+    fn folder(&self) -> Option<ObjectId> {
+        self.folders.last().cloned().flatten()
+    }
+}
