@@ -29,7 +29,6 @@ mod registry;
 pub mod rendered;
 mod membership;
 pub mod snapshots;
-mod states;
 pub mod verified;
 
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
@@ -38,6 +37,7 @@ pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use excused::excused;
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
+pub use membership::words as excluded;
 pub use registry::{QUESTIONS, Question, all, find};
 
 /// Drops duplicates, such as findings about a cluster in two meshes.

@@ -84,7 +84,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "changes",
-        "name net wireguard place diagnostic mesh config kilo fleet agent packet proof capacity",
+        "name net wireguard place mesh config kilo membership fleet agent proof capacity",
     ),
     // Files of users
     (
@@ -252,6 +252,19 @@ fn only_the_disk_touches_files() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Other programs that run: git, and the login plugins of kubeconfigs.
+#[test]
+fn only_git_and_logins_start_programs() {
+    let shell = src().join("bin/clustermesh");
+    let starts = |file: &PathBuf| {
+        let source = production_code(file).replace("clap::Command::new(", "");
+        source.contains("Command::new(")
+    };
+    let files: Vec<PathBuf> = files_under(&shell).into_iter().filter(starts).collect();
+    let expected = ["cluster/login.rs", "git.rs"].map(|it| shell.join(it));
+    assert_eq!(files, expected);
 }
 
 /// What a comment cites as "`kilo.md` §2.5" can be read in this repository.

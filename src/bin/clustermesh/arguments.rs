@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Verify(commands::verify::VerifyArgs),
     Trace(commands::trace::TraceArgs),
     Capacity(commands::capacity::CapacityArgs),
+    Diff(commands::diff::DiffArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
     Rbac(commands::rbac::RbacArgs),
@@ -62,7 +63,10 @@ const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
 /// The commands by purpose, as the help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Build", &["snapshot", "render", "template", "init"]),
-    ("Check", &["validate", "verify", "trace", "capacity"]),
+    (
+        "Check",
+        &["validate", "verify", "diff", "trace", "capacity"],
+    ),
     ("Clusters", CLUSTERS),
     ("Learn", &["explain", "schema", "config"]),
     ("Shell", &["completions", "man", "argocd"]),
@@ -85,6 +89,7 @@ impl Command {
             Self::Verify(args) => Some(&args.options),
             Self::Trace(args) => Some(&args.options),
             Self::Capacity(args) => Some(&args.options),
+            Self::Diff(args) => Some(&args.options),
             #[cfg(feature = "snapshot")]
             Self::Status(args) => Some(&args.options),
             Self::Config(args) => Some(&args.options),
@@ -117,6 +122,7 @@ impl Command {
             Self::Verify(args) => args.voice,
             Self::Trace(args) => args.voice,
             Self::Capacity(args) => args.voice,
+            Self::Diff(args) => args.voice,
             #[cfg(feature = "snapshot")]
             Self::Status(args) => args.voice,
             Self::Config(args) => args.voice,

@@ -1,5 +1,7 @@
 //! The check: the plan that the inputs allow, the tree beside it, and what the rules find in both.
 
+use std::sync::Arc;
+
 use clustermesh::config::ceilings::Counted;
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
 use clustermesh::plan::{self, Plan};
@@ -21,6 +23,8 @@ pub(crate) struct CheckResult<'a> {
     pub(crate) findings: Vec<Finding>,
     /// What can be rendered, unless something keeps it from being planned.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
+    /// The text of each of its peer sets.
+    pub(crate) texts: Vec<Arc<str>>,
     /// How the rendered tree differs from that, if requested.
     pub(crate) rendered: Option<Rendered>,
 }
@@ -61,12 +65,9 @@ pub(crate) fn check(
     fate: Option<Fate>,
     outputs: OutputCheck,
 ) -> anyhow::Result<CheckResult<'_>> {
-    let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
-    let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
+    let (fleet, missing) = fleet(inputs);
     let settings = &inputs.settings;
     let config = &settings.config.content;
-    let fleet =
-        Fleet::assemble(&inputs.meshes, members, &inputs.snapshots).accepting(&config.accepted);
     let ceilings = settings.ceilings;
     let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
     let mut mistakes = mistakes(inputs, &missing)?;
@@ -118,8 +119,18 @@ pub(crate) fn check(
     Ok(CheckResult {
         findings,
         planned: plan.map(|plan| (fleet, plan)),
+        texts,
         rendered,
     })
+}
+
+/// Returns the clusters of all meshes that have a snapshot, and those that have none.
+pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
+    let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
+    let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
+    let fleet = Fleet::assemble(members, &inputs.snapshots);
+    let accepted = &inputs.settings.config.content.accepted;
+    (fleet.accepting(accepted), missing)
 }
 
 /// Returns what is wrong with the files in themselves, and which are missing.

@@ -21,10 +21,10 @@ mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
 
+pub(crate) use entry_type::EntryType;
 pub(crate) use read::{
     entries, files_in, is_file, is_folder, is_there, read_listed, read_text, type_of,
 };
-pub(crate) use entry_type::EntryType;
 pub(crate) use revision::Revision;
 pub(crate) use roots::Roots;
 

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use clustermesh::agent::applied::AppliedFile;
+use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
+use clustermesh::manifest;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
+use clustermesh::plan::Plan;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters;
 use clustermesh::rules::mesh::beyond_ceiling;
@@ -29,7 +31,7 @@ use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
 use crate::reach::{Addressed, ReachOptions};
 use crate::rendered::MANIFEST_LIMIT;
-use crate::settings::Options;
+use crate::settings::{Options, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 
 mod listing;
@@ -73,6 +75,7 @@ struct Dump {
 }
 
 /// The Peers of every cluster.
+#[derive(Default)]
 pub(crate) struct AppliedFiles {
     /// The files, by cluster.
     files: BTreeMap<ClusterName, Vec<AppliedFile>>,
@@ -212,6 +215,15 @@ fn manifest_findings((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec
 }
 
 impl Dumps {
+    /// Returns whether the Peers of any cluster are not those of the rendered tree.
+    pub(crate) fn are_any(&self) -> bool {
+        #[cfg(feature = "snapshot")]
+        let is_live = self.live.live || self.live.reach.given().is_some();
+        #[cfg(not(feature = "snapshot"))]
+        let is_live = false;
+        is_live || !self.peers.is_empty()
+    }
+
     /// Reads the files of every cluster that has any.
     ///
     /// # Errors
@@ -231,7 +243,7 @@ impl Dumps {
                 };
                 anyhow!("cannot read the Peers of `{known}`: {name} {error}")
             })?;
-            if disk::is_file(path) {
+            if disk::is_file(&Roots::anywhere(), path) {
                 let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
                 inputs.files.add_later(source, later);
             } else {
@@ -301,6 +313,30 @@ impl Live {
 }
 
 impl AppliedFiles {
+    /// Returns the Peers of a plan whose peer sets have these texts, as if they were rendered.
+    pub(crate) fn planned(settings: &Settings, plan: &Plan, texts: &[Arc<str>]) -> Self {
+        let sets = plan.peer_sets.par_iter().zip(texts);
+        let contents = sets.map(|(set, text)| {
+            let file = manifest::file(set);
+            let read = AppliedFile::read(&Arc::from(file.as_str()), text);
+            (file, read.content)
+        });
+        let contents: Vec<(String, Arc<Content>)> = contents.collect();
+        let files = plan.targets.iter().map(|target| {
+            let folder = settings.rendered.value.join(target.cluster.as_str());
+            let sets = target.peer_sets.iter().filter_map(|&it| contents.get(it));
+            let files = sets.map(|(file, content)| AppliedFile {
+                source: Arc::from(input_file::name(&folder.join(file))),
+                content: Arc::clone(content),
+            });
+            (target.cluster.clone(), files.collect())
+        });
+        Self {
+            files: files.collect(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the files of a cluster.
     #[cfg(feature = "snapshot")]
     pub(crate) fn files(&self, cluster: &ClusterName) -> &[AppliedFile] {
@@ -354,7 +390,7 @@ impl AppliedFiles {
     ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
-        if !disk::is_folder(root) {
+        if !disk::is_folder(&roots, root) {
             return Err(Unreadable::Nothing(Mistakes {
                 files: ShownFiles::new(Vec::new()),
                 findings: vec![reach::treeless(&input_file::name(root), help)],
@@ -385,7 +421,10 @@ impl AppliedFiles {
         }
         let groups: Vec<Vec<FoundPeers>> = by_name.into_values().collect();
         // Of each cluster by name, as the groups are.
-        let read: Vec<Vec<Read>> = groups.into_par_iter().map(read_alike).collect();
+        let read: Vec<Vec<Read>> = groups
+            .into_par_iter()
+            .map(|group| read_alike(&roots, group))
+            .collect();
         for read in read.into_iter().flatten() {
             let Some(cluster) = clusters.get(read.cluster) else {
                 continue;

@@ -14,8 +14,8 @@ use anyhow::{Context as _, bail};
 mod objects;
 mod tree;
 
-use objects::Objects;
 pub(crate) use objects::ObjectId;
+use objects::Objects;
 pub(crate) use tree::{EntryMode, Tree, TreeEntry};
 
 /// The environment of every `git`.
@@ -116,7 +116,9 @@ impl GitRepository {
         match commit {
             Some(commit) => Ok(commit),
             None if name == "HEAD" => bail!("the repository has no commit yet"),
-            None if is_shallow()? => bail!("`{name}` is not a commit of this repository; {SHALLOW}"),
+            None if is_shallow()? => {
+                bail!("`{name}` is not a commit of this repository; {SHALLOW}")
+            }
             None => bail!("`{name}` is not a commit of this repository"),
         }
     }

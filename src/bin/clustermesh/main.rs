@@ -22,6 +22,7 @@ mod commands {
     pub(crate) mod capacity;
     pub(crate) mod completions;
     pub(crate) mod config;
+    pub(crate) mod diff;
     pub(crate) mod explain;
     pub(crate) mod init;
     pub(crate) mod man;
@@ -47,6 +48,7 @@ mod disk;
 mod inputs;
 mod fabric;
 mod files;
+mod git;
 mod input_file;
 mod check;
 mod output;
@@ -107,6 +109,7 @@ fn run(
         Command::Verify(args) => commands::verify::run(args, printer, result),
         Command::Trace(args) => commands::trace::run(args, printer, result),
         Command::Capacity(args) => commands::capacity::run(args, printer, result),
+        Command::Diff(args) => commands::diff::run(args, printer, result),
         #[cfg(feature = "snapshot")]
         Command::Status(args) => commands::status::run(args, printer, result),
         Command::Rbac(args) => commands::rbac::run(args, result),

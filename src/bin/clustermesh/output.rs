@@ -17,6 +17,7 @@ use crate::settings::{NoMesh, Voice};
 
 mod checked;
 mod concise;
+mod diff;
 mod entry;
 mod excerpt;
 mod fingerprint;
@@ -41,6 +42,7 @@ mod wording;
 mod wrap;
 
 pub(crate) use checked::CheckedCounts;
+pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
 use entry::entries;
 pub(crate) use json::schema as report_schema;
 #[cfg(feature = "snapshot")]
@@ -107,7 +109,16 @@ impl Printer {
     /// Adds a report to the summary of the GitHub job, inside of one. The findings are printed
     /// already, so a failure is only reported.
     pub(crate) fn summarize(&mut self, report: &Report) {
-        if let Err(error) = report.add_to_step_summary() {
+        self.summarize_page(report.add_to_step_summary());
+    }
+
+    /// Adds a page to the same summary.
+    pub(crate) fn summarize_differences(&mut self, compared: &Compared) {
+        self.summarize_page(step_summary::append(|room| compared.page(room)));
+    }
+
+    fn summarize_page(&mut self, added: anyhow::Result<()>) {
+        if let Err(error) = added {
             let error = format!("cannot write the job summary: {error:#}");
             self.note(&error);
         }

@@ -301,13 +301,15 @@ impl OutputSurvey<'_> {
         let path = self.settings.rendered.value.join(RECORD);
         let beside = &mut self.outputs.beside;
         if texts.is_empty() {
-            beside.remove.extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
+            beside
+                .remove
+                .extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
             return Ok(self.outputs);
         }
         let text = Record::new(texts).text();
         let roots = self.settings.roots_of(&self.settings.rendered);
-        let is_current =
-            disk::is_there(&roots, &path) && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
+        let is_current = disk::is_there(&roots, &path)
+            && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
         if !is_current {
             if beside.write.is_empty() && beside.remove.is_empty() {
                 self.outputs.changed.push(path.clone());

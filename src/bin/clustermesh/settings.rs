@@ -160,7 +160,9 @@ impl Settings {
         let input = |path: &PathBuf| InputFile {
             path: path.clone(),
             roots: match self.meshes.is_named() {
-                true if disk::is_folder(&self.config.roots, path) => self.config.roots.clone().and(path),
+                true if disk::is_folder(&self.config.roots, path) => {
+                    self.config.roots.clone().and(path)
+                }
                 true => self.config.roots.of_named(),
                 false => self.config.roots.clone(),
             },
@@ -198,7 +200,8 @@ impl Settings {
 /// Returns the file of the expectations that is named, or else the one that is there.
 fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
     let said = config.content.expectations.as_ref();
-    let default = || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(&config.roots, path));
+    let default =
+        || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(&config.roots, path));
     Setting {
         value: said.map(|path| config.join(path)).or_else(default),
         origin: config.origin(&["expectations"]),

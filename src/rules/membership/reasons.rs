@@ -6,7 +6,7 @@ use crate::mesh::EndpointSource;
 use crate::wireguard::EndpointError;
 
 /// Describes why a node is left out.
-pub(in crate::rules) fn words(reason: &ExcludedReason) -> String {
+pub fn words(reason: &ExcludedReason) -> String {
     match reason {
         ExcludedReason::NoPodCidr => "no pod CIDR is assigned".to_owned(),
         ExcludedReason::PodCidrInvalid { text, error } => {

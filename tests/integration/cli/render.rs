@@ -11,7 +11,6 @@ mod files;
 mod findings;
 mod guards;
 mod outputs;
-mod states;
 pub(crate) mod target;
 mod tree;
 

@@ -14,6 +14,7 @@ const KINDS: &[(&str, &str)] = &[
     ("report", "Report"),
     ("trace", "Trace"),
     ("verification", "Verification"),
+    ("diff", "Diff"),
     ("capacity", "Capacity"),
     #[cfg(feature = "snapshot")]
     ("status", "Status"),
@@ -61,7 +62,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, verification, capacity, status, peer, template-context]
+      [possible values: mesh, config, expectations, snapshot, report, trace, verification, diff, capacity, status, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

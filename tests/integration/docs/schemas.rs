@@ -23,9 +23,10 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 12] = [
+const FILES: [(&[&str], &str); 13] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
+    (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
     (
         &["expectations"],
         "kilo-clustermesh.io/expectations_v1.json",
@@ -220,6 +221,7 @@ fn every_example_and_default_is_right() {
             "Report",
             "Trace",
             "Verification",
+            "Diff",
             "Capacity",
             "Status",
             "TemplateContext",

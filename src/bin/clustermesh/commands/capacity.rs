@@ -123,6 +123,7 @@ pub(crate) fn run(
         findings,
         planned: Some((fleet, plan)),
         rendered: Some(rendered),
+        ..
     } = &checked
     else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.

@@ -100,7 +100,10 @@ pub(crate) fn run(
         disk::check_output(&roots, Path::new(file.path))
             .with_context(|| format!("cannot write `{}`", file.path))?;
         for folder in Path::new(file.path).ancestors().skip(1) {
-            if folder != Path::new("") && disk::is_there(&roots, folder) && !disk::is_folder(&roots, folder) {
+            if folder != Path::new("")
+                && disk::is_there(&roots, folder)
+                && !disk::is_folder(&roots, folder)
+            {
                 bail!(
                     "cannot write `{}`: {} is not a folder",
                     file.path,

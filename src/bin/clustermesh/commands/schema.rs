@@ -45,6 +45,8 @@ enum SchemaKind {
     Trace,
     /// Output of `verify --output json`
     Verification,
+    /// Output of `diff --output json`
+    Diff,
     /// Output of `capacity --output json`
     Capacity,
     /// Output of `status --output json`
@@ -75,6 +77,7 @@ pub(crate) fn run(args: &SchemaArgs, result: &mut impl io::Write) -> anyhow::Res
         (SchemaKind::Report, _) => output::report_schema(),
         (SchemaKind::Trace, _) => output::trace_schema(),
         (SchemaKind::Verification, _) => output::verification_schema(),
+        (SchemaKind::Diff, _) => output::diff_schema(),
         (SchemaKind::Capacity, _) => capacity::schema(),
         #[cfg(feature = "snapshot")]
         (SchemaKind::Status, _) => status::schema(),

@@ -4,21 +4,19 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use clustermesh::fleet::{Fleet, UnreadMember};
 use clustermesh::plan;
-use clustermesh::proof::expectation::check;
+use clustermesh::proof::expectation;
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, verify, verify_excusing};
 use clustermesh::rules::{self, Purpose, verified};
-use rayon::prelude::*;
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
-use crate::{Outcome, clock, fabric};
+use crate::{Outcome, check, clock, fabric};
 
 mod expectations;
 mod hostile;
@@ -111,7 +109,7 @@ pub(crate) fn run(
         let excused = excused(&inputs)?;
         verification = verify_excusing(&reach, asked, &excused);
     }
-    let checks = check(&reach, &expectations);
+    let checks = expectation::check(&reach, &expectations);
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let proved = verified::findings(&fabric, &verification, &grave);
     let mut findings = grave;
@@ -146,14 +144,10 @@ pub(crate) fn run(
 /// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
 /// planned.
 fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
-    let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
+    let (fleet, missing) = check::fleet(inputs);
     if !inputs.is_whole || !missing.is_empty() {
         return Ok(Excused::default());
     }
-    let members = unread.into_par_iter().map(UnreadMember::member).collect();
-    let config = &inputs.settings.config.content;
-    let fleet =
-        Fleet::assemble(&inputs.meshes, members, &inputs.snapshots).accepting(&config.accepted);
     Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
 }
 

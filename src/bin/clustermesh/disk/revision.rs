@@ -61,7 +61,12 @@ impl Revision {
         let mut repository = GitRepository::around_here()?;
         let commit = repository.commit(name)?;
         let root = repository.root(&commit)?;
-        let outside = || format!("the working folder is outside of {}", shown(&repository.top));
+        let outside = || {
+            format!(
+                "the working folder is outside of {}",
+                shown(&repository.top)
+            )
+        };
         let top = repository.top.canonicalize().with_context(outside)?;
         let here = Path::new(".").canonicalize()?;
         let here = here.strip_prefix(&top).ok().with_context(outside)?;
@@ -207,7 +212,9 @@ impl Revision {
                 Some(_) | None => return Ok(Found::Missing),
             }
         }
-        Ok(walk.folder().map_or(Found::Missing, |id| Found::Entry(folder(id))))
+        Ok(walk
+            .folder()
+            .map_or(Found::Missing, |id| Found::Entry(folder(id))))
     }
 
     /// Returns an absolute path as seen from the top of the repository, if it is in that.

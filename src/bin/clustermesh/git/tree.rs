@@ -147,10 +147,7 @@ mod tests {
             );
         }
         for mode in ["", "100", "x", "140000"] {
-            assert!(
-                Tree::parse(&tree(&[(mode, "a")]), 20).is_err(),
-                "{mode}"
-            );
+            assert!(Tree::parse(&tree(&[(mode, "a")]), 20).is_err(), "{mode}");
         }
         let twice = tree(&[("100644", "a"), ("40000", "a")]);
         assert!(Tree::parse(&twice, 20).is_err());

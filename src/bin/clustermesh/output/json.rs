@@ -1,6 +1,7 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::diagnostic::{Label, Severity, plain_json};
+use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
@@ -249,16 +250,25 @@ fn severity(severity: Severity) -> WrittenSeverity {
 }
 
 pub(super) fn place<'a>(label: &'a Label, files: &ShownFiles) -> WrittenPlace<'a> {
-    let range = files.positions(&label.place).map(|positions| WrittenRange {
+    bare_place(&label.place, &label.text, files)
+}
+
+/// Returns a place that needs no finding.
+pub(super) fn bare_place<'a>(
+    place: &'a Place,
+    label: &'a str,
+    files: &ShownFiles,
+) -> WrittenPlace<'a> {
+    let range = files.positions(place).map(|positions| WrittenRange {
         line: positions.start.line,
         column: positions.start.column,
         end_line: positions.end.line,
         end_column: positions.end.column,
     });
     WrittenPlace {
-        file: &label.place.source,
-        pointer: label.place.pointer.to_string(),
+        file: &place.source,
+        pointer: place.pointer.to_string(),
         range,
-        label: &label.text,
+        label,
     }
 }

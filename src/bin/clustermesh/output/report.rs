@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
 
     /// Adds the report to the summary of the GitHub job that we run in, if we do.
     pub(crate) fn add_to_step_summary(&self) -> anyhow::Result<()> {
-        step_summary::append(self)
+        step_summary::append(|room| markdown::text(self, room))
     }
 
     /// Returns the findings with what follows from them.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::{Report, markdown};
 use crate::disk;
 
 /// The variable with the file into which a step writes its summary.
@@ -14,9 +13,9 @@ const FILE: &str = "GITHUB_STEP_SUMMARY";
 /// The largest summary that is shown, in bytes: a larger one is dropped as a whole.
 const LIMIT: usize = 1 << 20;
 
-/// Adds a report to the summary, if there is one to write: after what others have written there,
-/// and no more than there is room for.
-pub(super) fn append(report: &Report) -> anyhow::Result<()> {
+/// Adds a page to the summary, if there is one to write: after what others have written there. The page
+/// is made for as many bytes as there is room for.
+pub(super) fn append(page: impl FnOnce(usize) -> String) -> anyhow::Result<()> {
     let Some(path) = env::var_os(FILE).filter(|path| !path.is_empty()) else {
         return Ok(());
     };
@@ -27,7 +26,7 @@ pub(super) fn append(report: &Report) -> anyhow::Result<()> {
     // The last line of the others may have no end.
     let before = if there == 0 { "" } else { "\n\n" };
     let room = LIMIT.saturating_sub(there + before.len());
-    let text = markdown::text(report, room);
+    let text = page(room);
     if room < text.len() {
         anyhow::bail!("other steps have filled it");
     }

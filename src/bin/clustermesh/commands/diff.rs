@@ -1,0 +1,204 @@
+//! `clustermesh diff`
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::ValueEnum;
+use clap::builder::OsStringValueParser;
+use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
+use clustermesh::fleet::Fleet;
+use clustermesh::proof::verify::Asked;
+use clustermesh::rules::Purpose;
+
+use crate::check::{CheckResult, OutputCheck};
+use crate::fabric::{AppliedFiles, Dumps};
+use crate::input_file::Unreadable;
+use crate::inputs::Inputs;
+use crate::output::{Compared, DiffFormat, Printer};
+use crate::settings::{Options, Voice};
+use crate::{Outcome, check, inputs};
+
+mod before;
+
+use before::{Against, Before};
+
+/// Show what a change does to the network
+///
+/// Compares the Peers that `render` would write now with those of a git commit. Lists what causes each
+/// difference, which Peers change in each cluster, and a grade of how severe that is for traffic.
+/// Contacts no cluster without `--live`, and writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DiffArgs {
+    /// Compare with a commit or a rendered folder [default: HEAD]
+    ///
+    /// REV is a commit, branch or tag. `main...` is the commit at which the current branch left `main`.
+    /// A rendered folder, `--peers` and `--live` have no mesh and no snapshots, so no causes are listed.
+    #[arg(long, value_name = "REV|DIR", value_parser = OsStringValueParser::new())]
+    against: Option<OsString>,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
+    output: DiffFormat,
+
+    /// Lowest grade that makes the exit code 1
+    #[arg(long, value_name = "GRADE")]
+    fail_at: Option<NamedGrade>,
+
+    /// Tool that applies the Peers; without it, the worse of both counts
+    #[arg(long, value_name = "TOOL")]
+    applied_by: Option<NamedEngine>,
+
+    #[command(flatten)]
+    dumps: Dumps,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh diff                                  what is not committed yet
+  clustermesh diff --against main... --output markdown
+  clustermesh diff --against main... --fail-at brief
+  clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
+
+/// How severe changes are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum NamedGrade {
+    /// Always
+    None,
+    /// Paths are only gained, and nothing that works is disturbed
+    Additive,
+    /// What changes is interrupted for at most 30 seconds
+    Brief,
+    /// A path is lost, or interrupted for longer
+    Disruptive,
+    /// A cluster loses all of its Peers, or all Peers of another one
+    Destructive,
+}
+
+/// A tool that applies Peers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum NamedEngine {
+    /// Applies, then prunes
+    Flux,
+    /// Prunes, then applies
+    Argocd,
+}
+
+impl From<NamedGrade> for Grade {
+    fn from(named: NamedGrade) -> Self {
+        match named {
+            NamedGrade::None => Self::None,
+            NamedGrade::Additive => Self::Additive,
+            NamedGrade::Brief => Self::Brief,
+            NamedGrade::Disruptive => Self::Disruptive,
+            NamedGrade::Destructive => Self::Destructive,
+        }
+    }
+}
+
+impl From<NamedEngine> for Engine {
+    fn from(named: NamedEngine) -> Self {
+        match named {
+            NamedEngine::Flux => Self::Flux,
+            NamedEngine::Argocd => Self::ArgoCd,
+        }
+    }
+}
+
+pub(crate) fn run(
+    args: &DiffArgs,
+    printer: &mut Printer,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let against = Against::named_by(args)?;
+    let name = against.name();
+    let mut inputs = match inputs::gather(&args.options) {
+        Ok(inputs) => inputs,
+        Err(unreadable) => return Ok(failed(unreadable, printer)),
+    };
+    let before = match against.read(&args.options, &mut inputs) {
+        Ok(before) => before,
+        Err(unreadable) => return Ok(failed(unreadable, printer)),
+    };
+    if let Some(note) = &before.note {
+        printer.note(note);
+    }
+    let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let CheckResult {
+        planned: Some((fleet, plan)),
+        ..
+    } = &checked
+    else {
+        printer.findings(&inputs.files.of_people(), &checked.findings);
+        printer.counts(&checked.findings, None);
+        return Ok(Outcome::Unreadable);
+    };
+    let after = AppliedFiles::planned(&inputs.settings, plan, &checked.texts);
+    let compared = Compared {
+        changes: &compare(args, &inputs, &before, (fleet, &after)),
+        clusters: plan.targets.len(),
+        against: name,
+        files: &inputs.files,
+        old_files: before.inputs.as_ref().map(|it| &it.files),
+    };
+    let text = compared.text(args.output)?;
+    match args.output {
+        DiffFormat::Human => printer.result(result, &text)?,
+        _ => crate::print(result, &text)?,
+    }
+    if args.output == DiffFormat::Github {
+        printer.summarize_differences(&compared);
+    }
+    let limit = args.fail_at.map(Grade::from);
+    let fails = limit.is_some_and(|limit| limit <= compared.changes.grade());
+    Ok(if fails {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
+}
+
+/// Prints why nothing can be compared. Exit code 1 is for differences only.
+fn failed(unreadable: Unreadable, printer: &mut Printer) -> Outcome {
+    printer.unreadable(unreadable);
+    Outcome::Unreadable
+}
+
+fn compare(
+    args: &DiffArgs,
+    inputs: &Inputs,
+    before: &Before,
+    (fleet, after): (&Fleet, &AppliedFiles),
+) -> Changes {
+    let old_inputs = before.inputs.as_ref();
+    let old_fleet = old_inputs.map(|it| check::fleet(it).0);
+    let old_inputs = old_inputs.unwrap_or(inputs);
+    let (old, new) = (before.applied.fabric(old_inputs), after.fabric(inputs));
+    let version = |fleet, fabric, inputs| Version {
+        fleet,
+        fabric,
+        asked: asked(inputs),
+    };
+    changes::compare(
+        &version(old_fleet.as_ref(), &old, old_inputs),
+        &version(Some(fleet), &new, inputs),
+        &Delivery {
+            applied_by: args.applied_by.map(Into::into),
+            capacity: &inputs.settings.config.content.limits.capacity,
+        },
+    )
+}
+
+fn asked(inputs: &Inputs) -> Asked<'_> {
+    Asked {
+        meshes: &inputs.meshes,
+        accepted: &inputs.settings.config.content.accepted,
+        lists_undeclared: false,
+    }
+}

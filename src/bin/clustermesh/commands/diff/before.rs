@@ -1,0 +1,170 @@
+//! What the current state is compared with: a commit, a rendered folder, files of Peers, or clusters.
+
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+use clustermesh::diagnostic::escaped;
+use clustermesh::rules::Purpose;
+
+use super::DiffArgs;
+use crate::check::OutputCheck;
+use crate::disk::{self, Revision, Roots};
+use crate::fabric::{AppliedFiles, Dumps};
+use crate::input_file::Unreadable;
+use crate::inputs::{self, Inputs};
+use crate::settings::{NoMesh, Options, Setting, SettingOrigin};
+use crate::{check, fabric, input_file};
+
+/// The commit that is compared with by default.
+const HEAD: &str = "HEAD";
+
+/// The longest name of a commit that is shown, in characters.
+const SHOWN: usize = 200;
+
+/// The flag that names a commit or a folder.
+const AGAINST: &str = "--against";
+
+/// What to compare with.
+pub(super) enum Against<'a> {
+    /// A commit, with its mesh and snapshots.
+    Revision(Arc<Revision>),
+    /// A rendered folder.
+    Folder(PathBuf),
+    /// Peers of clusters.
+    Dumps(&'a Dumps),
+}
+
+/// The earlier state.
+pub(super) struct Before {
+    /// Its mesh and snapshots; nothing if only its Peers are known.
+    pub(super) inputs: Option<Inputs>,
+    /// Its Peers.
+    pub(super) applied: AppliedFiles,
+    /// What is unknown, and why.
+    pub(super) note: Option<String>,
+}
+
+impl<'a> Against<'a> {
+    /// Returns what a command line names.
+    pub(super) fn named_by(args: &'a DiffArgs) -> anyhow::Result<Self> {
+        if args.dumps.are_any() {
+            if args.against.is_some() {
+                bail!("{AGAINST} cannot be combined with --peers and --live");
+            }
+            return Ok(Self::Dumps(&args.dumps));
+        }
+        let Some(name) = &args.against else {
+            return Ok(Self::Revision(Arc::new(Revision::open(HEAD)?)));
+        };
+        let path = Path::new(name);
+        let is_folder = disk::is_folder(&Roots::anywhere(), path);
+        match (name.to_str().map(Revision::open), is_folder) {
+            (Some(Ok(_)), true) => bail!(
+                "{0} is a commit and a folder; write `./{1}` for the folder, or `refs/heads/{1}` for a branch",
+                disk::shown(path),
+                path.display()
+            ),
+            (Some(Ok(revision)), false) => Ok(Self::Revision(Arc::new(revision))),
+            (_, true) => Ok(Self::Folder(path.to_owned())),
+            (Some(Err(error)), false) => Err(error),
+            (None, false) => bail!("{} is neither a commit nor a folder", disk::shown(path)),
+        }
+    }
+
+    /// Returns what it is called in outputs.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Revision(revision) => escaped(revision.name(), SHOWN),
+            Self::Folder(folder) => input_file::name(folder),
+            Self::Dumps(_) => "the Peers of clusters".to_owned(),
+        }
+    }
+
+    /// Reads the earlier state.
+    pub(super) fn read(self, options: &Options, inputs: &mut Inputs) -> Result<Before, Unreadable> {
+        match self {
+            Self::Revision(revision) => of_revision(&revision, options, inputs),
+            Self::Folder(folder) => {
+                let named = Setting {
+                    value: folder,
+                    origin: SettingOrigin::Flag(AGAINST),
+                };
+                let own = mem::replace(&mut inputs.settings.rendered, named);
+                let applied = fabric::read(inputs, None);
+                inputs.settings.rendered = own;
+                Ok(Before::of_peers(applied?))
+            }
+            Self::Dumps(dumps) => Ok(Before::of_peers(fabric::read(inputs, Some(dumps))?)),
+        }
+    }
+}
+
+impl Before {
+    /// Returns Peers of which no mesh is known.
+    fn of_peers(applied: AppliedFiles) -> Self {
+        Self {
+            inputs: None,
+            applied,
+            note: None,
+        }
+    }
+}
+
+/// Reads a commit: its mesh, its snapshots and its rendered tree.
+fn of_revision(
+    revision: &Arc<Revision>,
+    options: &Options,
+    now: &Inputs,
+) -> Result<Before, Unreadable> {
+    let options = options.at(revision);
+    let gathered = inputs::gather(&options);
+    revision.check()?;
+    let mut inputs = match gathered {
+        Ok(inputs) => inputs,
+        // The first commit with a mesh is compared with nothing.
+        Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
+            return Ok(Before::of_peers(AppliedFiles::default()));
+        }
+        Err(unreadable) => return Err(unreadable),
+    };
+    let is_whole = inputs.is_whole;
+    if !is_whole {
+        inputs.meshes.clone_from(&now.meshes);
+    }
+    let applied = if is_there(&inputs) {
+        fabric::read(&mut inputs, None)?
+    } else if is_there(now) {
+        AppliedFiles::default()
+    } else {
+        // Where the tree is not in git, as with the plugin of Argo CD, what would be rendered is applied.
+        rendered(&inputs)?
+    };
+    revision.check()?;
+    Ok(Before {
+        inputs: is_whole.then_some(inputs),
+        applied,
+        note: (!is_whole).then(|| {
+            format!(
+                "the meshes or snapshots of {} contain errors, so no causes are listed",
+                disk::shown(Path::new(revision.name()))
+            )
+        }),
+    })
+}
+
+/// Returns whether there is a rendered tree.
+fn is_there(inputs: &Inputs) -> bool {
+    let rendered = &inputs.settings.rendered;
+    disk::is_folder(&inputs.settings.roots_of(rendered), &rendered.value)
+}
+
+/// Renders in memory, as far as that is possible.
+fn rendered(inputs: &Inputs) -> anyhow::Result<AppliedFiles> {
+    let checked = check::check(inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let planned = checked.planned.as_ref();
+    let applied =
+        planned.map(|(_, plan)| AppliedFiles::planned(&inputs.settings, plan, &checked.texts));
+    Ok(applied.unwrap_or_default())
+}

@@ -1,0 +1,106 @@
+//! Differences between two versions of a fleet, in the form that was asked for.
+
+use clap::ValueEnum;
+use clustermesh::changes::{Changes, Grade, PeerCounts, TargetChange};
+use clustermesh::text::count;
+
+use crate::files::ShownFiles;
+
+mod human;
+mod json;
+mod markdown;
+mod wording;
+
+pub(crate) use json::schema;
+
+/// How differences are printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// Causes, targets and Peers
+    Human,
+    /// The same in Markdown, for a comment on a pull request
+    Markdown,
+    /// JSON
+    Json,
+    /// Like human, and Markdown for the job summary of GitHub Actions
+    Github,
+}
+
+/// Differences, and what they are about.
+pub(crate) struct Compared<'a> {
+    /// The differences.
+    pub(crate) changes: &'a Changes,
+    /// The number of clusters that were compared.
+    pub(crate) clusters: usize,
+    /// What was compared with, as a person named it.
+    pub(crate) against: String,
+    /// The files of the new version.
+    pub(crate) files: &'a ShownFiles,
+    /// The files of the old version, if it has any of its own.
+    pub(crate) old_files: Option<&'a ShownFiles>,
+}
+
+impl Compared<'_> {
+    /// Returns them as text.
+    pub(crate) fn text(&self, format: DiffFormat) -> anyhow::Result<String> {
+        Ok(match format {
+            DiffFormat::Human | DiffFormat::Github => human::text(self),
+            DiffFormat::Markdown => markdown::text(self, super::markdown::COMMENT),
+            DiffFormat::Json => json::text(self)?,
+        })
+    }
+
+    /// Returns a page for the summary of a job, of at most `limit` bytes.
+    pub(crate) fn page(&self, limit: usize) -> String {
+        markdown::text(self, limit)
+    }
+
+    /// Returns how many Peers change in all targets.
+    fn counts(&self) -> PeerCounts {
+        let mut all = PeerCounts::default();
+        for counts in self.changes.targets.iter().map(TargetChange::counts) {
+            all.added += counts.added;
+            all.changed += counts.changed;
+            all.removed += counts.removed;
+        }
+        all
+    }
+
+    /// Returns the targets, the worst grade first.
+    fn by_grade(&self) -> Vec<&TargetChange> {
+        let mut targets: Vec<&TargetChange> = self.changes.targets.iter().collect();
+        targets.sort_by_key(|it| std::cmp::Reverse(it.grade()));
+        targets
+    }
+
+    /// Returns the summary in a line.
+    fn headline(&self) -> String {
+        if self.changes.targets.is_empty() {
+            return format!(
+                "No Peer changes compared with {} ({}).",
+                self.against,
+                count(self.clusters, "cluster")
+            );
+        }
+        format!(
+            "{} of {} changed compared with {}: {} Peers.",
+            self.changes.targets.len(),
+            count(self.clusters, "target"),
+            self.against,
+            wording::counts(self.counts())
+        )
+    }
+
+    /// Returns the sentence about the grade.
+    fn verdict(&self) -> &'static str {
+        match self.changes.grade() {
+            Grade::None => "Nothing changes.",
+            Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
+            Grade::Brief => "What changes may be interrupted for at most 30 seconds.",
+            Grade::Disruptive => "A path is lost, or interrupted for more than 30 seconds.",
+            Grade::Destructive => {
+                "A target loses all of its Peers, or all Peers of another cluster."
+            }
+        }
+    }
+}

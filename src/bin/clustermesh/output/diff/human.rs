@@ -1,0 +1,94 @@
+//! Differences for people at a terminal.
+
+use std::fmt::Write as _;
+
+use clustermesh::text::count;
+
+use super::{Compared, wording};
+use crate::commands::capacity::table::{Align, TextTable};
+
+/// How many causes, and how many Peers of a target, are shown.
+const LISTED: usize = 20;
+
+/// How many targets of a cause are shown.
+const TARGETS: usize = 8;
+
+/// Returns the causes, a table of the targets, and their Peers.
+pub(super) fn text(compared: &Compared) -> String {
+    let changes = compared.changes;
+    let mut text = String::new();
+    for effect in changes.causes.iter().take(LISTED) {
+        let _ = writeln!(
+            text,
+            "{}\n    {}",
+            wording::cause(&effect.cause, compared),
+            wording::effects(effect, TARGETS)
+        );
+    }
+    more(&mut text, changes.causes.len(), "", "cause");
+    if !changes.causes.is_empty() {
+        text.push('\n');
+    }
+    if !changes.targets.is_empty() {
+        text.push_str(&table(compared));
+    }
+    for target in compared.by_grade() {
+        let _ = write!(text, "\n{}: {}", target.cluster, target.grade().name());
+        if let Some(from) = &target.renamed_from {
+            let _ = write!(text, " (was called {from})");
+        }
+        text.push('\n');
+        for reason in target.reasons.iter().take(LISTED) {
+            let _ = writeln!(text, "  {}", wording::reason(reason));
+        }
+        more(&mut text, target.reasons.len(), "  ", "reason");
+        for change in target.peers.iter().take(LISTED) {
+            let _ = writeln!(text, "    {}", wording::change(change));
+        }
+        more(&mut text, target.peers.len(), "    ", "Peer");
+    }
+    if !changes.targets.is_empty() {
+        let grade = changes.grade().name();
+        let _ = writeln!(text, "\n{grade}: {}", compared.verdict());
+    }
+    let _ = writeln!(text, "{}", compared.headline());
+    text
+}
+
+/// Adds how many of a list are not shown.
+fn more(text: &mut String, all: usize, indent: &str, noun: &str) {
+    let more = all.saturating_sub(LISTED);
+    if 0 < more {
+        let more = count(more, &format!("more {noun}"));
+        let _ = writeln!(text, "{indent}… and {more}");
+    }
+}
+
+fn table(compared: &Compared) -> String {
+    let mut table = TextTable::new(vec![
+        Align::Left,
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+    ]);
+    let head = [
+        "TARGET", "GRADE", "BEFORE", "ADDED", "CHANGED", "REMOVED", "NOW",
+    ];
+    table.add(head.map(str::to_owned).to_vec());
+    for target in compared.by_grade() {
+        let counts = target.counts();
+        table.add(vec![
+            target.cluster.to_string(),
+            target.grade().name().to_owned(),
+            target.peers_before.to_string(),
+            counts.added.to_string(),
+            counts.changed.to_string(),
+            counts.removed.to_string(),
+            target.peers_after.to_string(),
+        ]);
+    }
+    table.text("")
+}

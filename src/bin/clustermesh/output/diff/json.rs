@@ -1,0 +1,363 @@
+//! Differences as an object for programs, in a form of its own that is versioned.
+
+use clustermesh::changes::cause::TargetEffect;
+use clustermesh::changes::{
+    Cause, CauseEffect, Difference, Grade, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+};
+use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::net::Cidr;
+use clustermesh::place::Place;
+use clustermesh::schema;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::json::{API_VERSION, WrittenPlace, bare_place};
+use super::{Compared, wording};
+use crate::files::ShownFiles;
+
+/// The kind of the object.
+const KIND: &str = "Diff";
+
+/// The longest name that is written, in characters.
+const NAME: usize = 1000;
+
+/// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
+/// kinds of reasons.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Diff", example = example())]
+#[serde(rename_all = "camelCase")]
+struct WrittenDiff<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    kind: &'static str,
+    /// What was compared with: a commit, a folder, or the Peers of clusters.
+    #[schemars(example = &"HEAD")]
+    against: &'a str,
+    /// The worst grade of all targets.
+    grade: WrittenGrade,
+    /// The causes, each once. Without a mesh and snapshots of the old version there are none.
+    causes: Vec<WrittenCause<'a>>,
+    /// The targets with changes, by name.
+    targets: Vec<WrittenTarget<'a>>,
+}
+
+/// How severe changes are, the best first.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Grade")]
+#[serde(rename_all = "lowercase")]
+enum WrittenGrade {
+    /// No Peer changes.
+    None,
+    /// Paths are only gained, and nothing that works is disturbed.
+    Additive,
+    /// What changes is interrupted for at most 30 seconds.
+    Brief,
+    /// A path is lost, or interrupted for longer.
+    Disruptive,
+    /// A target loses all of its Peers, or all Peers of a source.
+    Destructive,
+}
+
+/// Why Peers change.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Cause")]
+#[serde(rename_all = "camelCase")]
+struct WrittenCause<'a> {
+    /// What it is.
+    #[schemars(example = &"nodeJoined")]
+    kind: &'static str,
+    /// The cause as a phrase.
+    message: String,
+    /// The cluster that it is about, if any.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
+    /// The node that it is about, if any.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// For a setting: where it was.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<WrittenPlace<'a>>,
+    /// For a setting: where it is.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<WrittenPlace<'a>>,
+    /// The targets whose Peers it changes.
+    targets: Vec<WrittenEffect<'a>>,
+}
+
+/// What a cause changes in a target.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Effect")]
+#[serde(rename_all = "camelCase")]
+struct WrittenEffect<'a> {
+    /// The target.
+    #[schemars(example = &"east")]
+    cluster: &'a str,
+    #[serde(flatten)]
+    counts: WrittenCounts,
+}
+
+/// How many Peers change.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Counts")]
+#[serde(rename_all = "camelCase")]
+struct WrittenCounts {
+    /// New ones.
+    added: usize,
+    /// Those with another content.
+    changed: usize,
+    /// Those that go.
+    removed: usize,
+}
+
+/// A cluster whose Peers change.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Target")]
+#[serde(rename_all = "camelCase")]
+struct WrittenTarget<'a> {
+    /// Its name.
+    #[schemars(example = &"east")]
+    cluster: &'a str,
+    /// Its old name, if that was another one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<&'a str>,
+    /// How severe its changes are.
+    grade: WrittenGrade,
+    /// Why the grade is not better, the worst first.
+    reasons: Vec<WrittenReason>,
+    /// How many Peers it had.
+    peers_before: usize,
+    /// How many Peers it has.
+    peers_after: usize,
+    #[serde(flatten)]
+    counts: WrittenCounts,
+    /// The Peers that change, by name.
+    peers: Vec<WrittenPeer<'a>>,
+}
+
+/// Why a grade is not better.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Reason")]
+struct WrittenReason {
+    /// The best grade that it leaves.
+    grade: WrittenGrade,
+    /// The reason as a phrase.
+    message: String,
+}
+
+/// A Peer that changes.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Peer")]
+#[serde(rename_all = "camelCase")]
+struct WrittenPeer<'a> {
+    /// Its name.
+    #[schemars(example = &"prod--west--n1")]
+    name: &'a str,
+    /// What happens to it.
+    change: WrittenKind,
+    /// The cluster whose node has its key, if there is one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    /// The node that has its key, if there is one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The other name under which a Peer with its key was there before, or is there now.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed: Option<&'a str>,
+    /// The ranges that it gains; all of them if it is new.
+    gained: Vec<String>,
+    /// The ranges that it loses; all of them if it goes.
+    lost: Vec<String>,
+    /// What differs besides, as phrases.
+    differences: Vec<String>,
+    /// Its causes, as indexes of `causes`.
+    causes: &'a [usize],
+}
+
+/// What happens to a Peer.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PeerChange")]
+#[serde(rename_all = "lowercase")]
+enum WrittenKind {
+    /// It is new.
+    Added,
+    /// It has another content.
+    Changed,
+    /// It goes.
+    Removed,
+}
+
+/// Returns the object.
+pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
+    let changes = compared.changes;
+    let causes = changes.causes.iter().map(|it| cause(it, compared));
+    let mut text = serde_json::to_string_pretty(&WrittenDiff {
+        api_version: API_VERSION,
+        kind: KIND,
+        against: &compared.against,
+        grade: grade(changes.grade()),
+        causes: causes.collect(),
+        targets: changes.targets.iter().map(target).collect(),
+    })?;
+    text.push('\n');
+    Ok(plain_json(text))
+}
+
+/// Returns the JSON Schema of the object.
+pub(crate) fn schema() -> Schema {
+    schema::of_output::<WrittenDiff>()
+}
+
+fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenCause<'a> {
+    let cause = &effect.cause;
+    let setting = match cause {
+        Cause::Setting(setting) => Some(setting),
+        _ => None,
+    };
+    let old = compared.old_files.unwrap_or(compared.files);
+    let effects = effect.targets.iter();
+    WrittenCause {
+        kind: wording::kind(cause),
+        message: wording::cause(cause, compared),
+        cluster: cause.cluster().map(|it| it.as_str()),
+        node: cause.node().map(|it| escaped(&it.node, NAME)),
+        before: setting.and_then(|it| written_place(it.before.as_ref(), old)),
+        after: setting.and_then(|it| written_place(it.after.as_ref(), compared.files)),
+        targets: effects
+            .map(
+                |TargetEffect {
+                     cluster, counts, ..
+                 }| WrittenEffect {
+                    cluster: cluster.as_str(),
+                    counts: written_counts(*counts),
+                },
+            )
+            .collect(),
+    }
+}
+
+fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<WrittenPlace<'a>> {
+    it.map(|it| bare_place(it, "", files))
+}
+
+fn target(target: &TargetChange) -> WrittenTarget<'_> {
+    let reasons = target.reasons.iter().map(|it| WrittenReason {
+        grade: grade(it.grade()),
+        message: wording::reason(it),
+    });
+    WrittenTarget {
+        cluster: target.cluster.as_str(),
+        renamed_from: target.renamed_from.as_ref().map(|it| it.as_str()),
+        grade: grade(target.grade()),
+        reasons: reasons.collect(),
+        peers_before: target.peers_before,
+        peers_after: target.peers_after,
+        counts: written_counts(target.counts()),
+        peers: target.peers.iter().map(peer).collect(),
+    }
+}
+
+fn peer(change: &PeerChange) -> WrittenPeer<'_> {
+    let (mut gained, mut lost, mut differences) = (Vec::new(), Vec::new(), Vec::new());
+    let texts =
+        |ranges: &[Cidr]| -> Vec<String> { ranges.iter().map(ToString::to_string).collect() };
+    let (kind, renamed) = match &change.kind {
+        PeerChangeKind::Added {
+            renamed_from,
+            ranges,
+        } => {
+            gained = texts(ranges);
+            (WrittenKind::Added, renamed_from.as_deref())
+        }
+        PeerChangeKind::Removed { renamed_to, ranges } => {
+            lost = texts(ranges);
+            (WrittenKind::Removed, renamed_to.as_deref())
+        }
+        PeerChangeKind::Changed(all) => {
+            for difference in all {
+                match difference {
+                    Difference::RangesGained(ranges) => gained.extend(texts(ranges)),
+                    Difference::RangesLost(ranges) => lost.extend(texts(ranges)),
+                    other => differences.push(wording::difference(other)),
+                }
+            }
+            (WrittenKind::Changed, None)
+        }
+    };
+    WrittenPeer {
+        name: &change.name,
+        change: kind,
+        source: change.holder.as_ref().map(|it| it.cluster.as_str()),
+        node: change.holder.as_ref().map(|it| escaped(&it.node, NAME)),
+        renamed,
+        gained,
+        lost,
+        differences,
+        causes: &change.causes,
+    }
+}
+
+fn written_counts(counts: PeerCounts) -> WrittenCounts {
+    WrittenCounts {
+        added: counts.added,
+        changed: counts.changed,
+        removed: counts.removed,
+    }
+}
+
+fn grade(grade: Grade) -> WrittenGrade {
+    match grade {
+        Grade::None => WrittenGrade::None,
+        Grade::Additive => WrittenGrade::Additive,
+        Grade::Brief => WrittenGrade::Brief,
+        Grade::Disruptive => WrittenGrade::Disruptive,
+        Grade::Destructive => WrittenGrade::Destructive,
+    }
+}
+
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "against": "HEAD",
+        "grade": "additive",
+        "causes": [{
+            "kind": "nodeJoined",
+            "message": "node west/n2 joined",
+            "cluster": "west",
+            "node": "n2",
+            "targets": [{ "cluster": "east", "added": 1, "changed": 0, "removed": 0 }],
+        }],
+        "targets": [{
+            "cluster": "east",
+            "grade": "additive",
+            "reasons": [{ "grade": "additive", "message": "Peers are only added" }],
+            "peersBefore": 3,
+            "peersAfter": 4,
+            "added": 1,
+            "changed": 0,
+            "removed": 0,
+            "peers": [{
+                "name": "prod--west--n2",
+                "change": "added",
+                "source": "west",
+                "node": "n2",
+                "gained": ["10.3.2.0/24"],
+                "lost": [],
+                "differences": [],
+                "causes": [0],
+            }],
+        }],
+    })
+}

@@ -1,0 +1,187 @@
+//! Differences as Markdown, for comments on pull requests and summaries of jobs.
+//!
+//! All foreign text is in code spans, in which nothing is a link, a mention, HTML or a table.
+
+use std::fmt::Write as _;
+
+use clustermesh::changes::TargetChange;
+use clustermesh::text::count;
+
+use super::super::markdown::code;
+use super::{Compared, wording};
+
+/// How many targets of a cause are shown.
+const TARGETS: usize = 5;
+
+/// What is kept free for the ends of all lists, in bytes.
+const RESERVE: usize = 500;
+
+/// Returns the page: the grade, the causes, the targets, and as many of their Peers as there is room
+/// for below `limit` bytes.
+pub(super) fn text(compared: &Compared, limit: usize) -> String {
+    let changes = compared.changes;
+    let grade = changes.grade().name();
+    let mut page = format!("### clustermesh diff: {grade}\n\n");
+    if changes.targets.is_empty() {
+        let _ = writeln!(page, "{}", spoken(&compared.headline(), compared));
+    } else {
+        let _ = writeln!(
+            page,
+            "{} {}",
+            compared.verdict(),
+            spoken(&compared.headline(), compared)
+        );
+    }
+    let limit = limit.saturating_sub(RESERVE);
+    // Each list leaves room for the next ones.
+    let third = page.len() + limit.saturating_sub(page.len()) / 3;
+    causes(&mut page, compared, third);
+    let half = page.len() + limit.saturating_sub(page.len()) / 2;
+    targets(&mut page, compared, half);
+    details(&mut page, compared, limit);
+    page
+}
+
+/// Puts what was compared with into a code span.
+fn spoken(headline: &str, compared: &Compared) -> String {
+    headline.replacen(&compared.against, &code(&compared.against), 1)
+}
+
+fn causes(page: &mut String, compared: &Compared, limit: usize) {
+    let causes = &compared.changes.causes;
+    if causes.is_empty() {
+        return;
+    }
+    page.push_str("\n| cause | changes of Peers |\n| --- | --- |\n");
+    let rows = causes.iter().map(|effect| {
+        let cause = wording::cause(&effect.cause, compared);
+        let effects = wording::effects(effect, TARGETS);
+        format!("| {} | {} |\n", cell(&cause), cell(&effects))
+    });
+    rest(page, rows, limit, "cause");
+}
+
+fn targets(page: &mut String, compared: &Compared, limit: usize) {
+    if compared.changes.targets.is_empty() {
+        return;
+    }
+    page.push_str("\n| target | grade | Peers | why |\n| --- | --- | --- | --- |\n");
+    let rows = compared.by_grade().into_iter().map(|target| {
+        let reason = target.reasons.first().map(wording::reason);
+        format!(
+            "| {} | {} | {} → {} ({}) | {} |\n",
+            cell(target.cluster.as_str()),
+            target.grade().name(),
+            target.peers_before,
+            target.peers_after,
+            wording::counts(target.counts()),
+            reason.map_or_else(String::new, |it| cell(&it))
+        )
+    });
+    rest(page, rows, limit, "target");
+}
+
+/// Adds rows while there is room, and how many there are more.
+fn rest(page: &mut String, rows: impl Iterator<Item = String>, limit: usize, noun: &str) {
+    let mut left_out = 0;
+    for row in rows {
+        if left_out == 0 && page.len() + row.len() <= limit {
+            page.push_str(&row);
+        } else {
+            left_out += 1;
+        }
+    }
+    if 0 < left_out {
+        let more = count(left_out, &format!("more {noun}"));
+        let _ = writeln!(page, "\n… and {more}");
+    }
+}
+
+/// Adds the Peers of each target, folded. Targets take turns, so that each has some if not all fit.
+fn details(page: &mut String, compared: &Compared, limit: usize) {
+    let targets = compared.by_grade();
+    let blocks: Vec<DetailBlock> = targets.into_iter().map(DetailBlock::new).collect();
+    let mut room = limit.saturating_sub(page.len());
+    let mut shown = vec![0; blocks.len()];
+    let mut is_open: Vec<bool> = blocks.iter().map(|_| true).collect();
+    for turn in 0.. {
+        let mut is_any = false;
+        let turns = blocks.iter().zip(&mut shown).zip(&mut is_open);
+        for ((block, shown), is_open) in turns {
+            let Some(line) = block.lines.get(turn).filter(|_| *is_open) else {
+                continue;
+            };
+            let frame = if turn == 0 { block.frame() } else { 0 };
+            let needed = line.len() + frame;
+            *is_open = needed <= room;
+            if *is_open {
+                room -= needed;
+                *shown += 1;
+                is_any = true;
+            }
+        }
+        if !is_any {
+            break;
+        }
+    }
+    let mut left_out = 0;
+    for (block, shown) in blocks.iter().zip(shown) {
+        if shown == 0 {
+            left_out += 1;
+        } else {
+            block.add_to(page, shown);
+        }
+    }
+    if 0 < left_out {
+        let _ = writeln!(
+            page,
+            "\nThe Peers of {} are not listed.",
+            count(left_out, "target")
+        );
+    }
+}
+
+/// What is folded of a target.
+struct DetailBlock {
+    heading: String,
+    lines: Vec<String>,
+}
+
+impl DetailBlock {
+    const OPENING: &'static str = "\n<details>\n<summary>";
+    const CLOSING: &'static str = "\n</details>\n";
+
+    fn new(target: &TargetChange) -> Self {
+        let counts = wording::counts(target.counts());
+        let reasons = target.reasons.iter().map(wording::reason);
+        let changes = target.peers.iter().map(wording::change);
+        let lines = reasons.chain(changes);
+        Self {
+            // The name of a cluster has nothing that HTML would take for its own.
+            heading: format!("{}: {} ({counts})", target.cluster, target.grade().name()),
+            lines: lines.map(|line| format!("- {}\n", code(&line))).collect(),
+        }
+    }
+
+    /// Returns how much room it takes without its lines.
+    fn frame(&self) -> usize {
+        // The tags, and the line that counts what is cut.
+        Self::OPENING.len() + self.heading.len() + Self::CLOSING.len() + 60
+    }
+
+    fn add_to(&self, page: &mut String, shown: usize) {
+        // Inside HTML there is Markdown only after an empty line.
+        let _ = write!(page, "{}{}</summary>\n\n", Self::OPENING, self.heading);
+        page.extend(self.lines.iter().take(shown).map(String::as_str));
+        let more = self.lines.len() - shown;
+        if 0 < more {
+            let _ = writeln!(page, "- … and {}", count(more, "more line"));
+        }
+        page.push_str(Self::CLOSING);
+    }
+}
+
+/// Returns a text for the cell of a table.
+fn cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}

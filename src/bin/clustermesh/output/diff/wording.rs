@@ -1,0 +1,264 @@
+//! Differences in words. Every text of a node or a file is escaped here.
+
+use clustermesh::changes::cause::{Setting, TargetEffect};
+use clustermesh::changes::{
+    Cause, CauseEffect, Difference, NodeRef, PeerChange, PeerChangeKind, PeerCounts, Reason,
+};
+use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::net::Cidr;
+use clustermesh::place::Place;
+use clustermesh::rules;
+use clustermesh::text::{count, first};
+use clustermesh::wireguard::Endpoint;
+
+use super::Compared;
+use crate::files::ShownFiles;
+
+/// The longest name that is shown, in characters.
+const SHOWN: usize = 300;
+
+/// How many ranges of a list are shown.
+const LISTED: usize = 4;
+
+/// Returns how many Peers are added, changed and removed.
+pub(super) fn counts(counts: PeerCounts) -> String {
+    let PeerCounts {
+        added,
+        changed,
+        removed,
+    } = counts;
+    format!("+{added} ~{changed} -{removed}")
+}
+
+/// Returns what a cause changes in each target, at most `limit` of them one by one.
+pub(super) fn effects(effect: &CauseEffect, limit: usize) -> String {
+    let shown = effect.targets.iter().take(limit);
+    let mut parts: Vec<String> = shown
+        .map(
+            |TargetEffect {
+                 cluster, counts, ..
+             }| format!("{cluster} {}", self::counts(*counts)),
+        )
+        .collect();
+    let more = effect.targets.len().saturating_sub(limit);
+    if 0 < more {
+        parts.push(format!("and {}", count(more, "more target")));
+    }
+    if parts.is_empty() {
+        return "no Peer changes".to_owned();
+    }
+    parts.join(", ")
+}
+
+/// Names the kind of a cause, for programs.
+pub(super) fn kind(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::ClusterJoined(_) => "clusterJoined",
+        Cause::ClusterLeft(_) => "clusterLeft",
+        Cause::ClusterRenamed { .. } => "clusterRenamed",
+        Cause::Setting(_) => "setting",
+        Cause::NodeJoined(_) => "nodeJoined",
+        Cause::NodeLeft(_) => "nodeLeft",
+        Cause::NodeExcluded { .. } => "nodeExcluded",
+        Cause::NodeBack { .. } => "nodeBack",
+        Cause::NewKey(_) => "newKey",
+        Cause::NewEndpoint { .. } => "newEndpoint",
+        Cause::NewAddress { .. } => "newAddress",
+        Cause::OtherLocation { .. } => "otherLocation",
+        Cause::LeaderChanged { .. } => "leaderChanged",
+        Cause::RangesGained { .. } => "rangesGained",
+        Cause::RangesLost { .. } => "rangesLost",
+        Cause::AnchorMoved { .. } => "anchorMoved",
+        Cause::ForeignPeer { .. } => "foreignPeer",
+        Cause::Other => "other",
+    }
+}
+
+/// Returns a cause as a phrase.
+pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
+    match cause {
+        Cause::ClusterJoined(cluster) => format!("cluster {cluster} joined"),
+        Cause::ClusterLeft(cluster) => format!("cluster {cluster} left"),
+        Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
+        Cause::Setting(setting) => self::setting(setting, compared),
+        Cause::NodeJoined(node) => format!("{} joined", self::node(node)),
+        Cause::NodeLeft(node) => format!("{} left", self::node(node)),
+        Cause::NodeExcluded { node, reason } => format!(
+            "{} is left out now: {}",
+            self::node(node),
+            rules::excluded(reason)
+        ),
+        Cause::NodeBack { node, reason } => format!(
+            "{} takes part again; it was left out: {}",
+            self::node(node),
+            rules::excluded(reason)
+        ),
+        Cause::NewKey(node) => format!("{} has a new key", self::node(node)),
+        Cause::NewEndpoint { node, from, to } => {
+            format!(
+                "{} has another endpoint: {}",
+                self::node(node),
+                moved(from.as_ref(), to.as_ref())
+            )
+        }
+        Cause::NewAddress { node, from, to } => format!(
+            "{} has another address: {} → {}",
+            self::node(node),
+            ranges(from),
+            ranges(to)
+        ),
+        Cause::OtherLocation { node, from, to } => format!(
+            "{} is in another location: {} → {}",
+            self::node(node),
+            Quoted(from),
+            Quoted(to)
+        ),
+        Cause::LeaderChanged {
+            cluster,
+            location,
+            from,
+            to,
+        } => format!(
+            "location {} of {cluster} has another leader: {} → {}",
+            Quoted(location),
+            name(from),
+            name(to)
+        ),
+        Cause::RangesGained { node, ranges } => {
+            format!("{} gained {}", self::node(node), self::ranges(ranges))
+        }
+        Cause::RangesLost { node, ranges } => {
+            format!("{} lost {}", self::node(node), self::ranges(ranges))
+        }
+        Cause::AnchorMoved {
+            cluster,
+            range,
+            from,
+            to,
+        } => format!(
+            "{range} of {cluster} has another carrier: {} → {}",
+            name(from),
+            name(to)
+        ),
+        Cause::ForeignPeer { target, peer } => {
+            format!("{target} has the Peer {}, which no mesh gives", name(peer))
+        }
+        Cause::Other => {
+            "other causes: conflicting claims, a rendered tree that was out of date, or \
+                         another version of clustermesh"
+                .to_owned()
+        }
+    }
+}
+
+fn setting(setting: &Setting, compared: &Compared) -> String {
+    let Setting {
+        cluster,
+        field,
+        before,
+        after,
+    } = setting;
+    let of = cluster
+        .as_ref()
+        .map_or_else(String::new, |cluster| format!(" of {cluster}"));
+    let new = || Some(line(after.as_ref()?, compared.files));
+    let old = || {
+        let files = compared.old_files.unwrap_or(compared.files);
+        let line = line(before.as_ref()?, files);
+        Some(format!("{line} before"))
+    };
+    match new().or_else(old) {
+        Some(place) => format!("`{field}`{of} changed ({place})"),
+        None => format!("`{field}`{of} changed"),
+    }
+}
+
+/// Returns a file and a line.
+fn line(place: &Place, files: &ShownFiles) -> String {
+    let file = escaped(&place.source, SHOWN);
+    match files.positions(place) {
+        Some(positions) => format!("{file}:{}", positions.start.line),
+        None => file,
+    }
+}
+
+/// Returns a change of a Peer as a line.
+pub(super) fn change(change: &PeerChange) -> String {
+    let peer = name(&change.name);
+    match &change.kind {
+        PeerChangeKind::Added {
+            renamed_from: Some(from),
+            ..
+        } => format!("+ {peer}, which was called {}", name(from)),
+        PeerChangeKind::Added { ranges, .. } => format!("+ {peer} with {}", self::ranges(ranges)),
+        PeerChangeKind::Removed {
+            renamed_to: Some(to),
+            ..
+        } => format!("- {peer}, which is now called {}", name(to)),
+        PeerChangeKind::Removed { ranges, .. } => format!("- {peer} with {}", self::ranges(ranges)),
+        PeerChangeKind::Changed(differences) => {
+            let differences: Vec<String> = differences.iter().map(difference).collect();
+            format!("~ {peer}: {}", differences.join("; "))
+        }
+    }
+}
+
+/// Returns a difference as a phrase.
+pub(super) fn difference(difference: &Difference) -> String {
+    let seconds = |seconds: u64| match seconds {
+        0 => "none".to_owned(),
+        seconds => format!("{seconds} s"),
+    };
+    match difference {
+        Difference::Key => "another key".to_owned(),
+        Difference::Endpoint { from, to } => {
+            format!("endpoint {}", moved(from.as_ref(), to.as_ref()))
+        }
+        Difference::Keepalive { from, to } => {
+            format!("keepalive {} → {}", seconds(*from), seconds(*to))
+        }
+        Difference::PresharedKey => "another preshared key".to_owned(),
+        Difference::RangesGained(ranges) => format!("gains {}", self::ranges(ranges)),
+        Difference::RangesLost(ranges) => format!("loses {}", self::ranges(ranges)),
+        Difference::Spelling => "the same ranges in another order or form".to_owned(),
+        Difference::Validity => "whether Kilo accepts it".to_owned(),
+    }
+}
+
+/// Returns why a grade is not better.
+pub(super) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Emptied => "it loses all of its Peers".to_owned(),
+        Reason::SourceGone(source) => format!("it loses all Peers of {source}"),
+        Reason::Unproven { peers } => {
+            format!(
+                "{} changed without a proof that traffic continues",
+                count(*peers, "Peer")
+            )
+        }
+        Reason::Added => "Peers are only added".to_owned(),
+    }
+}
+
+fn moved(from: Option<&Endpoint>, to: Option<&Endpoint>) -> String {
+    let shown = |endpoint: Option<&Endpoint>| match endpoint {
+        Some(endpoint) => escaped(&endpoint.to_string(), SHOWN),
+        None => "none".to_owned(),
+    };
+    format!("{} → {}", shown(from), shown(to))
+}
+
+fn ranges(ranges: &[Cidr]) -> String {
+    if ranges.is_empty() {
+        return "no range".to_owned();
+    }
+    first(LISTED, ranges)
+}
+
+fn node(node: &NodeRef) -> String {
+    format!("node {}/{}", node.cluster, name(&node.node))
+}
+
+fn name(name: &str) -> String {
+    escaped(name, SHOWN)
+}

@@ -1,0 +1,100 @@
+//! `diff`: what a change does, compared with commits, folders and Peers of clusters.
+
+use std::process::{Command, Stdio};
+
+use super::*;
+
+mod outputs;
+mod revisions;
+
+/// A git repository with a rendered mesh of three clusters.
+struct Repository {
+    folder: Folder,
+    home: TempDir,
+}
+
+impl Repository {
+    /// Everything is committed.
+    fn committed() -> Self {
+        let repository = Self::of(Folder::rendered());
+        repository.commit();
+        repository
+    }
+
+    fn of(folder: Folder) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let repository = Self { folder, home };
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        repository
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message=a"]);
+    }
+
+    /// Runs git, which has to succeed.
+    fn git(&self, arguments: &[&str]) -> String {
+        self.git_in(".", arguments)
+    }
+
+    fn git_in(&self, folder: &str, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+            .args(["-c", "protocol.file.allow=always"])
+            .args(arguments)
+            .current_dir(self.folder.path(folder))
+            .env("HOME", self.home.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env_remove("GIT_DIR")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs `diff` with a home of its own.
+    fn diff(&self, arguments: &[&str]) -> Run {
+        self.diff_in(".", arguments)
+    }
+
+    fn diff_in(&self, folder: &str, arguments: &[&str]) -> Run {
+        self.diff_with(&[], &[&["-C", folder], arguments].concat())
+    }
+
+    fn diff_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+        let home = self.home.path().to_str().unwrap();
+        let fixed = [("HOME", home), ("GIT_CONFIG_NOSYSTEM", "1")];
+        let run = self.folder.run_with(
+            &[&fixed[..], variables].concat(),
+            &[&["diff"], arguments].concat(),
+        );
+        assert_harmless(&run);
+        run
+    }
+
+    /// Runs `diff`, which has to fail, and returns why.
+    fn refusal(&self, arguments: &[&str]) -> String {
+        let run = self.diff(arguments);
+        assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+        assert_eq!(run.stdout, "");
+        run.stderr
+    }
+
+    /// Returns the grade of all changes.
+    fn grade(&self, arguments: &[&str]) -> String {
+        let run = self.diff(&[&["--output", "json"], arguments].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+        changes["grade"].as_str().unwrap().to_owned()
+    }
+
+    /// Takes a node out of a snapshot, and renders.
+    fn remove_node(&self) {
+        self.folder.keep("west", &[node(3, 1)]);
+        let run = self.folder.run(&["render"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+}

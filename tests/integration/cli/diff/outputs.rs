@@ -1,0 +1,246 @@
+//! What is printed, in every format.
+
+use super::*;
+use crate::support::json_schema::violations;
+use crate::support::project;
+
+fn changed() -> Repository {
+    let repository = Repository::committed();
+    repository.remove_node();
+    repository
+}
+
+/// Fails unless a text has these lines, in this order.
+fn assert_lines(text: &str, lines: &[&str]) {
+    let mut rest = text.lines();
+    for line in lines {
+        assert!(
+            rest.any(|it| it == *line),
+            "no {line} in its place in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn lists_causes_targets_and_peers() {
+    let run = changed().diff(&[]);
+    assert_eq!(run.code, 0);
+    assert_lines(
+        &run.stdout,
+        &[
+            "node west/n2 left",
+            "    east +0 ~0 -1, north +0 ~0 -1",
+            "",
+            "    - prod--west--n2 with 10.3.2.0/24, 10.103.0.2/32",
+            "2 of 3 targets changed compared with HEAD: +0 ~0 -2 Peers.",
+        ],
+    );
+    let run = Repository::committed().diff(&[]);
+    assert_eq!(
+        run.stdout,
+        "No Peer changes compared with HEAD (3 clusters).\n"
+    );
+}
+
+#[test]
+fn a_comment_has_the_summary_first_and_the_rest_folded() {
+    let run = changed().diff(&["--output", "markdown"]);
+    assert_eq!(run.code, 0);
+    assert_lines(
+        &run.stdout,
+        &[
+            "| cause | changes of Peers |",
+            "| --- | --- |",
+            "| `node west/n2 left` | `east +0 ~0 -1, north +0 ~0 -1` |",
+            "",
+            "| target | grade | Peers | why |",
+            "<details>",
+            "- `- prod--west--n2 with 10.3.2.0/24, 10.103.0.2/32`",
+            "</details>",
+        ],
+    );
+    let run = Repository::committed().diff(&["--output", "markdown"]);
+    insta::assert_snapshot!(run.stdout, @"
+    ### clustermesh diff: none
+
+    No Peer changes compared with `HEAD` (3 clusters).
+    ");
+}
+
+#[test]
+fn programs_get_an_object() {
+    let run = changed().diff(&["--output", "json"]);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(changes["causes"][0]["kind"], "nodeLeft");
+    assert_eq!(changes["causes"][0]["node"], "n2");
+    let removed = changes["targets"][0]["peers"][0].clone();
+    assert_eq!(removed["name"], "prod--west--n2");
+    assert_eq!(removed["change"], "removed");
+    assert_eq!(removed["lost"], json!(["10.3.2.0/24", "10.103.0.2/32"]));
+    assert_eq!(removed["causes"], json!([0]));
+}
+
+#[test]
+fn a_job_gets_its_summary() {
+    let repository = changed();
+    repository.folder.write("summary", "before\n");
+    let summary = repository.folder.path("summary");
+    let variables = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+    let run = repository.diff_with(&variables, &["--output", "github"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, repository.diff(&[]).stdout);
+    let markdown = repository.diff(&["--output", "markdown"]).stdout;
+    assert_eq!(
+        repository.folder.read("summary"),
+        format!("before\n\n\n{markdown}")
+    );
+}
+
+#[test]
+fn fails_from_a_grade_on() {
+    let repository = changed();
+    let codes = |repository: &Repository| {
+        let grades = ["none", "additive", "brief", "disruptive", "destructive"];
+        grades.map(|grade| repository.diff(&["--fail-at", grade]).code)
+    };
+    let grade = repository.grade(&[]);
+    let grades = ["none", "additive", "brief", "disruptive", "destructive"];
+    let place = grades.iter().position(|it| *it == grade).unwrap();
+    let expected: Vec<i32> = (0..5).map(|it| i32::from(it <= place)).collect();
+    assert_eq!(codes(&repository).to_vec(), expected);
+    assert_eq!(codes(&Repository::committed()), [1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_mesh_that_cannot_be_rendered_has_no_differences() {
+    let repository = Repository::committed();
+    repository
+        .folder
+        .edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
+    let run = repository.diff(&["--output", "markdown"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("overlapping-ranges"), "{}", run.stderr);
+}
+
+#[test]
+fn an_old_mesh_with_errors_has_no_causes() {
+    let repository = Repository::committed();
+    let mesh = repository.folder.read("mesh.yaml");
+    for wrong in ["spec: [", &mesh.replace("10.3.0.0/16", "10.2.0.0/16")] {
+        repository.folder.write("mesh.yaml", wrong);
+        repository.commit();
+        repository.folder.write("mesh.yaml", &mesh);
+        let run = repository.diff(&[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(run.stdout + &run.stderr, @"
+            No Peer changes compared with HEAD (3 clusters).
+            note: the meshes or snapshots of `HEAD` contain errors, so no causes are listed
+            ");
+        }
+    }
+}
+
+#[test]
+fn names_of_nodes_stay_in_their_place() {
+    let repository = Repository::committed();
+    let hostile = "n|`[a](//b)<img src=x>@all\u{1b}[31m\u{202e}\n::error::x";
+    let mut node = node(3, 3);
+    node["name"] = json!(hostile);
+    let kept = [self::node_of(3, 1), self::node_of(3, 2), node];
+    repository.folder.keep("west", &kept);
+    for format in ["human", "markdown", "json", "github"] {
+        let run = repository.diff(&["--output", format]);
+        assert!(run.code == 0 || run.code == 2, "{}", run.stderr);
+        let lines = run.stdout.lines().chain(run.stderr.lines());
+        for line in lines {
+            assert!(!line.trim_start().starts_with("::"), "{line}");
+        }
+        if format == "markdown" {
+            assert!(
+                !run.stdout.replace('`', "").contains("\n<img"),
+                "{}",
+                run.stdout
+            );
+        }
+    }
+}
+
+fn node_of(cluster: u8, number: u8) -> Value {
+    super::node(cluster, number)
+}
+
+/// 40 clusters that change in every target: far more than fits a comment.
+#[test]
+fn a_comment_is_never_too_long_and_counts_what_is_cut() {
+    const CLUSTERS: u8 = 40;
+    let folder = Folder::empty();
+    let entry = |number: u8| {
+        format!(
+            "    - name: cluster-with-a-rather-long-name-{number}\n      podCIDRs: [10.{number}.0.0/16]\n      \
+             wireguardCIDR: 10.{}.0.0/24\n",
+            100 + number
+        )
+    };
+    let entries: String = (1..=CLUSTERS).map(entry).collect();
+    let head = MESH.split("    - name: east").next().unwrap();
+    folder.write("mesh.yaml", format!("{head}{entries}"));
+    for number in 1..=CLUSTERS {
+        let name = format!("cluster-with-a-rather-long-name-{number}");
+        folder.keep(&name, &[wide(number, 1, 0), wide(number, 2, 0)]);
+    }
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    for number in 1..=CLUSTERS {
+        let name = format!("cluster-with-a-rather-long-name-{number}");
+        repository
+            .folder
+            .keep(&name, &[wide(number, 1, 1), wide(number, 2, 1)]);
+    }
+    let run = repository.diff(&["--output", "markdown"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let text = run.stdout;
+    assert!(text.len() <= 60_000, "{}", text.len());
+    assert!(55_000 < text.len(), "{}", text.len());
+    // Every target has a part.
+    assert_eq!(text.matches("<details>").count(), usize::from(CLUSTERS));
+    assert_eq!(text.matches("</details>").count(), usize::from(CLUSTERS));
+    let more = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("- … and "));
+    let more = more.filter_map(|line| line.strip_suffix(" more lines")?.parse::<usize>().ok());
+    let shown = text.matches("- `~ prod--").count();
+    let all = usize::from(CLUSTERS) * usize::from(CLUSTERS - 1) * 2;
+    assert_eq!(shown + more.sum::<usize>(), all);
+}
+
+/// A node with keys and addresses that no other one has among some thousand.
+fn wide(cluster: u8, number: u8, version: u8) -> Value {
+    let mut node = node(1, 1);
+    let external = format!("198.18.{cluster}.{}", 10 * number + version);
+    let mut key = [cluster; 32];
+    key[1] = number;
+    node["addresses"] = json!([{ "address": external, "type": "ExternalIP" }]);
+    node["annotations"]["kilo.squat.ai/endpoint"] = json!(format!("{external}:51820"));
+    node["annotations"]["kilo.squat.ai/internal-ip"] =
+        json!(format!("192.168.{cluster}.{number}/24"));
+    node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode(key));
+    node["annotations"]["kilo.squat.ai/wireguard-ip"] =
+        json!(format!("10.{}.0.{number}/24", 100 + cluster));
+    node["name"] = json!(format!("n{number}"));
+    node["podCIDRs"] = json!([format!("10.{cluster}.{number}.0/24")]);
+    node["uid"] = json!(format!("{cluster}-{number}"));
+    node
+}
+
+#[test]
+fn the_schema_describes_the_output() {
+    let schema = project().join("schemas/kilo-clustermesh.io/diff_v1.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    for repository in [changed(), Repository::committed()] {
+        let run = repository.diff(&["--output", "json"]);
+        let value: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(violations(&schema, &value), Vec::<String>::new());
+    }
+}

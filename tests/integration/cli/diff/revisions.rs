@@ -1,0 +1,371 @@
+//! Commits: which are compared with, and how they are read.
+
+use super::*;
+
+#[test]
+fn compares_with_the_last_commit() {
+    let repository = Repository::committed();
+    assert_eq!(repository.grade(&[]), "none");
+    repository.remove_node();
+    assert_ne!(repository.grade(&[]), "none");
+    repository.commit();
+    assert_eq!(repository.grade(&[]), "none");
+    assert_ne!(repository.grade(&["--against", "HEAD~1"]), "none");
+}
+
+#[test]
+fn compares_with_the_merge_base() {
+    let repository = Repository::committed();
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.remove_node();
+    repository.commit();
+    assert_ne!(repository.grade(&["--against", "main..."]), "none");
+    // What happens on the branch does not count.
+    repository.git(&["switch", "--quiet", "main"]);
+    repository.folder.keep("east", &[node(1, 1)]);
+    assert_eq!(repository.folder.run(&["render"]).code, 0);
+    repository.commit();
+    repository.git(&["switch", "--quiet", "--detach", "topic~1"]);
+    assert_eq!(repository.grade(&["--against", "main..."]), "none");
+    assert_ne!(repository.grade(&["--against", "main"]), "none");
+}
+
+#[test]
+fn reads_from_folders_below_and_with_paths_of_the_config() {
+    let repository = Repository::of(Folder::empty());
+    let folder = &repository.folder;
+    let mesh = Folder::mesh();
+    folder.write("a b/net/mesh.yaml", MESH);
+    for cluster in ["east", "north", "west"] {
+        let snapshot = mesh.read(&format!("snapshots/{cluster}.json"));
+        folder.write(&format!("a b/nodes/{cluster}.json"), snapshot);
+    }
+    folder.write(
+        "a b/clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [net]\nsnapshots: nodes\nrendered: ../out\n",
+    );
+    folder.write("a b/c/d/keep", "");
+    let render = |folder: &str| {
+        let run = repository.folder.run(&["-C", folder, "render"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    };
+    render("a b");
+    repository.commit();
+    let grade = |folder: &str| {
+        let run = repository.diff_in(folder, &["--output", "json"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+        changes["grade"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(grade("a b"), "none");
+    // The commit has its own config.
+    folder.edit("a b/clustermesh.yaml", "nodes", "snapshots");
+    fs::rename(folder.path("a b/nodes"), folder.path("a b/snapshots")).unwrap();
+    assert_eq!(grade("a b/c/d"), "none");
+    folder.write("a b/snapshots/west.json", {
+        let snapshot = folder.read("a b/snapshots/west.json");
+        snapshot.replace("198.18.113.31", "198.18.113.99")
+    });
+    assert_ne!(grade("a b/c/d"), "none");
+}
+
+#[test]
+fn follows_links_inside_of_the_commit_only() {
+    let repository = Repository::of(Folder::rendered());
+    let folder = &repository.folder;
+    fs::rename(folder.path("snapshots"), folder.path("real")).unwrap();
+    std::os::unix::fs::symlink("./real", folder.path("snapshots")).unwrap();
+    fs::rename(folder.path("mesh.yaml"), folder.path("real/mesh")).unwrap();
+    std::os::unix::fs::symlink("snapshots/../real/mesh", folder.path("mesh.yaml")).unwrap();
+    repository.commit();
+    assert_eq!(repository.grade(&[]), "none");
+    for (target, reason) in [
+        ("../x", "it is outside of the repository"),
+        ("/etc/passwd", "leads out of the repository"),
+        ("mesh.yaml", "too many links"),
+    ] {
+        fs::remove_file(folder.path("mesh.yaml")).unwrap();
+        std::os::unix::fs::symlink(target, folder.path("mesh.yaml")).unwrap();
+        repository.commit();
+        fs::remove_file(folder.path("mesh.yaml")).unwrap();
+        std::os::unix::fs::symlink("real/mesh", folder.path("mesh.yaml")).unwrap();
+        let stderr = repository.refusal(&["--against", "HEAD", "--mesh", "mesh.yaml"]);
+        assert!(stderr.contains(reason), "{target}: {stderr}");
+    }
+}
+
+#[test]
+fn a_submodule_is_not_read() {
+    let repository = Repository::committed();
+    let other = Repository::committed();
+    let url = other.folder.path(".");
+    let folder = &repository.folder;
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    let url = url.to_str().unwrap();
+    repository.git(&["rm", "--quiet", "-r", "--cached", "rendered"]);
+    repository.git(&["submodule", "--quiet", "add", url, "rendered"]);
+    repository.commit();
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    // All Peers are new, as the commit itself has none.
+    assert_ne!(repository.grade(&[]), "none");
+}
+
+#[test]
+fn a_commit_that_renders_nothing_is_rendered() {
+    // As with the plugin of Argo CD.
+    let repository = Repository::of(Folder::mesh());
+    repository.commit();
+    assert_eq!(repository.grade(&[]), "none");
+    repository.folder.keep("west", &[node(3, 1)]);
+    assert_ne!(repository.grade(&[]), "none");
+}
+
+#[test]
+fn the_first_mesh_is_compared_with_nothing() {
+    let repository = Repository::of(Folder::empty());
+    repository.commit();
+    let mesh = Folder::rendered();
+    crate::support::copy(mesh.0.path(), repository.folder.0.path());
+    assert_ne!(repository.grade(&[]), "none");
+}
+
+#[test]
+fn names_what_is_not_a_commit() {
+    let repository = Repository::committed();
+    insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository");
+    for name in [
+        "--output=x",
+        "-x",
+        "--",
+        "--end-of-options",
+        "HEAD:mesh.yaml",
+        "HEAD^{blob}",
+        "HEAD^{tree}",
+        "HEAD\nHEAD",
+        "HEAD missing",
+        "0123456789012345678901234567890123456789",
+        "...",
+        "a\u{1b}[31mb\u{202e}",
+        "::error::x",
+        "../../../etc/passwd",
+        "$(touch x)",
+        "",
+    ] {
+        let stderr = repository.refusal(&[&format!("--against={name}")]);
+        assert!(stderr.contains("error"), "{name}: {stderr}");
+    }
+    assert!(!repository.folder.path("x").exists());
+}
+
+#[test]
+fn a_name_of_a_commit_and_a_folder_is_ambiguous() {
+    let repository = Repository::committed();
+    repository.git(&["branch", "rendered"]);
+    insta::assert_snapshot!(repository.refusal(&["--against", "rendered"]), @"error: `rendered` is a commit and a folder; write `./rendered` for the folder, or `refs/heads/rendered` for a branch");
+    assert_eq!(repository.grade(&["--against", "./rendered"]), "none");
+    assert_eq!(
+        repository.grade(&["--against", "refs/heads/rendered"]),
+        "none"
+    );
+}
+
+#[test]
+fn a_shallow_clone_without_the_commit_names_the_cure() {
+    let repository = Repository::committed();
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.commit();
+    repository.commit();
+    let url = format!("file://{}", repository.folder.0.path().display());
+    repository.git(&[
+        "clone",
+        "--quiet",
+        "--depth=1",
+        "--branch=topic",
+        "--no-single-branch",
+        &url,
+        "clone",
+    ]);
+    let refusal = |name| {
+        let run = repository.diff_in("clone", &["--against", name]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        run.stderr
+    };
+    insta::assert_snapshot!(refusal("origin/main..."), @"error: `origin/main` and HEAD have no common commit; this is a shallow clone: fetch all history first (`git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout)");
+    insta::assert_snapshot!(refusal("HEAD~1"), @"error: `HEAD~1` is not a commit of this repository; this is a shallow clone: fetch all history first (`git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout)");
+    repository.git_in("clone", &["fetch", "--quiet", "--unshallow"]);
+    let run = repository.diff_in("clone", &["--against", "origin/main..."]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn needs_git_and_a_repository() {
+    let repository = Repository::of(Folder::rendered());
+    insta::assert_snapshot!(repository.refusal(&[]), @"error: the repository has no commit yet");
+    let empty = tempfile::tempdir().unwrap();
+    let path = [("PATH", empty.path().to_str().unwrap())];
+    let run = repository.diff_with(&path, &[]);
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"error: `git` was not found in PATH; install git");
+    // Where no commit is asked for, no git is needed.
+    let run = repository.diff_with(&path, &["--against", "rendered"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = Folder::rendered().run(&["diff"]);
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"error: this folder is not in a git repository; to compare with a rendered folder, add --against DIR");
+}
+
+#[test]
+fn a_repository_of_another_user_is_refused_as_by_git() {
+    let repository = Repository::committed();
+    let run = repository.diff_with(&[("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")], &[]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("safe.directory"), "{}", run.stderr);
+}
+
+#[test]
+fn a_bare_repository_has_worktrees() {
+    let repository = Repository::committed();
+    repository.git(&["clone", "--quiet", "--bare", ".", "bare"]);
+    repository.git_in("bare", &["worktree", "add", "--quiet", "../tree", "main"]);
+    let run = repository.diff_in("tree", &["--output", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    repository.git_in("tree", &["rm", "--quiet", "-r", "."]);
+    // A bare repository inside of a checkout has no working tree.
+    crate::support::copy(Folder::rendered().0.path(), &repository.folder.path("bare"));
+    let run = repository.diff_in("bare", &[]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree");
+}
+
+#[test]
+fn replaced_objects_are_not_read() {
+    let repository = Repository::committed();
+    let old = repository.git(&["rev-parse", "HEAD:snapshots/west.json"]);
+    repository.folder.keep("west", &[node(3, 1)]);
+    let new = repository.git(&["hash-object", "-w", "snapshots/west.json"]);
+    repository.git(&["replace", old.trim(), new.trim()]);
+    assert_ne!(repository.grade(&[]), "none");
+}
+
+/// All files under a folder.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = walk(folder).into_iter();
+    files
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+/// What a repository's config starts where git looks at a working tree, fetches or prints.
+#[test]
+fn nothing_in_the_repository_is_run_and_nothing_is_written() {
+    let repository = Repository::committed();
+    let trap = repository.home.path().join("trap");
+    let program = repository.home.path().join("program");
+    fs::write(
+        &program,
+        format!("#!/bin/sh\necho x >> {}\n", trap.display()),
+    )
+    .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).unwrap();
+    let program = program.to_str().unwrap();
+    for name in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "core.editor",
+        "diff.external",
+        "diff.x.textconv",
+        "filter.x.smudge",
+        "filter.x.clean",
+        "credential.helper",
+        "alias.cat-file",
+        "pager.cat-file",
+    ] {
+        repository.git(&["config", name, program]);
+    }
+    repository.git(&["config", "extensions.partialClone", "origin"]);
+    repository.git(&["config", "core.repositoryFormatVersion", "1"]);
+    repository.git(&["config", "remote.origin.promisor", "true"]);
+    repository.git(&["config", "remote.origin.url", &format!("ext::{program}")]);
+    repository.git(&["config", "protocol.ext.allow", "always"]);
+    repository
+        .folder
+        .write(".gitattributes", "* filter=x diff=x\n");
+    let hooks = repository.folder.path(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    for hook in [
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+    ] {
+        fs::copy(program, hooks.join(hook)).unwrap();
+    }
+    let before = content(&repository.folder.path(".git"));
+    assert_eq!(repository.grade(&[]), "none");
+    assert_eq!(repository.grade(&["--against", "HEAD..."]), "none");
+    let stderr = repository.refusal(&["--against", "0123456789012345678901234567890123456789"]);
+    assert!(stderr.contains("is not a commit"), "{stderr}");
+    // An object that a partial clone lacks.
+    let id = repository.git(&["rev-parse", "HEAD:snapshots/west.json"]);
+    let (folder, file) = id.trim().split_at(2);
+    let object = repository
+        .folder
+        .path(&format!(".git/objects/{folder}/{file}"));
+    let text = fs::read(&object).unwrap();
+    fs::remove_file(&object).unwrap();
+    let stderr = repository.refusal(&[]);
+    assert!(stderr.contains("snapshots/west.json"), "{stderr}");
+    fs::write(&object, text).unwrap();
+    let after = content(&repository.folder.path(".git"));
+    assert!(before == after, "git has written something");
+    assert!(!trap.exists(), "{}", fs::read_to_string(trap).unwrap());
+}
+
+#[test]
+fn a_damaged_repository_is_an_error() {
+    let repository = Repository::committed();
+    for path in [
+        "HEAD:snapshots/west.json",
+        "HEAD:rendered/west",
+        "HEAD:rendered",
+    ] {
+        let id = repository.git(&["rev-parse", path]);
+        let (folder, file) = id.trim().split_at(2);
+        let object = repository
+            .folder
+            .path(&format!(".git/objects/{folder}/{file}"));
+        let content = fs::read(&object).unwrap();
+        fs::remove_file(&object).unwrap();
+        fs::write(&object, "x").unwrap();
+        let stderr = repository.refusal(&[]);
+        assert!(stderr.contains("cannot"), "{path}: {stderr}");
+        fs::write(&object, content).unwrap();
+    }
+    assert_eq!(repository.grade(&[]), "none");
+}
+
+#[test]
+fn a_file_of_a_commit_has_the_limits_of_one_on_disk() {
+    let repository = Repository::committed();
+    let mesh = repository.folder.read("mesh.yaml");
+    let large = format!("{mesh}#{}\n", "x".repeat(8 << 20));
+    repository.folder.write("mesh.yaml", large);
+    repository.commit();
+    repository.folder.write("mesh.yaml", mesh);
+    let stderr = repository.refusal(&[]);
+    assert!(
+        stderr.contains("it is larger than the limit of 8388608 bytes"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn files_outside_of_the_repository_are_in_no_commit() {
+    let repository = Repository::committed();
+    let other = Folder::mesh();
+    let path = other.path("mesh.yaml");
+    let stderr = repository.refusal(&["--mesh", path.to_str().unwrap()]);
+    assert!(stderr.contains("so no commit has it"), "{stderr}");
+}
