@@ -43,6 +43,10 @@ rules! {
 /// From how many bytes on etcd takes no object.
 const ETCD_LIMIT: usize = 3 << 19;
 
+/// What an API server and the delivering tools add at most to an object: identity, times, managed
+/// fields, labels and annotations.
+const ADDED_BYTES: usize = 2 << 10;
+
 /// What a range has at most as JSON: an IPv6 address, its length, quotes and a comma.
 const RANGE_BYTES: usize = 46;
 
@@ -120,7 +124,7 @@ fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Findin
         within(targets)
     );
     let mut finding = Finding::on_cluster(&LARGE_PEER, &peer.cluster, message);
-    if ETCD_LIMIT < bytes {
+    if ETCD_LIMIT < bytes + ADDED_BYTES {
         finding.severity = Severity::Error;
     }
     Some(finding.help("declare fewer, larger ranges"))

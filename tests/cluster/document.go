@@ -124,14 +124,16 @@ func Trees(t testing.TB) []Tree {
 	return found
 }
 
-// Labels and annotations that Flux and Argo CD add.
+// Labels and annotations that kubectl, Flux and Argo CD add.
 var added = []string{
+	"kubectl.kubernetes.io/last-applied-configuration",
+	"applyset.kubernetes.io/part-of",
 	"kustomize.toolkit.fluxcd.io/name",
 	"kustomize.toolkit.fluxcd.io/namespace",
 	"argocd.argoproj.io/tracking-id",
 }
 
-// Bare sorts objects by name and takes away everything that the API server, Flux and Argo CD add. The
+// Bare sorts objects by name and takes away everything that the API server, kubectl, Flux and Argo CD add. The
 // objects that are given are not changed.
 func Bare(objects []Object) []Object {
 	bare := make([]Object, 0, len(objects))

@@ -48,19 +48,13 @@ func TestFailuresLoseNothing(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	for _, part := range []string{"[unauthorized]", address, "user `token` of kubeconfig"} {
+	for _, part := range []string{"[unauthorized]", address, "user `east` of kubeconfig"} {
 		if run.Code != 2 || !strings.Contains(run.Stderr, part) {
 			t.Errorf("no %s: %v", part, run)
 		}
 	}
 	it.as(t, "admin", "")
-	if err := it.server.process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	run = it.run(t, "snapshot", "east", "--timeout", "3")
-	if err := it.server.process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	it.server.Freeze(t, func() { run = it.run(t, "snapshot", "east", "--timeout", "3") })
 	if run.Code != 2 || !strings.Contains(run.Stderr, "[slow-cluster]") {
 		t.Error("a frozen server:", run)
 	}
@@ -123,16 +117,7 @@ func TestOperatorSecrets(t *testing.T) {
 	mesh := strings.Replace(mesh, "metadata:\n", "metadata:\n  namespace: kilo\n", 1)
 	mesh = strings.Replace(mesh, "- name: east\n", "- name: east\n      kubeconfigSecretRef: {name: east, key: config}\n", 1)
 	Write(t, mesh, it.repository, "mesh.yaml")
-	config, err := os.ReadFile(kubeconfig(t, it.server, "admin", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object Object
-	if err := json.Unmarshal(config, &object); err != nil {
-		t.Fatal(err)
-	}
-	object["current-context"] = "east"
-	config = encode(t, object)
+	config := []byte(Kubeconfig(t, map[string]Login{"east": {Server: it.server, Context: "admin"}}))
 	grant(t, it.server)
 	grant(t, it.server, "--secret", "kilo/east")
 	it.as(t, "admin", token(t, it.server))
@@ -251,16 +236,14 @@ func TestManyNodes(t *testing.T) {
 		t.Errorf("%d nodes are kept", count)
 	}
 	it.expire(t, took/2)
-	if _, err := it.server.Request("DELETE", "/api/v1/nodes", "", nil); err != nil {
-		t.Fatal(err)
-	}
+	it.cut(t, took/2)
+	it.server.DeleteNodes(t)
 }
 
-// expire stops a snapshot in the middle of the list until the server has forgotten the list, and expects
-// that it is read anew.
-func (it site) expire(t *testing.T, after time.Duration) {
+// interrupt stops a snapshot in the middle of the list, and fails unless it ends as if nothing had happened.
+func (it site) interrupt(t *testing.T, after time.Duration, during func(goOn func())) {
 	t.Helper()
-	before, gone := it.east(t), it.gone(t)
+	before := it.east(t)
 	command := exec.Command(Program(t), "snapshot", "east", "--check", "--kubeconfig", "kubeconfig")
 	command.Dir, command.Env = it.repository, []string{}
 	var output bytes.Buffer
@@ -269,33 +252,59 @@ func (it site) expire(t *testing.T, after time.Duration) {
 		t.Fatal(err)
 	}
 	time.Sleep(after)
-	if err := command.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	// Only what has changed since is compacted.
-	for number := range 15 {
-		patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"changed": "%d"}}}`, number)
-		if _, err := it.server.Request("PATCH", "/api/v1/nodes/m0", "application/merge-patch+json", patch); err != nil {
+	signal := func(signal os.Signal) {
+		if err := command.Process.Signal(signal); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second)
 	}
-	if err := command.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	signal(syscall.SIGSTOP)
+	during(func() { signal(syscall.SIGCONT) })
 	if err := command.Wait(); err != nil {
 		t.Errorf("%v: %s", err, output.String())
-	}
-	if it.gone(t) == gone {
-		t.Error("no list has expired")
 	}
 	if it.east(t) != before {
 		t.Error("the snapshot has changed")
 	}
 }
 
-// gone counts the answers of the server that a list has expired.
-func (it site) gone(t *testing.T) int {
+// expire lets the server forget a list that is being read; it is read anew.
+func (it site) expire(t *testing.T, after time.Duration) {
+	t.Helper()
+	gone := it.answers(t, "410")
+	it.interrupt(t, after, func(goOn func()) {
+		// Only what has changed since is compacted.
+		for number := range 15 {
+			patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"changed": "%d"}}}`, number)
+			if _, err := it.server.Request("PATCH", "/api/v1/nodes/m0", "application/merge-patch+json", patch); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		}
+		goOn()
+	})
+	if it.answers(t, "410") == gone {
+		t.Error("no list has expired")
+	}
+}
+
+// cut kills the server while a list is being read, and starts it again; the rest is read then.
+func (it site) cut(t *testing.T, after time.Duration) {
+	t.Helper()
+	it.interrupt(t, after, func(goOn func()) {
+		it.server.Restart(t, func() {
+			goOn()
+			time.Sleep(2 * time.Second)
+		})
+	})
+	pages := it.answers(t, "200")
+	t.Logf("%d pages after the restart", pages)
+	if pages == 0 {
+		t.Error("the list was complete before the restart")
+	}
+}
+
+// answers counts the lists of nodes that the server has answered with a status since it was started.
+func (it site) answers(t *testing.T, status string) int {
 	t.Helper()
 	response, err := it.server.client.Get(it.server.address + "/metrics")
 	if err != nil {
@@ -308,31 +317,38 @@ func (it site) gone(t *testing.T) int {
 	}
 	count := 0
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "apiserver_request_total{") && strings.Contains(line, `code="410"`) {
-			count++
-			if _, number, found := strings.Cut(line, "} "); found {
-				var value float64
-				if _, err := fmt.Sscan(number, &value); err == nil {
-					count += int(value)
-				}
+		labels, number, found := strings.Cut(line, "} ")
+		is := func(label, value string) bool { return strings.Contains(labels, label+`="`+value+`"`) }
+		var value float64
+		if found && strings.HasPrefix(labels, "apiserver_request_total{") && is("code", status) &&
+			is("resource", "nodes") && is("verb", "LIST") {
+			if _, err := fmt.Sscan(number, &value); err == nil {
+				count += int(value)
 			}
 		}
 	}
 	return count
 }
 
-// A server that is killed and starts again: what was read before stays until it answers.
+// A server that is killed and starts again: what was read before stays until it answers, and who is asked
+// to read it meanwhile waits for it.
 func TestRestart(t *testing.T) {
 	it := newSite(t, "admin", "")
 	before := it.east(t)
+	grant(t, it.server)
+	grant(t, it.server, "--peers")
+	it.as(t, "admin", token(t, it.server))
+	waiting := make(chan Run, 1)
 	it.server.Restart(t, func() {
-		run := it.run(t, "snapshot", "east")
+		run := it.run(t, "snapshot", "east", "--timeout", "2")
 		if run.Code != 2 || !strings.Contains(run.Stderr, "[unreachable-cluster]") {
 			t.Error("while it is down:", run)
 		}
+		go func() { waiting <- it.run(t, "snapshot", "east") }()
+		time.Sleep(4 * time.Second)
 	})
-	if run := it.run(t, "snapshot", "east"); run.Code != 0 {
-		t.Error(run)
+	if run := <-waiting; run.Code != 0 {
+		t.Error("who waits:", run)
 	}
 	if run := it.run(t, "status", "east"); run.Code != 0 {
 		t.Error(run)
@@ -340,31 +356,4 @@ func TestRestart(t *testing.T) {
 	if it.east(t) != before {
 		t.Error("the snapshot has changed")
 	}
-}
-
-// The largest Peer that `large-peer` does not report is the largest that `kubectl apply` can store.
-func TestLargestPeer(t *testing.T) {
-	server := Start(t)
-	server.DeletePeers(t)
-	for ranges, fits := range map[int]bool{15955: true, 15956: false} {
-		list := make([]string, 0, ranges)
-		for number := range ranges {
-			list = append(list, fmt.Sprintf("10.%d.%d.%d/32", number>>16, number>>8&255, number&255))
-		}
-		peer := Object{
-			"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer",
-			"metadata": Object{"annotations": Object{}, "name": "m--north--n1", "labels": Object{
-				"app.kubernetes.io/managed-by": "clustermesh", "kilo-clustermesh.io/mesh": "m",
-				"kilo-clustermesh.io/source-cluster": "north",
-			}},
-			"spec": Object{"allowedIPs": list, "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="},
-		}
-		applied := string(encode(t, peer)) + "\n"
-		peer["metadata"].(Object)["annotations"] = Object{"kubectl.kubernetes.io/last-applied-configuration": applied}
-		_, err := server.Request(http.MethodPost, peers, "application/json", encode(t, peer))
-		if (err == nil) != fits {
-			t.Errorf("%d ranges: %v", ranges, err)
-		}
-	}
-	server.DeletePeers(t)
 }

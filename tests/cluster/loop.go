@@ -1,10 +1,9 @@
 package cluster
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -19,162 +18,133 @@ import (
 // How many steps the loop has. LOOP_STEPS changes it.
 const loopSteps = 50
 
-// Clusters of the loop: the nodes of `east` change, and `west` gets their Peers.
-const loopMesh = `apiVersion: kilo.squat.ai/v1alpha1
-kind: ClusterMesh
-metadata:
-  name: loop
-spec:
-  clusters:
-    - name: east
-      podCIDRs: [10.42.0.0/16]
-      wireguardCIDR: 10.4.0.0/16
-    - name: west
-      podCIDRs: [10.244.0.0/16]
-      wireguardCIDR: 10.5.0.0/16
-`
+// Before the name of a node of `east`, the name of its Peer.
+const eastPeer = "loop--east--"
+
+// Delivery brings the Peers that a repository holds for a cluster to its server.
+type Delivery struct {
+	Cluster string
+	Server  *Server
+	Deliver func(repository string) error
+}
 
 // loop is a repository that follows the nodes of a cluster.
 type loop struct {
+	// The server of `east`, whose nodes change, and where its Peers go.
 	server     *Server
+	deliveries []Delivery
 	repository string
-	kubeconfig string
 	random     *rand.Rand
-	// The nodes that have a key, or had one when their agent was last there, with the key.
-	nodes map[string]string
-	next  int
-	kills int
+	seed       uint64
+	// The nodes of `east` that have a key, or had one when their agent was last there.
+	nodes map[string]Node
+	// The Peers of the nodes of the other clusters.
+	others map[string][]string
+	next   int
+	kills  int
 	// How long the last run of a command took.
 	takes map[string]time.Duration
 }
 
-// Loop changes nodes at random, and after each change runs `snapshot`, `render`, `status` and the
-// delivery of the Peers of `west`. In half of the steps `snapshot` and `render` are killed at a random
-// moment, before they run again. No step may lose a Peer whose node is still there.
-func Loop(t *testing.T, server *Server, deliver func(repository string)) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("LOOP_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
+// Loop changes nodes of `east` at random, and after each change runs `snapshot`, `render` and the deliveries to
+// the other clusters. In half of the steps `snapshot` or `render` is killed at a random moment, what it
+// left is delivered, and it runs again. No step may lose a Peer whose node is still there.
+func Loop(t *testing.T, east *Server, deliveries ...Delivery) {
+	seed, steps := uint64(time.Now().UnixNano()), loopSteps
+	for variable, read := range map[string]func(string) error{
+		"LOOP_SEED":  func(text string) (err error) { seed, err = strconv.ParseUint(text, 10, 64); return },
+		"LOOP_STEPS": func(text string) (err error) { steps, err = strconv.Atoi(text); return },
+	} {
+		if text := os.Getenv(variable); text != "" {
+			if err := read(text); err != nil {
+				t.Fatal(variable, err)
+			}
 		}
-		seed = parsed
-	}
-	steps := loopSteps
-	if text := os.Getenv("LOOP_STEPS"); text != "" {
-		parsed, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps = parsed
 	}
 	t.Logf("LOOP_SEED=%d", seed)
 	l := &loop{
-		server:     server,
+		server:     east,
+		deliveries: deliveries,
 		repository: t.TempDir(),
 		random:     rand.New(rand.NewPCG(seed, 0)),
-		nodes:      map[string]string{},
+		seed:       seed,
+		nodes:      map[string]Node{},
+		others:     map[string][]string{},
 		takes:      map[string]time.Duration{},
 	}
 	l.prepare(t)
 	started := time.Now()
 	for step := range steps {
+		before := maps.Clone(l.nodes)
+		held := l.held(t)
 		change := l.change(t)
+		t.Logf("step %d: %s", step, change)
+		if l.random.IntN(2) == 0 && l.killed(t) {
+			l.kills++
+			l.deliver(t)
+			l.check(t, before, held)
+		}
 		l.follow(t)
-		deliver(l.repository)
-		if got, want := Names(server.Peers(t)), l.peers(); !slices.Equal(got, want) {
-			t.Fatalf("LOOP_SEED=%d, step %d, %s: the cluster has %v instead of %v", seed, step, change, got, want)
-		}
-		Same(t, server.Peers(t), Rendered(t, l.repository, "west"))
-		// Its nodes are those of `east`, so its snapshot is never true.
-		run := l.run(t, "status", "west", "--output", "json")
-		var status struct {
-			Clusters []struct {
-				Peers struct {
-					InSync                              int
-					Missing, Changed, LeftOver, SameKey []any
-				}
-			}
-		}
-		if err := json.Unmarshal([]byte(run.Stdout), &status); err != nil || len(status.Clusters) != 1 {
-			t.Fatal(run)
-		}
-		peers := status.Clusters[0].Peers
-		if others := len(peers.Missing) + len(peers.Changed) + len(peers.LeftOver) + len(peers.SameKey); peers.InSync != len(l.nodes) || others != 0 {
-			t.Fatalf("LOOP_SEED=%d, step %d, %s: %v", seed, step, change, run)
+		l.deliver(t)
+		l.check(t, before, held)
+		l.compare(t)
+		if t.Failed() {
+			t.Fatalf("LOOP_SEED=%d, step %d, %s", seed, step, change)
 		}
 	}
 	t.Logf("%d steps with %d killed runs in %s", steps, l.kills, time.Since(started).Round(time.Second))
 }
 
-// prepare starts with eight nodes of `east`, and the snapshot of a node of `west`.
+// prepare starts with eight nodes of `east`, and one of each other cluster.
 func (l *loop) prepare(t *testing.T) {
-	l.server.DeletePeers(t)
-	l.clear(t)
-	t.Cleanup(func() { l.clear(t) })
-	Write(t, loopMesh, l.repository, "mesh.yaml")
-	config := "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n" +
-		"  east: { kubeconfig: kubeconfig, context: admin }\n" +
-		"  west: { kubeconfig: kubeconfig, context: admin }\n"
-	Write(t, config, l.repository, "clustermesh.yaml")
-	text, err := os.ReadFile(l.server.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
+	names := []string{"east"}
+	logins := map[string]Login{"east": {Server: l.server, Context: "admin"}}
+	for _, it := range l.deliveries {
+		names = append(names, it.Cluster)
+		logins[it.Cluster] = Login{Server: it.Server, Context: "admin"}
 	}
-	Write(t, string(text), l.repository, "kubeconfig")
+	for _, login := range logins {
+		login.Server.DeletePeers(t)
+		login.Server.DeleteNodes(t)
+	}
+	t.Cleanup(func() { l.server.DeleteNodes(t) })
+	Write(t, Mesh("loop", names...), l.repository, "mesh.yaml")
+	Write(t, Kubeconfig(t, logins), l.repository, "kubeconfig")
+	config := "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n"
+	for _, name := range names {
+		config += "  " + name + ": {kubeconfig: kubeconfig}\n"
+	}
+	Write(t, config, l.repository, "clustermesh.yaml")
 	for range 8 {
 		l.add(t)
 	}
-	// `west` is the same server here, and has the same nodes; its snapshot is of another one.
-	west, err := json.Marshal(Object{"kind": "Node", "metadata": Object{
-		"name": "w1",
-		"annotations": Object{
-			"kilo.squat.ai/key": l.key(), "kilo.squat.ai/location": "west",
-			"kilo.squat.ai/force-endpoint": "198.18.9.1:51820",
-			"kilo.squat.ai/wireguard-ip":   "10.5.0.1/16", "kilo.squat.ai/internal-ip": "192.168.9.1/24",
-			"kilo.squat.ai/granularity": "location",
-		},
-	}, "spec": Object{"podCIDRs": []string{"10.244.0.0/24"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	Write(t, string(west), l.repository, "west.json")
-	if run := l.run(t, "snapshot", "west", "--from", "west.json"); run.Code != 0 {
-		t.Fatal(run)
+	for number, it := range l.deliveries {
+		node := Node{Cluster: number + 1, Number: 1, Key: NewKey(l.random)}
+		node.Create(t, it.Server)
+		for _, other := range l.deliveries {
+			if other.Cluster != it.Cluster {
+				l.others[other.Cluster] = append(l.others[other.Cluster], "loop--"+it.Cluster+"--"+node.Name())
+			}
+		}
 	}
 	// An agent that stops leaves only what an earlier snapshot has of its node.
 	l.follow(t)
-}
-
-// clear deletes all nodes.
-func (l *loop) clear(t *testing.T) {
-	if _, err := l.server.Request(http.MethodDelete, "/api/v1/nodes", "", nil); err != nil {
-		t.Error(err)
-	}
-}
-
-func (l *loop) key() string {
-	key := make([]byte, 32)
-	for i := range key {
-		key[i] = byte(l.random.Uint32())
-	}
-	return base64.StdEncoding.EncodeToString(key)
+	l.deliver(t)
+	l.compare(t)
 }
 
 // change does one thing to the nodes and says what.
 func (l *loop) change(t *testing.T) string {
-	names := make([]string, 0, len(l.nodes))
-	for name := range l.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(l.nodes))
 	name := names[l.random.IntN(len(names))]
 	switch what := l.random.IntN(5); {
 	case what == 0 && len(names) < 14:
 		return "add " + l.add(t)
 	case what == 1:
-		l.nodes[name] = l.key()
-		l.annotate(t, name, l.annotations(name))
+		node := l.nodes[name]
+		node.Key = NewKey(l.random)
+		l.nodes[name] = node
+		l.annotate(t, name, node.Annotations())
 		return "rotate the key of " + name
 	case what == 2:
 		l.patch(t, name, Object{"spec": Object{"unschedulable": true}})
@@ -200,33 +170,10 @@ func (l *loop) change(t *testing.T) string {
 // add creates a node.
 func (l *loop) add(t *testing.T) string {
 	l.next++
-	name := fmt.Sprintf("n%02d", l.next)
-	l.nodes[name] = l.key()
-	node, err := json.Marshal(Object{
-		"apiVersion": "v1", "kind": "Node",
-		"metadata": Object{"name": name, "annotations": l.annotations(name)},
-		"spec":     Object{"podCIDRs": []string{fmt.Sprintf("10.42.%d.0/24", l.next)}},
-	})
-	if err == nil {
-		_, err = l.server.Request(http.MethodPost, "/api/v1/nodes", "application/json", node)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// annotations returns everything that Kilo writes.
-func (l *loop) annotations(name string) Object {
-	number := strings.TrimLeft(name, "n0")
-	return Object{
-		"kilo.squat.ai/key":            l.nodes[name],
-		"kilo.squat.ai/location":       name,
-		"kilo.squat.ai/force-endpoint": fmt.Sprintf("198.18.1.%s:51820", number),
-		"kilo.squat.ai/wireguard-ip":   fmt.Sprintf("10.4.0.%s/16", number),
-		"kilo.squat.ai/internal-ip":    fmt.Sprintf("192.168.1.%s/24", number),
-		"kilo.squat.ai/granularity":    "full",
-	}
+	node := Node{Number: l.next, Key: NewKey(l.random)}
+	node.Create(t, l.server)
+	l.nodes[node.Name()] = node
+	return node.Name()
 }
 
 func (l *loop) annotate(t *testing.T, name string, annotations Object) {
@@ -243,26 +190,27 @@ func (l *loop) patch(t *testing.T, name string, patch Object) {
 	}
 }
 
-// follow runs what a job runs, after runs that are killed in half of the steps.
+// follow runs what a job runs.
 func (l *loop) follow(t *testing.T) {
-	if l.random.IntN(2) == 0 {
-		arguments := [][]string{{"snapshot", "east"}, {"render"}}[l.random.IntN(2)]
-		if l.killed(t, time.Duration(l.random.Int64N(int64(l.takes[arguments[0]]+1))), arguments...) {
-			l.kills++
-		}
-	}
-	for _, arguments := range [][]string{{"snapshot", "east"}, {"render"}, {"render", "--check"}} {
+	for _, arguments := range [][]string{{"snapshot"}, {"render"}, {"render", "--check"}} {
 		started := time.Now()
-		if run := l.run(t, arguments...); run.Code != 0 {
+		if run := Clustermesh(t, l.repository, arguments...); run.Code != 0 {
 			t.Fatal(arguments, run)
 		}
 		l.takes[arguments[0]] = time.Since(started)
 	}
 }
 
-// killed runs the program for some time at most and returns whether it was killed.
-func (l *loop) killed(t *testing.T, after time.Duration, arguments ...string) bool {
-	command := exec.Command(Program(t), arguments...)
+// killed runs `snapshot` or `render` until a random moment, and returns whether it was killed.
+func (l *loop) killed(t *testing.T) bool {
+	run := []string{"snapshot", "render"}[l.random.IntN(2)]
+	if run == "render" {
+		if run := Clustermesh(t, l.repository, "snapshot"); run.Code != 0 {
+			t.Fatal(run)
+		}
+	}
+	after := time.Duration(l.random.Int64N(int64(l.takes[run] + 1)))
+	command := exec.Command(Program(t), run)
 	command.Dir, command.Env = l.repository, []string{}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -273,16 +221,57 @@ func (l *loop) killed(t *testing.T, after time.Duration, arguments ...string) bo
 	return errors.As(command.Wait(), &exit) && exit.ExitCode() == -1
 }
 
-func (l *loop) run(t *testing.T, arguments ...string) Run {
-	return Clustermesh(t, l.repository, arguments...)
+// deliver delivers whatever the repository holds.
+func (l *loop) deliver(t *testing.T) {
+	for _, it := range l.deliveries {
+		if err := it.Deliver(l.repository); err != nil {
+			t.Fatalf("LOOP_SEED=%d, to %s: %v", l.seed, it.Cluster, err)
+		}
+	}
 }
 
-// peers returns the names of the Peers that `west` shall have.
-func (l *loop) peers() []string {
-	names := make([]string, 0, len(l.nodes))
-	for name := range l.nodes {
-		names = append(names, "loop--east--"+strings.ToLower(name))
+// held returns the identities of the Peers of each cluster, by name.
+func (l *loop) held(t *testing.T) map[string]map[string]string {
+	held := map[string]map[string]string{}
+	for _, it := range l.deliveries {
+		held[it.Cluster] = it.Server.identities(t)
 	}
-	slices.Sort(names)
-	return names
+	return held
+}
+
+// check fails if a Peer has gone, for however short a time, although its node was there before and is there
+// now.
+func (l *loop) check(t *testing.T, before map[string]Node, held map[string]map[string]string) {
+	for cluster, now := range l.held(t) {
+		for name, identity := range held[cluster] {
+			node := strings.TrimPrefix(name, eastPeer)
+			_, was := before[node]
+			_, is := l.nodes[node]
+			stays := was && is || slices.Contains(l.others[cluster], name)
+			if stays && now[name] != identity {
+				t.Errorf("%s lost %s", cluster, name)
+			}
+		}
+	}
+}
+
+// compare fails unless each cluster has the Peers that are rendered, and `status` agrees.
+func (l *loop) compare(t *testing.T) {
+	arguments := []string{"status"}
+	for _, it := range l.deliveries {
+		want := slices.Clone(l.others[it.Cluster])
+		for node := range l.nodes {
+			want = append(want, eastPeer+node)
+		}
+		slices.Sort(want)
+		peers := it.Server.Peers(t)
+		if got := Names(peers); !slices.Equal(got, want) {
+			t.Errorf("%s has %v instead of %v", it.Cluster, got, want)
+		}
+		Same(t, peers, Rendered(t, l.repository, it.Cluster))
+		arguments = append(arguments, it.Cluster)
+	}
+	if run := Clustermesh(t, l.repository, arguments...); run.Code != 0 {
+		t.Error(run)
+	}
 }

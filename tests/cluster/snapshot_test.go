@@ -62,40 +62,22 @@ func encode(t *testing.T, value any) []byte {
 	return text
 }
 
-// kubeconfig writes a kubeconfig whose context `east` is one of the server's users, or a token.
-func kubeconfig(t *testing.T, server *Server, context, token string) string {
+func decode(t *testing.T, text string) Object {
 	t.Helper()
-	text, err := os.ReadFile(server.Kubeconfig)
-	if err != nil {
+	var object Object
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
 		t.Fatal(err)
 	}
-	var config Object
-	if err := json.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
-	users := config["users"].([]any)
-	for _, it := range config["contexts"].([]any) {
-		if named := it.(Object); named["name"] == context {
-			named["name"] = "east"
-			if token != "" {
-				named["context"].(Object)["user"] = "token"
-				config["users"] = append(users, Object{"name": "token", "user": Object{"token": token}})
-			}
-		}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, encode(t, config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return object
 }
 
 // snapshot takes a snapshot of `east` and returns the file's content.
-func snapshot(t *testing.T, kubeconfig string) (Run, string) {
+func snapshot(t *testing.T, login Login) (Run, string) {
 	t.Helper()
 	folder := t.TempDir()
 	Write(t, mesh, folder, "mesh.yaml")
-	run := Clustermesh(t, folder, "snapshot", "--kubeconfig", kubeconfig, "east")
+	Write(t, Kubeconfig(t, map[string]Login{"east": login}), folder, "kubeconfig")
+	run := Clustermesh(t, folder, "snapshot", "--kubeconfig", "kubeconfig", "east")
 	text, err := os.ReadFile(filepath.Join(folder, "snapshots", "east.json"))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -126,7 +108,7 @@ func TestExampleRightsSuffice(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := answer["status"].(Object)["token"].(string)
-	run, live := snapshot(t, kubeconfig(t, server, "admin", token))
+	run, live := snapshot(t, Login{Server: server, Context: "admin", Token: token})
 	if run.Code != 0 {
 		t.Fatal(run)
 	}
@@ -177,7 +159,7 @@ func TestRefusedCredentials(t *testing.T) {
 		"impostor":  "untrusted-certificate",
 	} {
 		t.Run(context, func(t *testing.T) {
-			run, written := snapshot(t, kubeconfig(t, server, context, ""))
+			run, written := snapshot(t, Login{Server: server, Context: context})
 			if run.Code != 2 || !strings.Contains(run.Stderr, "["+rule+"]") {
 				t.Errorf("not the rule %s: %+v", rule, run)
 			}

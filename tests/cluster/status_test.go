@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,9 +22,7 @@ func newSite(t *testing.T, context, token string) site {
 	t.Helper()
 	server := Start(t)
 	server.DeletePeers(t)
-	if _, err := server.Request("DELETE", "/api/v1/nodes", "", nil); err != nil {
-		t.Fatal(err)
-	}
+	server.DeleteNodes(t)
 	seed(t, server, Project(t, "examples", "quickstart", "nodes", "east.json"))
 	it := site{server, Example(t, "quickstart")}
 	it.as(t, "admin", "")
@@ -45,11 +42,8 @@ func newSite(t *testing.T, context, token string) site {
 // as makes the context `east` one of the server's users, or a token.
 func (it site) as(t *testing.T, context, token string) {
 	t.Helper()
-	text, err := os.ReadFile(kubeconfig(t, it.server, context, token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	Write(t, string(text), it.repository, "kubeconfig")
+	logins := map[string]Login{"east": {Server: it.server, Context: context, Token: token}}
+	Write(t, Kubeconfig(t, logins), it.repository, "kubeconfig")
 }
 
 func (it site) run(t *testing.T, arguments ...string) Run {
@@ -101,8 +95,6 @@ func TestStatus(t *testing.T) {
 	if run.Code != 0 || !strings.Contains(run.Stdout, "v1alpha1") {
 		t.Fatal("in sync:", run)
 	}
-	laptop := `{"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer", "metadata": {"name": "laptop"},
-		"spec": {"allowedIPs": ["172.31.99.1/32"], "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="}}`
 	if err := it.server.Apply([]byte(laptop)); err != nil {
 		t.Fatal(err)
 	}

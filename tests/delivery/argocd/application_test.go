@@ -80,6 +80,29 @@ func TestStraysStayOut(t *testing.T) {
 	cluster.Same(t, plain(t, objects), cluster.Rendered(t, repository, target))
 }
 
+// Argo CD stores the Peers of every example as they are rendered, and a second sync writes nothing.
+func TestDeliversEveryTree(t *testing.T) {
+	server := cluster.Start(t)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			server.DeletePeers(t)
+			app := shipped(t, tree.Repository, tree.Target)
+			var versions []string
+			for range 2 {
+				if done, err := app.sync(t, server); err != nil || len(done.pruned) != 0 {
+					t.Fatalf("%+v %v", done, err)
+				}
+				cluster.Same(t, server.Peers(t), cluster.Rendered(t, tree.Repository, tree.Target))
+				if now := server.Versions(t); versions == nil {
+					versions = now
+				} else if !slices.Equal(now, versions) {
+					t.Errorf("%v instead of %v", now, versions)
+				}
+			}
+		})
+	}
+}
+
 // A sync delivers the Peers. Another one writes nothing. A Peer that is no longer rendered is deleted,
 // and no other.
 func TestSyncs(t *testing.T) {

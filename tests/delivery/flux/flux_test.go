@@ -89,6 +89,25 @@ func TestSubstitutionChangesNothing(t *testing.T) {
 	cluster.Same(t, plain(built), cluster.Rendered(t, repository, target))
 }
 
+// Flux stores the Peers of every example as they are rendered, and a second reconcile changes nothing.
+func TestDeliversEveryTree(t *testing.T) {
+	server := cluster.Start(t)
+	for _, tree := range cluster.Trees(t) {
+		t.Run(tree.Name(), func(t *testing.T) {
+			server.DeletePeers(t)
+			flux := shipped(t, tree.Target)
+			rendered := cluster.Rendered(t, tree.Repository, tree.Target)
+			for _, changes := range []int{len(rendered), 0} {
+				done, err := flux.reconcile(t, server, tree.Repository)
+				if err != nil || len(done.applied) != changes || len(done.deleted) != 0 {
+					t.Fatalf("%+v %v", done, err)
+				}
+				cluster.Same(t, server.Peers(t), rendered)
+			}
+		})
+	}
+}
+
 // A reconcile delivers the Peers. Another one changes nothing and sends two requests for each Peer, from
 // which the interval in flux/ follows. A Peer that is no longer rendered is deleted, and no other.
 func TestReconciles(t *testing.T) {

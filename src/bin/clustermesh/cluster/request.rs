@@ -69,32 +69,41 @@ struct Attempts {
     failed: u32,
     /// When the first one failed.
     since: Option<Instant>,
+    /// Whether the connection was lost or refused, so that the server may have restarted.
+    is_restart: bool,
 }
 
 impl Attempts {
-    /// Adds an attempt, and returns the pause before the next one, or nothing if it was the last.
-    fn pause(
-        &mut self,
-        fault: &Fault,
-        wanted: Option<Duration>,
-        patience: Duration,
-    ) -> Option<Duration> {
+    /// Adds an attempt, and returns the pause before the next one, or the fault if it was the last.
+    fn pause(&mut self, failure: RequestFailure, patience: Duration) -> Result<Duration, Fault> {
+        let (fault, wanted) = match failure {
+            // A server that starts refuses every user until it has read its rules.
+            RequestFailure::Final(fault) if self.is_restart && is_of_login(&fault) => (fault, None),
+            RequestFailure::Final(fault) => return Err(fault),
+            RequestFailure::Passing(fault, wanted) => (fault, wanted),
+        };
         let pause = PAUSE * 2_u32.pow(self.count.min(ATTEMPTS - 1));
         let pause = wanted.map_or(pause, |wanted| wanted.max(PAUSE));
         let failing = self.since.get_or_insert_with(Instant::now).elapsed();
         self.count += 1;
-        let is_over = match fault {
+        self.is_restart |= matches!(fault, Fault::Unreachable { .. } | Fault::Cut { .. });
+        let is_over = match &fault {
             // These end within some time or not at all.
             Fault::Refused { status, .. } if *status == StatusCode::TOO_MANY_REQUESTS => {
                 patience < failing + pause
             }
-            Fault::Unreachable { .. } => patience.min(RESTART) < failing + pause,
+            Fault::Unreachable { .. } | Fault::Forbidden { .. } | Fault::Unauthorized { .. } => {
+                patience.min(RESTART) < failing + pause
+            }
             _ => {
                 self.failed += 1;
                 self.failed == ATTEMPTS || patience < pause
             }
         };
-        (!is_over).then_some(pause)
+        if is_over {
+            return Err(tried(fault, self.count));
+        }
+        Ok(pause)
     }
 }
 
@@ -123,14 +132,8 @@ pub(super) async fn answer<T>(
                 });
             }
         };
-        let (fault, wanted) = match failure {
-            RequestFailure::Final(fault) => return Err(fault),
-            RequestFailure::Passing(fault, wanted) => (fault, wanted),
-        };
-        match attempts.pause(&fault, wanted, patience) {
-            Some(pause) => time::sleep(pause).await,
-            None => return Err(tried(fault, attempts.count)),
-        }
+        let pause = attempts.pause(failure, patience)?;
+        time::sleep(pause).await;
     }
 }
 
@@ -148,6 +151,11 @@ pub(super) fn encoded(text: &str) -> String {
         }
     }
     encoded
+}
+
+/// Returns whether the server does not accept who asks.
+fn is_of_login(fault: &Fault) -> bool {
+    matches!(fault, Fault::Forbidden { .. } | Fault::Unauthorized { .. })
 }
 
 /// Adds the number of attempts.

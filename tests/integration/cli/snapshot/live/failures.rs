@@ -271,12 +271,18 @@ fn it_restarts() {
         thread::sleep(Duration::from_secs(1));
         let listener = TcpListener::bind(port).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        let _ = stream.read(&mut [0; 4096]).unwrap();
+        // At first it does not know who has rights.
+        let forbidden = r#"{"kind":"Status","message":"nodes is forbidden"}"#;
         let list = r#"{"kind":"NodeList","metadata":{},"items":[]}"#;
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", list.len());
-        stream
-            .write_all(format!("{head}{list}").as_bytes())
+        for (status, body) in [("403 Forbidden", forbidden), ("200 OK", list)] {
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            let length = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
             .unwrap();
+        }
     });
     let run = site.snapshot(&["east", "--accept", "east"]);
     server.join().unwrap();
