@@ -96,7 +96,7 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
         let now = UsableNodes::of_member(mesh, entry, new);
         if let Some(old) = old {
             let before = UsableNodes::of_member(mesh, entry, old);
-            losses.push(shrinkage(Some(&mesh.name), (old, &before), (new, &now)));
+            losses.push(shrinkage(Some(&mesh.name), old, &before, new, &now));
         }
         usable.extend(now.usable);
     }
@@ -105,7 +105,7 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
             UsableNodes::without_mesh(old),
             UsableNodes::without_mesh(new),
         );
-        losses.push(shrinkage(None, (old, &before), (new, &now)));
+        losses.push(shrinkage(None, old, &before, new, &now));
     }
     losses.retain(|loss| 0 < loss.nodes());
     let (too_much, losses): (Vec<Shrinkage>, Vec<Shrinkage>) =
@@ -153,8 +153,10 @@ impl UsableNodes {
 
 fn shrinkage(
     mesh: Option<&MeshName>,
-    (old, before): (&Snapshot, &UsableNodes),
-    (new, now): (&Snapshot, &UsableNodes),
+    old: &Snapshot,
+    before: &UsableNodes,
+    new: &Snapshot,
+    now: &UsableNodes,
 ) -> Shrinkage {
     let there: BTreeMap<&str, &Node> = by_name(new);
     let was: BTreeMap<&str, &Node> = by_name(old);

@@ -60,12 +60,13 @@ pub fn fill(
 /// # Errors
 /// What is wrong with the template.
 pub fn one(
-    (name, text): (&str, &str),
+    name: &str,
+    text: &str,
     format: Format,
     values: Value,
     load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Result<String, Problem> {
-    Engine::new(load)?.fill((name, text), format, values)
+    Engine::new(load)?.fill(name, text, format, values)
 }
 
 fn filled(
@@ -86,14 +87,13 @@ fn filled(
         .map_err(|problem| of_template(output, None, &problem))?;
     let mut filled = Vec::new();
     for (subject, values) in values.each(output.per) {
-        let template = (output.path.as_str(), output.path.as_str());
         let path = engine
-            .fill(template, Format::Text, values.clone())
+            .fill(&output.path, &output.path, Format::Text, values.clone())
             .map_err(|problem| of_path(output, &problem.to_string()))?;
         path::check(&path)
             .map_err(|reason| of_path(output, &format!("{} {reason}", Quoted(&path))))?;
         let result = engine
-            .fill((&output.template, &text), Format::from_path(&path), values)
+            .fill(&output.template, &text, Format::from_path(&path), values)
             .map_err(|problem| of_template(output, subject, &problem))?;
         filled.push((path, Arc::from(result)));
     }

@@ -73,7 +73,7 @@ pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
     let files: Vec<Value> = files.iter().copied().map(Value::from).collect();
     let (name, text) = KUSTOMIZATION;
     Engine::new(|_| None)
-        .and_then(|engine| engine.fill((name, text), Format::Yaml, context! { files => files }))
+        .and_then(|engine| engine.fill(name, text, Format::Yaml, context! { files => files }))
         .map_err(|source| TemplateError { name, source })
 }
 
@@ -125,7 +125,8 @@ impl Engine {
     /// What is wrong with the template or its result.
     pub fn fill(
         &self,
-        (name, text): (&str, &str),
+        name: &str,
+        text: &str,
         format: Format,
         values: Value,
     ) -> Result<String, Problem> {

@@ -189,7 +189,7 @@ pub fn changes(
         match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
             Some(target) => {
                 let losses = found.losses.len();
-                found.target(&index.given(plan, target), target, (&files, same), limits);
+                found.target(&index.given(plan, target), target, &files, same, limits);
                 let had_peers = files.iter().any(|it| !it.peers().is_empty());
                 if had_peers && losses == found.losses.len() {
                     let_go.insert(name);
@@ -241,7 +241,7 @@ pub fn moves(plan: &Plan, target: &str, files: &[ChangedFile]) -> Vec<Case<Moved
             .iter()
             .flat_map(|it| it.peers().iter().map(move |peer| (it, peer)))
         {
-            found.peer(&given, target, (file, peer));
+            found.peer(&given, target, file, peer);
         }
     }
     cases(found.moved)
@@ -280,7 +280,8 @@ impl FoundCases {
         &mut self,
         given: &Given,
         target: &Target,
-        (files, same): (&[&ChangedFile], &BTreeSet<String>),
+        files: &[&ChangedFile],
+        same: &BTreeSet<String>,
         limits: &Limits,
     ) {
         let name = target.cluster.as_str();
@@ -304,7 +305,7 @@ impl FoundCases {
                 }
                 let place = || file.place(&peer.bytes);
                 share.first.get_or_insert_with(place);
-                if self.peer(given, name, (file, peer)) {
+                if self.peer(given, name, file, peer) {
                     share.gone.push(&peer.name);
                     share.first_gone.get_or_insert_with(place);
                 }
@@ -318,12 +319,12 @@ impl FoundCases {
             }
         }
         for (source, share) in shares {
-            self.share(given, name, (source, share), (same, limits));
+            self.share(given, name, source, share, same, limits);
         }
     }
 
     /// Reports how a Peer changes, and returns whether it is removed.
-    fn peer(&mut self, given: &Given, target: &str, (file, old): (&ChangedFile, &OldPeer)) -> bool {
+    fn peer(&mut self, given: &Given, target: &str, file: &ChangedFile, old: &OldPeer) -> bool {
         let place = || file.place(&old.bytes);
         let named = given.named(&old.name);
         let is_same_key = named.is_some_and(|it| Some(it.peer.key.as_bytes()) == old.key.as_ref());
@@ -378,8 +379,10 @@ impl FoundCases {
         &mut self,
         given: &Given,
         target: &str,
-        (source, share): (String, SourceShare),
-        (same, limits): (&BTreeSet<String>, &Limits),
+        source: String,
+        share: SourceShare,
+        same: &BTreeSet<String>,
+        limits: &Limits,
     ) {
         let SourceShare {
             mut before,

@@ -33,7 +33,7 @@ pub fn estimates(load: &Load, wave: Option<&Wave>, capacity: &Capacity) -> Vec<E
             value,
             formula,
             worked,
-        } = work(quantity, (load, wave), capacity)?;
+        } = work(quantity, load, wave, capacity)?;
         let steps = capacity.steps(quantity);
         Some(Estimate {
             quantity,
@@ -77,7 +77,8 @@ impl Reckoning {
 
 fn work(
     quantity: Quantity,
-    (load, wave): (&Load, Option<&Wave>),
+    load: &Load,
+    wave: Option<&Wave>,
     capacity: &Capacity,
 ) -> Option<Reckoning> {
     let costs = &capacity.costs;

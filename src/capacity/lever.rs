@@ -83,7 +83,8 @@ const THIRD: usize = 3;
 /// clusters: what brings most first, and waves at the end.
 pub fn levers(
     model: &Model,
-    (load, wave): (&Load, Option<&Wave>),
+    load: &Load,
+    wave: Option<&Wave>,
     internal: &BTreeSet<IpAddr>,
     capacity: &Capacity,
 ) -> Vec<Lever> {

@@ -245,7 +245,7 @@ fn a_cluster_without_peers_or_nodes_has_nothing_to_carry() {
         assert_eq!(estimate.grade, None, "{estimate:?}");
     }
     let levers = with(&empty, &[], |model| {
-        levers(model, (&load, None), &BTreeSet::new(), &Capacity::default())
+        levers(model, &load, None, &BTreeSet::new(), &Capacity::default())
     });
     assert_eq!(levers, []);
 }

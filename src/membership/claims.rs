@@ -124,7 +124,7 @@ pub(super) fn candidates(
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
                 let owner = owners.get(&address).copied().unwrap_or(node);
-                if let Some(reason) = survey.objection(&pods, (node, owner), (address, position)) {
+                if let Some(reason) = survey.objection(&pods, node, owner, address, position) {
                     survey.withhold(node, route.to_string(), reason);
                     withheld.push(route);
                 } else if known.insert(route) {
@@ -283,8 +283,10 @@ impl NodeSurvey<'_> {
     fn objection(
         &self,
         pods: &PodOwners,
-        (node, owner): (NodeId, NodeId),
-        (address, position): (IpAddr, usize),
+        node: NodeId,
+        owner: NodeId,
+        address: IpAddr,
+        position: usize,
     ) -> Option<WithheldReason> {
         if owner != node {
             let node = self.name(owner).to_owned();

@@ -179,38 +179,47 @@ fn shared_links<'a>(
         .filter(|(one, other)| mesh.topology.links(&one.name, &other.name))
 }
 
+/// An entry, and the name that its Peers begin with.
+struct NamedEntry<'a> {
+    name: PeerSetName,
+    mesh: &'a Mesh,
+    entry: &'a Entry,
+}
+
 /// Returns the clusters whose Peers and files could get the names of another's.
 fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
-    let blocks: Vec<(PeerSetName, &Mesh, &Entry)> = meshes
+    let entries: Vec<NamedEntry> = meshes
         .iter()
         .flat_map(|mesh| {
-            mesh.entries
-                .iter()
-                .map(move |entry| (mesh.peer_set_name(&entry.name), mesh, entry))
+            mesh.entries.iter().map(move |entry| NamedEntry {
+                name: mesh.peer_set_name(&entry.name),
+                mesh,
+                entry,
+            })
         })
         .collect();
     let mut known: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, (block, ..)) in blocks.iter().enumerate() {
-        known.entry(block.as_str()).or_default().push(index);
+    for (index, it) in entries.iter().enumerate() {
+        known.entry(it.name.as_str()).or_default().push(index);
     }
     let mut pairs = BTreeSet::new();
-    for (index, (block, ..)) in blocks.iter().enumerate() {
-        for other in beginnings(block.as_str())
+    for (index, it) in entries.iter().enumerate() {
+        for other in beginnings(it.name.as_str())
             .filter_map(|text| known.get(text))
             .flatten()
+            .filter(|other| **other != index)
         {
             pairs.insert((index.max(*other), index.min(*other)));
         }
     }
     pairs
         .into_iter()
-        .filter_map(|(later, earlier)| {
-            let (block, mesh, entry) = blocks.get(later)?;
-            let (other, other_mesh, other_entry) = blocks.get(earlier)?;
-            // Two meshes of one name are reported already.
-            let is_reported = later == earlier || mesh.name == other_mesh.name && block == other;
-            (!is_reported).then(|| collision((block, entry), (other, other_entry)))
+        .filter_map(|(later, earlier)| Some((entries.get(later)?, entries.get(earlier)?)))
+        // Two meshes of one name are reported already.
+        .filter(|(later, earlier)| {
+            later.mesh.name != earlier.mesh.name || later.name != earlier.name
         })
+        .map(|(later, earlier)| collision(later, earlier))
         .collect()
 }
 
@@ -221,14 +230,14 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
     cuts.filter_map(|cut| name.get(..cut)).chain([name])
 }
 
-fn collision(later: (&PeerSetName, &Entry), earlier: (&PeerSetName, &Entry)) -> Finding {
+fn collision(later: &NamedEntry, earlier: &NamedEntry) -> Finding {
     let message = format!(
         "Peers of `{}` and of `{}` could get the same name",
-        later.0, earlier.0
+        later.name, earlier.name
     );
     Finding::new(&mistake::DUPLICATE_NAME, message)
-        .at(later.1.place.key("name"), "")
-        .at(earlier.1.place.key("name"), "")
+        .at(later.entry.place.key("name"), "")
+        .at(earlier.entry.place.key("name"), "")
         .help(
             "rename a mesh or a cluster so that no name begins with another name followed by \
             `--`",

@@ -25,7 +25,7 @@ pub(super) fn topology(
         ("hubs", written.hubs.is_some(), Mode::Hub),
         ("links", written.links.is_some(), Mode::Links),
     ] {
-        findings.extend(mismatch(field, there, (mode, wanted), place));
+        findings.extend(mismatch(field, there, mode, wanted, place));
     }
     let mut members = TopologyMembers {
         known: drafts.iter().map(|draft| (&*draft.text, draft)).collect(),
@@ -47,12 +47,7 @@ pub(super) fn topology(
 }
 
 /// Reports a field without its mode, or a mode without its field.
-fn mismatch(
-    field: &str,
-    there: bool,
-    (mode, wanted): (Mode, Mode),
-    place: &Place,
-) -> Option<Finding> {
+fn mismatch(field: &str, there: bool, mode: Mode, wanted: Mode, place: &Place) -> Option<Finding> {
     let message = match (there, mode == wanted) {
         (true, false) => format!("`{field}` cannot be used with `mode: {mode:?}`"),
         (false, true) => format!("`mode: {mode:?}` needs `{field}`"),

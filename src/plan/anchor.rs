@@ -98,7 +98,7 @@ pub(super) fn carry(
         }
     }
     for ((node, carrier, first), ranges) in distant {
-        reasons.extend(distant_anchor(source, left, (node, carrier, first), ranges));
+        reasons.extend(distant_anchor(source, left, node, carrier, first, ranges));
     }
     carried
 }
@@ -122,7 +122,9 @@ fn by_rank(left: &[Carrier]) -> Vec<usize> {
 fn distant_anchor(
     source: &Member,
     left: &[Carrier],
-    (node, carrier, first): (NodeId, usize, usize),
+    node: NodeId,
+    carrier: usize,
+    first: usize,
     ranges: Vec<Cidr>,
 ) -> Option<TargetReason> {
     let (node, place) = source.node_at(node);

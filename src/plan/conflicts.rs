@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::own_loops::{self, OwnLoops};
+use super::own_loops::{self, Inside, OwnLoops};
 use super::withheld::LocalAddress;
 use crate::fleet::{Fleet, Member};
 use crate::membership::LocalNode;
@@ -142,7 +142,7 @@ fn endpoints<'f>(
     member: &'f Member<'f>,
     own: Option<usize>,
     declared: &DeclaredRanges<'f>,
-) -> (ConflictsByCluster<'f>, Vec<(usize, IpAddr)>) {
+) -> (ConflictsByCluster<'f>, Vec<Inside>) {
     let mut meetings = ConflictsByCluster::new();
     let mut inside = Vec::new();
     for (index, candidate) in member.membership.candidates.iter().enumerate() {
@@ -161,7 +161,10 @@ fn endpoints<'f>(
                 range,
             });
         }
-        inside.extend(is_inside.then_some((index, address)));
+        inside.extend(is_inside.then_some(Inside {
+            candidate: index,
+            address,
+        }));
     }
     (meetings, inside)
 }

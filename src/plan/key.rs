@@ -29,7 +29,7 @@ pub(super) fn settle<'f>(
             peers += 1;
             nodes += candidate.nodes;
             decision.excluded.insert(index);
-        } else if gives(view, source, (candidate, decision))
+        } else if gives(view, source, candidate, decision)
             && !keeps_key(view, source, candidate, keepers, decision)
         {
             decision.excluded.insert(index);
@@ -45,7 +45,8 @@ pub(super) fn settle<'f>(
 fn gives(
     view: &TargetView,
     source: &TargetSource,
-    (candidate, decision): (&PeerCandidate, &SourceDecision),
+    candidate: &PeerCandidate,
+    decision: &SourceDecision,
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.index);
     let carried = source

@@ -1,10 +1,10 @@
 //! Loops: endpoints in ranges of other clusters, so that packets of a tunnel would have to go
 //! through one (`kilo.md` §2.6).
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::conflicts::{Conflicting, declaration};
+use super::own_loops::Inside;
 use super::target_view::{Decisions, TargetSource, TargetView};
 use super::withheld::{LoopingPeer, TargetReason, WithheldEndpoint};
 use crate::net::Cidr;
@@ -23,8 +23,8 @@ pub(super) fn of_source(view: &TargetView, source: &TargetSource, decisions: &mu
                 (conflict.what, conflict.whose.first())
                 && view.could_reach(owner, address)
             {
-                let found = (conflict.range.cidr, (candidate, address));
-                exclude_candidate(source, owner, found, decisions);
+                let inside = Inside { candidate, address };
+                exclude_candidate(source, owner, conflict.range.cidr, inside, decisions);
             }
         }
     }
@@ -33,21 +33,22 @@ pub(super) fn of_source(view: &TargetView, source: &TargetSource, decisions: &mu
 fn exclude_candidate(
     source: &TargetSource,
     owner: &TargetSource,
-    (range, (index, address)): (Cidr, (usize, IpAddr)),
+    range: Cidr,
+    inside: Inside,
     decisions: &mut Decisions,
 ) {
     let decision = decisions.entry(source.index).or_default();
-    let Some(candidate) = source.member.membership.candidates.get(index) else {
+    let Some(candidate) = source.member.membership.candidates.get(inside.candidate) else {
         return;
     };
-    if decision.excluded.insert(index) {
+    if decision.excluded.insert(inside.candidate) {
         decision
             .reasons
             .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
                 node: candidate.leader.clone(),
                 nodes: candidate.nodes,
                 endpoint: WithheldEndpoint {
-                    address,
+                    address: inside.address,
                     place: source.member.endpoint_place(candidate),
                 },
                 range,

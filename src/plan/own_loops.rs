@@ -24,7 +24,11 @@ pub(super) struct OwnLoops {
 }
 
 /// A candidate whose endpoint is in a range of its own cluster.
-type Inside = (usize, IpAddr);
+#[derive(Clone, Copy)]
+pub(super) struct Inside {
+    pub(super) candidate: usize,
+    pub(super) address: IpAddr,
+}
 
 /// Settles what becomes of the candidates whose endpoints are in ranges of their own cluster.
 ///
@@ -37,29 +41,30 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     }
     let candidates = &member.membership.candidates;
     let of_nodes = of_nodes(member);
-    inside.retain(|&(index, address)| {
-        let found = of_nodes.holders(address).next();
+    inside.retain(|it| {
+        let found = of_nodes.holders(it.address).next();
         let Some((range, place)) = found else {
             return true;
         };
-        own_loops.exclude_candidate(member, (index, address), (range, place.clone()));
+        own_loops.exclude_candidate(member, *it, range, place.clone());
         false
     });
     let dialled = candidates.iter().filter(|it| it.endpoint.is_some()).count();
     for &range in &member.cluster.shared {
-        let is_in = |it: &Inside| range.holds(it.1);
+        let is_in = |it: &Inside| range.holds(it.address);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
         if dialled < 2 * lying.len() {
             own_loops.withhold(member, vec![range], &lying);
         } else if !lying.is_empty() {
             let place = declaration(member, range).map(|it| it.place.clone());
             for &it in &lying {
-                own_loops.exclude_candidate(member, it, (range, place.clone()));
+                own_loops.exclude_candidate(member, it, range, place.clone());
             }
             inside.retain(|it| !is_in(it));
         }
     }
-    let addresses: BTreeMap<IpAddr, usize> = inside.iter().map(|it| (it.1, it.0)).collect();
+    let addresses: BTreeMap<IpAddr, usize> =
+        inside.iter().map(|it| (it.address, it.candidate)).collect();
     let claims = candidates.iter().flat_map(|it| &it.claims);
     let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
     let mut by_range: BTreeMap<Option<Cidr>, Vec<Cidr>> = BTreeMap::new();
@@ -72,7 +77,10 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
             .iter()
             .filter_map(|it| {
                 let address = it.first();
-                Some((*addresses.get(&address)?, address))
+                Some(Inside {
+                    candidate: *addresses.get(&address)?,
+                    address,
+                })
             })
             .collect();
         own_loops.withhold(member, routes, &lying);
@@ -109,19 +117,20 @@ impl OwnLoops {
     fn exclude_candidate(
         &mut self,
         member: &Member,
-        (index, address): Inside,
-        (range, range_place): (Cidr, Option<Place>),
+        inside: Inside,
+        range: Cidr,
+        range_place: Option<Place>,
     ) {
-        let Some(candidate) = member.membership.candidates.get(index) else {
+        let Some(candidate) = member.membership.candidates.get(inside.candidate) else {
             return;
         };
-        if self.excluded.insert(index) {
+        if self.excluded.insert(inside.candidate) {
             self.reasons
                 .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
                     node: candidate.leader.clone(),
                     nodes: candidate.nodes,
                     endpoint: WithheldEndpoint {
-                        address,
+                        address: inside.address,
                         place: member.endpoint_place(candidate),
                     },
                     range,
@@ -132,9 +141,9 @@ impl OwnLoops {
     }
 
     fn withhold(&mut self, member: &Member, cidrs: Vec<Cidr>, lying: &[Inside]) {
-        let first = lying.first().and_then(|(index, address)| {
-            Some((member.membership.candidates.get(*index)?, *address))
-        });
+        let first = lying
+            .first()
+            .and_then(|it| Some((member.membership.candidates.get(it.candidate)?, it.address)));
         let (Some((candidate, address)), Some(cidr)) = (first, cidrs.first()) else {
             return;
         };

@@ -105,7 +105,7 @@ pub(super) fn waves(
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
     let mut findings = Vec::new();
     for (target, load) in plan.targets.iter().zip(loads) {
-        let wave = wave((plan, target), load, (&paths, on_disk));
+        let wave = wave(plan, target, load, &paths, on_disk);
         let estimates = estimates(load, Some(&wave), capacity);
         findings.extend(large_wave(target, &wave, &estimates));
     }
@@ -114,9 +114,11 @@ pub(super) fn waves(
 
 /// Returns what a target gets that it has not.
 fn wave(
-    (plan, target): (&Plan, &Target),
+    plan: &Plan,
+    target: &Target,
     load: &Load,
-    (paths, on_disk): (&BTreeSet<&str>, &OnDiskTree),
+    paths: &BTreeSet<&str>,
+    on_disk: &OnDiskTree,
 ) -> Wave {
     let peer_sets = target
         .peer_sets

@@ -40,7 +40,7 @@ pub(super) struct Object {
 pub(super) struct Item {
     pub(super) kind: Option<String>,
     /// The node, and the time of its agent's heartbeat; none without a name.
-    pub(super) node: Option<(Node, Option<i64>)>,
+    pub(super) node: Option<Listed>,
 }
 
 #[derive(Deserialize)]
@@ -79,9 +79,17 @@ struct StatusAddress {
     kind: String,
 }
 
+/// A node of a list.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) node: Node,
+    /// In Unix seconds, if its agent reports it.
+    pub(super) last_seen: Option<i64>,
+}
+
 impl Object {
-    /// Returns the node, and the time of its agent's heartbeat; `None` without a name.
-    pub(super) fn node(self) -> Option<(Node, Option<i64>)> {
+    /// Returns the node; `None` without a name.
+    pub(super) fn node(self) -> Option<Listed> {
         let metadata = self.metadata?;
         let mut annotations = metadata.annotations;
         // Kilo reads an invalid value as zero.
@@ -100,7 +108,7 @@ impl Object {
             stale: false,
             uid: metadata.uid.unwrap_or_default(),
         };
-        Some((node, last_seen))
+        Some(Listed { node, last_seen })
     }
 }
 

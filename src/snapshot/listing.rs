@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::api::Object;
+use super::api::{Listed, Object};
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
@@ -15,14 +15,6 @@ use crate::name::ClusterName;
 pub struct Listing {
     nodes: Vec<Listed>,
     bytes: usize,
-}
-
-/// A node of a list.
-#[derive(Debug)]
-struct Listed {
-    node: Node,
-    /// In Unix seconds, if its agent reports it.
-    last_seen: Option<i64>,
 }
 
 /// A node that Kilo no longer counts.
@@ -122,10 +114,9 @@ impl Listing {
         Ok(())
     }
 
-    /// Adds a node, and when it was last seen.
-    pub(super) fn add_node(&mut self, (node, last_seen): (Node, Option<i64>)) {
-        self.bytes += size(&node);
-        self.nodes.push(Listed { node, last_seen });
+    pub(super) fn add_node(&mut self, listed: Listed) {
+        self.bytes += size(&listed.node);
+        self.nodes.push(listed);
     }
 
     /// Returns the texts that a snapshot would keep, decoded, of the nodes after the first `nodes`.

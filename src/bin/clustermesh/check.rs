@@ -82,7 +82,7 @@ pub(crate) fn check(
         .map(|plan| rendered::compare(plan, &texts, settings))
         .transpose()?;
     if let (OutputCheck::Compared, Some(plan), Some(rendered)) = (outputs, &plan, &mut rendered) {
-        match outputs::compare((&fleet, plan), &bytes, settings) {
+        match outputs::compare(&fleet, plan, &bytes, settings) {
             Ok(outputs) => rendered.outputs = outputs,
             Err(wrong) => mistakes.extend(wrong),
         }

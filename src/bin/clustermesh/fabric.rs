@@ -161,7 +161,7 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<Applied
     let findings: Vec<Finding> = applied
         .files
         .par_iter()
-        .flat_map_iter(manifest_findings)
+        .flat_map_iter(|(cluster, files)| reach::manifests(cluster, files))
         .collect();
     applied.findings.extend(findings);
     let shown = inputs.files.presentable(&applied.findings).into_owned();
@@ -208,10 +208,6 @@ fn within_ceiling(
             outcome: Outcome::Findings,
         })),
     }
-}
-
-fn manifest_findings((cluster, files): (&ClusterName, &Vec<AppliedFile>)) -> Vec<Finding> {
-    reach::manifests(cluster, files)
 }
 
 impl Dumps {

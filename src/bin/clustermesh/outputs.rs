@@ -54,7 +54,7 @@ pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Set
     let config = &settings.config.content;
     let loads = capacity::loads(fleet, plan, bytes);
     let rendered = own_tree(settings);
-    Context::new((fleet, plan), &loads, &config.limits.capacity, rendered).values()
+    Context::new(fleet, plan, &loads, &config.limits.capacity, rendered).values()
 }
 
 /// Compares the outputs on disk with those rendered from their templates for a plan whose sets of Peers
@@ -63,7 +63,8 @@ pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Set
 /// # Errors
 /// What is wrong with templates and paths, or in the way.
 pub(crate) fn compare(
-    (fleet, plan): (&Fleet, &Plan),
+    fleet: &Fleet,
+    plan: &Plan,
     bytes: &[usize],
     settings: &Settings,
 ) -> Result<Outputs, Vec<Finding>> {

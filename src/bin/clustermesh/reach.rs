@@ -115,8 +115,10 @@ impl Contact<'_> {
     pub(crate) fn routes(&mut self, clusters: &BTreeSet<&ClusterName>) -> Routes {
         routes::routes(
             clusters,
-            (self.settings, self.meshes),
-            (self.options, &self.contexts),
+            self.settings,
+            self.meshes,
+            self.options,
+            &self.contexts,
             &mut self.kubeconfigs,
         )
     }

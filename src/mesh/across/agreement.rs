@@ -46,8 +46,8 @@ fn networks(later: &MeshMember, first: &MeshMember) -> Option<Finding> {
         "networks of `{name}` differ between meshes: {}",
         said.join(", ")
     );
-    let places = (place_of(later.entry, added), place_of(first.entry, removed));
-    Some(differs(&message, later, first, places))
+    let (here, there) = (place_of(later.entry, added), place_of(first.entry, removed));
+    Some(differs(&message, later, first, here, there))
 }
 
 fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
@@ -75,8 +75,8 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             let message = format!(
                 "`{field}` of `{name}` is {here} in mesh `{mesh}`, but {there} in `{other}`"
             );
-            let places = (later.entry.place.key(field), first.entry.place.key(field));
-            differs(&message, later, first, places)
+            let place = |member: &MeshMember| member.entry.place.key(field);
+            differs(&message, later, first, place(later), place(first))
         })
         .collect()
 }
@@ -92,7 +92,8 @@ fn differs(
     message: &str,
     later: &MeshMember,
     first: &MeshMember,
-    (here, there): (Place, Place),
+    here: Place,
+    there: Place,
 ) -> Finding {
     Finding::new(&mistake::INCONSISTENT_CLUSTER, message)
         .at(here, format!("in `{}`", later.mesh.name))

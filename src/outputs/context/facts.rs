@@ -22,7 +22,8 @@ impl Context {
     /// Returns the context of a fleet and its plan, given the load of each target and the folder of
     /// the rendered tree relative to the config's.
     pub fn new(
-        (fleet, plan): (&Fleet, &Plan),
+        fleet: &Fleet,
+        plan: &Plan,
         loads: &[Load],
         capacity: &Capacity,
         rendered: &str,

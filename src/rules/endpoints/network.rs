@@ -60,7 +60,7 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
             };
             if let Some((other, own, others)) = is_closed(source, target) {
                 if source.entry.name < *target {
-                    findings.push(closed((source, own), (other, others)));
+                    findings.push(closed(source, own, other, others));
                 }
                 continue;
             }
@@ -93,7 +93,7 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
 }
 
 /// Returns the finding about two clusters of which neither can dial the other.
-fn closed((one, own): (&Member, &Doors), (other, others): (&Member, &Doors)) -> Finding {
+fn closed(one: &Member, own: &Doors, other: &Member, others: &Doors) -> Finding {
     let (near, far) = (&one.entry.name, &other.entry.name);
     let side = |doors: &Doors, cluster: &ClusterName, dialling: &ClusterName| {
         doors.families.first().map_or_else(

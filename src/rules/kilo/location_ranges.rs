@@ -82,12 +82,7 @@ pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
     let offered = offered(&offers);
     for offer in &offers {
         findings.extend(ignored(site, offer));
-        findings.extend(self::outranked(
-            site,
-            &offers,
-            offer,
-            (&outranked, &offered),
-        ));
+        findings.extend(self::outranked(site, &offers, offer, &outranked, &offered));
         findings.extend(contested_within(site, offer, &claims));
         findings.extend(contested_across(site, offer, &foreign));
         findings.extend(undeclared(site, offer, &declared, &foreign));
@@ -248,7 +243,8 @@ fn outranked(
     site: &KiloSite,
     offers: &[Offer],
     offer: &Offer,
-    (outranked, offered): (&BTreeMap<(SegmentId, Cidr), Outranked>, &Offered),
+    outranked: &BTreeMap<(SegmentId, Cidr), Outranked>,
+    offered: &Offered,
 ) -> Option<Finding> {
     let own = &site.cluster().topology;
     let segment = offer.own?;

@@ -45,7 +45,9 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (range, held) in reached {
-        findings.extend(declared(member, range).map(|it| undone(member, it, &held)));
+        findings.extend(
+            declared(member, range).map(|(field, range)| undone(member, field, range, &held)),
+        );
     }
     findings
 }
@@ -87,7 +89,7 @@ fn declared<'a>(member: &'a Member, cidr: Cidr) -> Option<(&'static str, &'a Ran
     }
 }
 
-fn undone(member: &Member, (field, range): (&str, &Range), held: &[&SelectedRange]) -> Finding {
+fn undone(member: &Member, field: &str, range: &Range, held: &[&SelectedRange]) -> Finding {
     let cidr = range.cidr;
     let those: Vec<String> = held
         .iter()

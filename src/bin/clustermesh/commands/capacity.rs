@@ -140,8 +140,7 @@ pub(crate) fn run(
     let levels = &inputs.settings.config.levels;
     let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
     let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
-    let sources = (&inputs.settings, &dumps);
-    let costs = Ledger::new((fleet, plan), rendered, sources).costs();
+    let costs = Ledger::new(fleet, plan, rendered, &inputs.settings, &dumps).costs();
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()

@@ -76,7 +76,7 @@ pub(crate) fn run(
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     if let Some(target) = &args.target {
-        return print(args, target, &inputs, (printer, result));
+        return print(args, target, &inputs, printer, result);
     }
     let fate = if args.check {
         Fate::Kept
@@ -150,7 +150,8 @@ fn print(
     args: &RenderArgs,
     target: &str,
     inputs: &Inputs,
-    (printer, result): (&mut Printer, &mut impl Write),
+    printer: &mut Printer,
+    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let order = PrintOrder {
         target,

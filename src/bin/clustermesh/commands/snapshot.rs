@@ -174,7 +174,7 @@ pub(crate) fn run(
     let mut settings = settings;
     #[cfg(feature = "snapshot")]
     args.reach.settle(&mut settings);
-    let kept = keep(args, &settings, &meshes, (printer, result))?;
+    let kept = keep(args, &settings, &meshes, printer, result)?;
     Ok(outcome.max(kept))
 }
 
@@ -191,11 +191,12 @@ fn keep(
     args: &SnapshotArgs,
     settings: &Settings,
     meshes: &[Mesh],
-    (printer, result): (&mut Printer, &mut impl Write),
+    printer: &mut Printer,
+    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let Some(dump) = &args.from else {
         #[cfg(feature = "snapshot")]
-        return live::run(args, settings, meshes, (printer, result));
+        return live::run(args, settings, meshes, printer, result);
         #[cfg(not(feature = "snapshot"))]
         bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };

@@ -92,7 +92,7 @@ pub(crate) fn run(
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let roots = inputs.settings.config.roots.clone().and(&folder);
     let load = move |included: &str| read_template(&roots, &folder, included).ok();
-    let filled = outputs::one((&name, &text), format, context, load);
+    let filled = outputs::one(&name, &text, format, context, load);
     let text = filled.map_err(|problem| anyhow!("{name}: {problem}"))?;
     crate::print(result, &text)?;
     Ok(Outcome::Clean)

@@ -60,7 +60,7 @@ pub(crate) fn apply(
         return Ok(());
     }
     let absent: Vec<&Path> = root.ancestors().take_while(is_absent).collect();
-    let applied = apply_in(root, (wanted, survey), beside);
+    let applied = apply_in(root, wanted, survey, beside);
     if applied.is_err() {
         for folder in absent {
             // It fails where it was not made, or where someone else put something into it.
@@ -72,7 +72,8 @@ pub(crate) fn apply(
 
 fn apply_in(
     root: &Path,
-    (wanted, survey): (&WantedFiles, &TreeSurvey),
+    wanted: &WantedFiles,
+    survey: &TreeSurvey,
     beside: &Beside,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
@@ -86,7 +87,7 @@ fn apply_in(
         steps: Vec::new(),
         done: 0,
     };
-    if let Err(error) = swap.run(root, (wanted, survey), beside) {
+    if let Err(error) = swap.run(root, wanted, survey, beside) {
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
@@ -131,7 +132,8 @@ impl Swap {
     fn run(
         &mut self,
         root: &Path,
-        (wanted, survey): (&WantedFiles, &TreeSurvey),
+        wanted: &WantedFiles,
+        survey: &TreeSurvey,
         beside: &Beside,
     ) -> anyhow::Result<()> {
         self.stage(root, wanted, survey)?;

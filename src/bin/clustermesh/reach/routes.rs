@@ -25,8 +25,10 @@ pub(crate) type Routes = (
 /// the cluster's name.
 pub(super) fn routes(
     clusters: &BTreeSet<&ClusterName>,
-    (settings, meshes): (&Settings, &[Mesh]),
-    (reach, contexts): (&ReachOptions, &Contexts),
+    settings: &Settings,
+    meshes: &[Mesh],
+    reach: &ReachOptions,
+    contexts: &Contexts,
     kubeconfigs: &mut Kubeconfigs,
 ) -> Routes {
     let store = reach.secrets_from.as_deref().map(|context| {

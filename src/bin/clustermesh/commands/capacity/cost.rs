@@ -63,9 +63,11 @@ pub(super) struct Ledger<'a> {
 impl<'a> Ledger<'a> {
     /// Reads what would be rendered, and what differs from it.
     pub(super) fn new(
-        (fleet, plan): (&'a Fleet<'a>, &'a Plan),
+        fleet: &'a Fleet<'a>,
+        plan: &'a Plan,
         rendered: &'a Rendered,
-        (settings, dumps): (&'a Settings, &'a BTreeMap<ClusterName, Vec<AppliedFile>>),
+        settings: &'a Settings,
+        dumps: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
     ) -> Self {
         let tree = rendered.tree.iter();
         Self {
@@ -108,7 +110,7 @@ impl<'a> Ledger<'a> {
         Some(Cost {
             cluster: cluster.to_string(),
             estimates: estimates(&load, Some(&wave), self.capacity),
-            levers: levers(&model, (&load, Some(&wave)), &self.internal, self.capacity),
+            levers: levers(&model, &load, Some(&wave), &self.internal, self.capacity),
             load,
             wave,
         })

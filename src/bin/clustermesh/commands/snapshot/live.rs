@@ -24,7 +24,8 @@ pub(super) fn run(
     args: &SnapshotArgs,
     settings: &Settings,
     meshes: &[Mesh],
-    (printer, result): (&mut Printer, &mut impl Write),
+    printer: &mut Printer,
+    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
