@@ -24,6 +24,8 @@ pub(crate) struct Shape {
     pub(crate) is_dual_stack: bool,
     /// The number of locations of a cluster with granularity `location`; zero for `full`.
     pub(crate) locations: u32,
+    /// Whether every second cluster has the pod CIDRs of the one before it.
+    pub(crate) has_overlap: bool,
 }
 
 /// The clusters of a fleet and their links.
@@ -92,6 +94,7 @@ impl Shape {
             lan: Lan::Declared,
             is_dual_stack: false,
             locations: 0,
+            has_overlap: false,
         }
     }
 
@@ -219,6 +222,9 @@ impl fmt::Display for Shape {
         if self.is_dual_stack {
             f.write_str(", dual stack")?;
         }
+        if self.has_overlap {
+            f.write_str(", overlapping pod CIDRs")?;
+        }
         match self.locations {
             0 => Ok(()),
             locations => write!(f, ", {locations} locations"),
@@ -230,7 +236,7 @@ impl Cluster {
     fn entry(&self) -> Value {
         let wireguard = WIREGUARD.part(self.index);
         let services = SERVICES.part(self.index);
-        let mut pods = vec![PODS.part(self.index)];
+        let mut pods = vec![PODS.part(self.pods())];
         if self.shape.is_dual_stack {
             pods.push(format!("{}/48", self.pods_v6(0)));
         }
@@ -258,6 +264,15 @@ impl Cluster {
         }
     }
 
+    /// The cluster whose pod CIDRs it has.
+    fn pods(&self) -> u32 {
+        if self.shape.has_overlap {
+            self.index / 2 * 2
+        } else {
+            self.index
+        }
+    }
+
     fn lan(&self, place: u32) -> u32 {
         match self.shape.lan {
             Lan::Declared | Lan::Own => self.index,
@@ -267,7 +282,7 @@ impl Cluster {
     }
 
     fn pods_v6(&self, place: u32) -> Ipv6Addr {
-        Ipv6Addr::from_bits(PODS_V6 | u128::from(self.index) << 80 | u128::from(place) << 64)
+        Ipv6Addr::from_bits(PODS_V6 | u128::from(self.pods()) << 80 | u128::from(place) << 64)
     }
 
     /// What `clustermesh snapshot` would have written. `met`: how many nodes came before.
@@ -316,7 +331,7 @@ impl Cluster {
                 annotations["kilo.squat.ai/leader"] = "".into();
             }
         }
-        let mut pods = vec![format!("{}/24", PODS.address(self.index, place << 8))];
+        let mut pods = vec![format!("{}/24", PODS.address(self.pods(), place << 8))];
         if self.shape.is_dual_stack {
             pods.push(format!("{}/64", self.pods_v6(place)));
         }

@@ -10,13 +10,13 @@ use anyhow::{Context as _, ensure};
 
 /// Runs a command and prints its seconds of CPU, user and system, and its peak memory in bytes. That is
 /// never less than this interpreter's own few MiB: a process counts what it was before it became the
-/// command.
+/// command. Its exit code comes first.
 const USAGE: &str = "
 import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
 unit = 1 if sys.platform == 'darwin' else 1024
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
+print(done.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
 ";
 
 /// What a finished process took.
@@ -53,8 +53,8 @@ pub(crate) fn clock(command: &mut Command) -> anyhow::Result<f64> {
     Ok(seconds)
 }
 
-/// What a process takes that has nothing in its environment.
-pub(crate) fn usage(python: &Path, command: &Command) -> anyhow::Result<Usage> {
+/// What a process takes that has nothing in its environment and ends with this exit code.
+pub(crate) fn usage(python: &Path, command: &Command, code: &str) -> anyhow::Result<Usage> {
     let output = Command::new(python)
         .env_clear()
         .args(["-c", USAGE])
@@ -63,7 +63,13 @@ pub(crate) fn usage(python: &Path, command: &Command) -> anyhow::Result<Usage> {
         .output()?;
     ensure!(output.status.success(), "{}", talk(&output.stderr));
     let text = talk(&output.stdout);
-    let (cpu, peak) = text.trim_end().split_once(' ').context("no figures")?;
+    let (found, figures) = text.trim_end().split_once(' ').context("no figures")?;
+    ensure!(
+        found == code,
+        "{command:?}: exit code {found}\n{}",
+        talk(&output.stderr)
+    );
+    let (cpu, peak) = figures.split_once(' ').context("no figures")?;
     Ok(Usage {
         cpu: cpu.parse()?,
         peak: peak.parse()?,

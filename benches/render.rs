@@ -176,8 +176,8 @@ impl Site {
         };
         let (mut render, mut validate) = (0, 0);
         for round in 0..PEAKS {
-            render = render.max(process::usage(python, &self.render())?.peak);
-            validate = validate.max(process::usage(python, &self.validate())?.peak);
+            render = render.max(process::usage(python, &self.render(), "0")?.peak);
+            validate = validate.max(process::usage(python, &self.validate(), "0")?.peak);
             self.set_aside(&format!("weighed-{round}"))?;
         }
         Ok(Some((render, validate)))

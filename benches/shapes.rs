@@ -56,7 +56,36 @@ pub(crate) fn measure(root: &Path) -> anyhow::Result<()> {
         );
         remove(root)?;
     }
-    grow(root, &python)
+    grow(root, &python)?;
+    remove(root)?;
+    assume_hostile(root, &python)
+}
+
+/// Each hostile cluster should cost no more than a `verify`.
+fn assume_hostile(root: &Path, python: &Path) -> anyhow::Result<()> {
+    let clusters = 110;
+    let shape = Shape {
+        lan: Lan::Own,
+        ..Shape::new(Layout::Full { clusters, nodes: 4 })
+    };
+    let fleet = Fleet::new(shape, root.join("hostile"))?;
+    let peers = thousands(shape.peers());
+    println!("{shape} ({peers} Peers)");
+    let names: Vec<String> = shape.snapshots().into_iter().map(|it| it.0).collect();
+    for hostile in [&names[..0], &names[..1], &names[..]] {
+        let mut command = super::clustermesh(&fleet.root, "verify");
+        for name in hostile {
+            command.arg("--assume-hostile").arg(name);
+        }
+        let rounds = (0..ROUNDS).map(|_| Ok(usage(python, &command, "0")?.cpu));
+        let seconds = rounds.collect::<anyhow::Result<Vec<f64>>>()?;
+        let what = format!("{} hostile, CPU", hostile.len());
+        println!(
+            "  {what:<24}{}",
+            spread(&seconds, |it| format!("{it:.3} s"))
+        );
+    }
+    Ok(())
 }
 
 /// Peers × 4 a step.
@@ -138,7 +167,7 @@ impl Fleet {
 
     fn verify(&mut self, python: &Path) -> anyhow::Result<()> {
         let command = super::clustermesh(&self.root, "verify");
-        self.usages.push(usage(python, &command)?);
+        self.usages.push(usage(python, &command, "0")?);
         Ok(())
     }
 

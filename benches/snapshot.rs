@@ -132,9 +132,9 @@ impl Site {
         }
         if let Some(python) = python {
             // With old snapshots there is more to hold.
-            let renewed = process::usage(python, &self.snapshot())?.peak;
+            let renewed = process::usage(python, &self.snapshot(), "0")?.peak;
             self.forget()?;
-            let fresh = process::usage(python, &self.snapshot())?.peak;
+            let fresh = process::usage(python, &self.snapshot(), "0")?.peak;
             figures.peak = Some(fresh.max(renewed));
         }
         Ok(figures)

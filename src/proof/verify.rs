@@ -15,7 +15,7 @@ use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;
 use crate::packet::trace::{AddressClass, Trace};
-use cause::{Explained, FailureCause};
+use failures::Failures;
 use judge::PairJudge;
 use links::MeshLinks;
 use promise::Promises;
@@ -28,6 +28,7 @@ mod alone;
 mod beyond;
 mod cause;
 mod excused;
+mod failures;
 mod judge;
 mod links;
 mod promise;
@@ -38,7 +39,8 @@ mod undeclared;
 pub struct Verification {
     /// All ordered pairs of clusters.
     pub pairings: Vec<Pairing>,
-    /// Declared paths that fail, one entry for each cause, those with the most paths first.
+    /// Declared paths that fail, one entry for each cause, those with the most paths first. Of many
+    /// causes of one kind between two clusters, a few have their own entries and the others share one.
     pub failures: Vec<Failure>,
     /// What is promised and holds only under a premise, one for each kind, the widest first.
     pub assumptions: Vec<Assumption>,
@@ -128,10 +130,21 @@ type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
 pub struct Leak {
     /// A packet that does.
     pub trace: Trace,
-    /// How many pairs do, where it is between nodes.
-    pub pairs: u64,
-    /// The Peer and the range that let it out.
-    pub claim: Option<(SiteId, TunnelClaim, Cidr)>,
+    /// The range that lets it out, if the clusters are linked.
+    pub range: Option<LeakedRange>,
+}
+
+/// A range of a Peer that the cluster behind it does not declare.
+#[derive(Clone, Copy, Debug)]
+pub struct LeakedRange {
+    /// The cluster that gets the Peer.
+    pub site: SiteId,
+    /// The Peer.
+    pub claim: TunnelClaim,
+    /// The range.
+    pub range: Cidr,
+    /// How many more ranges there are between the two clusters that have no entry of their own.
+    pub others: u64,
 }
 
 /// A Peer whose key no node of the fleet has.
@@ -162,15 +175,17 @@ struct Verifier<'r, 'f, 'a> {
     asked: Asked<'r>,
     links: MeshLinks<'r>,
     promises: Sites<Promises>,
-    /// What nodes' claims take away, where that is known.
+    /// What nodes' claims take away; none if failures are not to be explained.
     excused: Option<&'r Excused>,
 }
 
 /// What came of a verification from one cluster.
 #[derive(Default)]
 struct ProofPart {
+    /// Whether a promise does not hold.
+    fails: bool,
     pairings: Vec<Pairing>,
-    failures: BTreeMap<FailureCause, Failure>,
+    failures: Failures,
     assumptions: BTreeMap<AlikeFailures, Assumption>,
     leaks: Vec<Leak>,
     undeclared: undeclared::FoundPaths,
@@ -179,49 +194,47 @@ struct ProofPart {
 
 /// Verifies all clusters, from several of them at the same time.
 pub fn verify(reach: &Reach, asked: Asked) -> Verification {
-    Verifier::new(reach, asked).all()
+    verify_excusing(reach, asked, &Excused::default())
+}
+
+/// Verifies all clusters if every declared path works. Otherwise it returns nothing, and spends
+/// nothing on causes.
+pub fn verify_sound(reach: &Reach, asked: Asked) -> Option<Verification> {
+    let verifier = Verifier::new(reach, asked, None);
+    let parts = verifier.sites().map(|from| {
+        let part = verifier.from(from);
+        (!part.fails).then_some(part)
+    });
+    Some(verifier.join(parts.collect::<Option<_>>()?))
 }
 
 /// Verifies all clusters, and distinguishes the effects of nodes' claims from those of mistakes in
 /// the mesh.
 pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verification {
-    Verifier::new(reach, asked).excusing(excused).all()
+    let verifier = Verifier::new(reach, asked, Some(excused));
+    let parts = verifier.sites().map(|from| verifier.from(from));
+    verifier.join(parts.collect())
 }
 
 impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
-    fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>) -> Self {
+    fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>, excused: Option<&'r Excused>) -> Self {
         let fabric = reach.fabric;
-        let promises = fabric
-            .sites
-            .map_ids(|site| Promises::of(fabric, site, None));
         Self {
             reach,
             asked,
             links: MeshLinks::of(fabric, asked),
-            promises,
-            excused: None,
-        }
-    }
-
-    fn all(&self) -> Verification {
-        let sites: Vec<SiteId> = self.reach.fabric.sites.ids().collect();
-        let parts = sites.into_par_iter().map(|from| self.from(from));
-        self.join(parts.collect())
-    }
-
-    /// Keeps apart what nodes' claims take away.
-    fn excusing(self, excused: &'r Excused) -> Self {
-        let fabric = self.reach.fabric;
-        let excused = Some(excused);
-        let promises = fabric
-            .sites
-            .map_ids(|site| Promises::of(fabric, site, excused));
-        Self {
-            promises,
+            promises: fabric
+                .sites
+                .map_ids(|site| Promises::of(fabric, site, excused)),
             excused,
-            ..self
         }
+    }
+
+    /// Returns the clusters, several of which are verified at the same time.
+    fn sites(&self) -> impl ParallelIterator<Item = SiteId> + IndexedParallelIterator {
+        let sites: Vec<SiteId> = self.reach.fabric.sites.ids().collect();
+        sites.into_par_iter()
     }
 
     /// Verifies what one cluster sends; none needs another for that.
@@ -259,6 +272,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
                 excused: [(from, to), (to, from)].map(|it| self.excused(it)),
                 lists_undeclared: self.asked.lists_undeclared,
+                explains: self.excused.is_some(),
                 tallies: BTreeMap::new(),
             };
             // What gets through unasked is shown by a packet of its own.
@@ -270,6 +284,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             };
             for verdict in reach.between(from, to, known) {
                 judge.count(&verdict, &mut part);
+            }
+            part.fails |= judge.tallies.values().any(Tally::fails);
+            if part.fails && self.excused.is_none() {
+                return part;
             }
             part.pairings.push(Pairing {
                 from,
@@ -296,7 +314,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             outsiders: beyond::outsiders(self.reach.fabric),
             ..Verification::default()
         };
-        let mut failures: BTreeMap<FailureCause, Failure> = BTreeMap::new();
+        let mut failures = Failures::default();
         let mut assumptions: BTreeMap<AlikeFailures, Assumption> = BTreeMap::new();
         let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
         let mut found = undeclared::FoundPaths::new();
@@ -304,12 +322,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             found.extend(part.undeclared);
             verification.pairings.extend(part.pairings);
             verification.leaks.extend(part.leaks);
-            for (cause, failure) in part.failures {
-                match failures.entry(cause) {
-                    Entry::Vacant(entry) => drop(entry.insert(failure)),
-                    Entry::Occupied(mut entry) => entry.get_mut().add(failure),
-                }
-            }
+            failures.join(part.failures);
             for (alike, assumption) in part.assumptions {
                 match assumptions.entry(alike) {
                     Entry::Vacant(entry) => drop(entry.insert(assumption)),
@@ -327,7 +340,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         verification.single_points = points.into_values().collect();
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
-        verification.failures = in_order(failures);
+        verification.failures = failures.in_order();
         for (site, promises) in self.promises.numbered() {
             if !promises.uncarried.is_empty() {
                 verification
@@ -341,38 +354,6 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         }
         verification
     }
-}
-
-/// Returns failures, the largest first, each with the one that it follows from.
-fn in_order(failures: BTreeMap<FailureCause, Failure>) -> Vec<Failure> {
-    let mut failures: Vec<(FailureCause, Failure)> = failures.into_iter().collect();
-    failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
-    let mut explaining: BTreeMap<(Explained, (SiteId, SiteId)), Vec<usize>> = BTreeMap::new();
-    for (index, (cause, failure)) in failures.iter().enumerate() {
-        if let Some(explained) = cause.explains() {
-            for pair in &failure.between {
-                explaining
-                    .entry((explained, *pair))
-                    .or_default()
-                    .push(index);
-            }
-        }
-    }
-    let follows: Vec<Option<usize>> = failures
-        .iter()
-        .map(|(cause, failure)| {
-            let mut back = failure.between.iter().map(|&(from, to)| (to, from));
-            let explaining = explaining.get(&(cause.explained()?, back.next()?))?;
-            let mut explaining = explaining.iter().copied();
-            explaining.find(|index| {
-                let other = failures.get(*index).map(|it| &it.1.between);
-                other.is_some_and(|other| back.clone().all(|pair| other.contains(&pair)))
-            })
-        })
-        .collect();
-    let failures = failures.into_iter().zip(follows);
-    let failures = failures.map(|((_, failure), follows)| Failure { follows, ..failure });
-    failures.collect()
 }
 
 /// Returns the tallies of two clusters with nothing between them: nothing is promised, and no packet
@@ -394,20 +375,6 @@ impl Tally {
     /// Returns whether a promise does not hold, assumed ones aside.
     pub fn fails(&self) -> bool {
         self.kept + self.assumed < self.promised
-    }
-}
-
-impl Failure {
-    /// Adds what fails for the same cause.
-    fn add(&mut self, other: Self) {
-        self.pairs += other.pairs;
-        self.between.extend(other.between);
-        self.classes.extend(other.classes);
-        self.receivers.extend(other.receivers);
-        let size = |trace: &Trace| (trace.packet.source, trace.packet.destination);
-        if size(&other.trace) < size(&self.trace) {
-            self.trace = other.trace;
-        }
     }
 }
 

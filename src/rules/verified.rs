@@ -16,7 +16,7 @@ use crate::packet::rule::{
     ASSUMED_REACH, NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
 use crate::packet::{Ending, Unseen};
-use crate::proof::verify::{Assumption, Failure, Leak, Outsider, Verification};
+use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Outsider, Verification};
 use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
@@ -297,15 +297,34 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     let packet = &leak.trace.packet;
     let from = cluster(fabric, packet.from.site);
     let to = cluster(fabric, packet.to.site());
-    let (message, place, help) = match leak.claim {
-        Some((site, claim, range)) => (
-            format!(
-                "{range} is routed from {from} to {to}, which does not declare it: {} is reachable",
-                packet.destination
-            ),
-            fabric.site(site).model.place(claim),
-            format!("remove the range from the Peer, or declare it for `{to}` in the mesh"),
-        ),
+    let (message, place, help) = match leak.range {
+        Some(LeakedRange {
+            site,
+            claim,
+            range,
+            others,
+        }) => {
+            let (routed, them) = match others {
+                0 => (format!("{range} is"), "it"),
+                1 => (format!("{range} and 1 other range are"), "them"),
+                _ => (format!("{range} and {others} other ranges are"), "them"),
+            };
+            let (range, its) = match others {
+                0 => ("range", "Peer"),
+                _ => ("ranges", "Peers"),
+            };
+            (
+                format!(
+                    "{routed} routed from {from} to {to}, which does not declare {them}: {} is \
+                     reachable",
+                    packet.destination
+                ),
+                fabric.site(site).model.place(claim),
+                format!(
+                    "remove the {range} from the {its}, or declare {them} for `{to}` in the mesh"
+                ),
+            )
+        }
         None => (
             format!(
                 "{} of {from} reaches {} of {to} although no mesh links the two clusters",

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::failures::APART;
 use super::links::MeshLinks;
-use super::{Leak, Outsider};
+use super::{Leak, LeakedRange, Outsider};
 use crate::agent::fabric::{At, Fabric, Holding, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::net::Family;
@@ -25,7 +26,7 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 }
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
-/// packet for them arrives.
+/// packet for them arrives. Of many ranges of one cluster the last that is listed counts the rest.
 pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> Vec<Leak> {
     let site = fabric.site(number);
     let sender = |family: Family| {
@@ -35,7 +36,7 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> 
             .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));
         pods.find(|(_, pods)| pods.family() == family)
     };
-    let mut leaks = Vec::new();
+    let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
     let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
     for (peer, it) in site.model.peers.numbered() {
         let Some(share) = it.share() else {
@@ -83,12 +84,24 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> 
                 is_certain: kept.is_certain,
             };
             let mut arriving = outside.filter_map(arrives);
-            leaks.extend(arriving.next().map(|trace| Leak {
-                trace,
-                pairs: 1,
-                claim: Some((number, claim, range)),
-            }));
+            let Some(trace) = arriving.next() else {
+                continue;
+            };
+            let of_source = leaks.entry(at.site).or_default();
+            let is_full = APART <= of_source.len();
+            match of_source.last_mut().and_then(|it| it.range.as_mut()) {
+                Some(last) if is_full => last.others += 1,
+                _ => of_source.push(Leak {
+                    trace,
+                    range: Some(LeakedRange {
+                        site: number,
+                        claim,
+                        range,
+                        others: 0,
+                    }),
+                }),
+            }
         }
     }
-    leaks
+    leaks.into_values().flatten().collect()
 }

@@ -22,8 +22,10 @@ pub(super) enum By {
     Peerless(SiteId),
     /// Other clusters lack Peers of this one.
     Missing(SiteId),
-    /// A Peer of this name has a key that no node has, in any cluster.
-    Named(String),
+    /// A Peer of a cluster, by its name, has a key that no node has, in any cluster.
+    Named(SiteId, String),
+    /// Peers of a cluster have keys that no node has, in any cluster.
+    Unknown(SiteId),
     /// A cluster has a range in a tunnel that keeps it from another cluster.
     Range(SiteId, SiteId, Tunnel, Cidr),
     /// Nothing more is known to be common than the clusters.
@@ -47,6 +49,17 @@ impl FailureCause {
             verdict: trace.verdict(),
             by: By::of(fabric, trace),
         }
+    }
+
+    /// Returns the cause that it has in common with others of the same verdict and clusters; none if it
+    /// is not one of many.
+    pub(super) fn wider(&self) -> Option<Self> {
+        let by = match self.by {
+            By::Named(of, _) => By::Unknown(of),
+            By::Range(near, far, ..) => By::Pair(near, far),
+            By::Peerless(_) | By::Missing(_) | By::Unknown(_) | By::Pair(..) => return None,
+        };
+        Some(Self { by, ..*self })
     }
 
     /// Returns the failures that it explains: what rejects a source also takes the way to it, and packets
@@ -91,7 +104,9 @@ impl By {
             Ending::UnknownKey { at, claim, range } => {
                 let peers = &fabric.site(at.site).model.peers;
                 match claim.tunnel {
-                    Tunnel::Peer(peer) => Self::Named(peers[peer].applied.name.clone()),
+                    Tunnel::Peer(peer) => {
+                        Self::Named(other(at.site), peers[peer].applied.name.clone())
+                    }
                     Tunnel::Segment(_) => Self::Range(at.site, to, claim.tunnel, *range),
                 }
             }

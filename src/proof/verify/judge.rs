@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::cause::FailureCause;
+use super::failures::Failures;
 use super::promise::Promises;
 use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
 use super::{excused, undeclared};
@@ -31,6 +32,8 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     /// What the one that sends does not get of the other because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
     pub(super) lists_undeclared: bool,
+    /// Whether the causes of failures are looked for.
+    pub(super) explains: bool,
     pub(super) tallies: BTreeMap<(AddressClass, AddressClass), Tally>,
 }
 
@@ -75,7 +78,7 @@ impl PairJudge<'_, '_, '_> {
                 let ends = (self.from, self.to);
                 undeclared::add(&mut part.undeclared, ends, verdict, is_sent, is_taken);
             }
-        } else if 0 < promised {
+        } else if 0 < promised && self.explains {
             let promised = ClassVerdict {
                 senders: senders().copied().collect(),
                 receivers: receivers().copied().collect(),
@@ -91,8 +94,7 @@ impl PairJudge<'_, '_, '_> {
         {
             part.leaks.push(Leak {
                 trace: arrived.clone(),
-                pairs: others,
-                claim: None,
+                range: None,
             });
         }
     }
@@ -162,7 +164,7 @@ impl PairJudge<'_, '_, '_> {
     }
 
     /// Adds what fails of promised packets.
-    fn blame_each(&self, promised: &ClassVerdict, failures: &mut BTreeMap<FailureCause, Failure>) {
+    fn blame_each(&self, promised: &ClassVerdict, failures: &mut Failures) {
         if !promised.is_kept {
             return self.blame(promised, failures);
         }
@@ -172,7 +174,7 @@ impl PairJudge<'_, '_, '_> {
     }
 
     /// Adds what fails, what nodes' claims cause apart from the rest.
-    fn blame(&self, verdict: &ClassVerdict, failures: &mut BTreeMap<FailureCause, Failure>) {
+    fn blame(&self, verdict: &ClassVerdict, failures: &mut Failures) {
         let [senders, receivers] = [&verdict.senders, &verdict.receivers].map(|it| it.to_vec());
         let traces = || verdict.traces.iter();
         let failing = || traces().filter(|it| !it.ending().is_delivered());
@@ -240,7 +242,7 @@ impl PairJudge<'_, '_, '_> {
         (failing, is_claimed): (&Trace, bool),
         verdict: &ClassVerdict,
         [senders, receivers]: &[Vec<AddressBlock>; 2],
-        failures: &mut BTreeMap<FailureCause, Failure>,
+        failures: &mut Failures,
     ) {
         let trace = self.smallest(failing, senders, receivers);
         let cause = FailureCause::of(self.reach.fabric, &trace, is_claimed);
@@ -254,10 +256,7 @@ impl PairJudge<'_, '_, '_> {
             classes: BTreeSet::from([(verdict.from, verdict.to)]),
             receivers: owners.collect(),
         };
-        match failures.entry(cause) {
-            Entry::Vacant(entry) => drop(entry.insert(failure)),
-            Entry::Occupied(mut entry) => entry.get_mut().add(failure),
-        }
+        failures.add(cause, failure);
     }
 
     /// Returns how the packet between the smallest of these addresses fails, if it fails as this one
@@ -283,7 +282,7 @@ impl PairJudge<'_, '_, '_> {
             }),
             None => failing.packet.to,
         };
-        let trace = self.reach.fabric.exchange(Packet {
+        let packet = Packet {
             from: At {
                 site: self.from,
                 node,
@@ -292,7 +291,11 @@ impl PairJudge<'_, '_, '_> {
             to,
             destination: receiver.span.first_address(),
             session: Session::New,
-        });
+        };
+        if packet == failing.packet {
+            return failing.clone();
+        }
+        let trace = self.reach.fabric.exchange(packet);
         if trace.verdict() == failing.verdict() {
             return trace;
         }

@@ -8,7 +8,7 @@ use clustermesh::plan;
 use clustermesh::proof::expectation;
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, Excused, verify, verify_excusing};
+use clustermesh::proof::verify::{Asked, Excused, verify_excusing, verify_sound};
 use clustermesh::rules::{self, Purpose, verified};
 
 use crate::fabric::{Dumps, Gathered};
@@ -103,12 +103,11 @@ pub(crate) fn run(
         accepted: &inputs.settings.config.content.accepted,
         lists_undeclared: args.undeclared,
     };
-    let mut verification = verify(&reach, asked);
-    if !verification.failures.is_empty() {
-        // Who is to blame takes a plan, which a mesh that holds does not need.
-        let excused = excused(&inputs)?;
-        verification = verify_excusing(&reach, asked, &excused);
-    }
+    // Who is to blame takes a plan, which a mesh that holds does not need.
+    let verification = match verify_sound(&reach, asked) {
+        Some(verification) => verification,
+        None => verify_excusing(&reach, asked, &excused(&inputs)?),
+    };
     let checks = expectation::check(&reach, &expectations);
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let proved = verified::findings(&fabric, &verification, &grave);

@@ -2,7 +2,9 @@
 //! it is.
 
 use super::*;
-use clustermesh::proof::verify::{Asked, Tally, Verification, verify};
+use clustermesh::document::Source;
+use clustermesh::mesh;
+use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
 use fleet::{Lan, Layout, Shape};
@@ -35,7 +37,16 @@ fn verified(shape: Shape) -> (Verification, u64) {
 
 fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
     let meshes = meshes(&shape.mesh().to_string());
-    let tree = support::tree(&meshes, snapshots);
+    let tree = files(&meshes, snapshots);
+    let fabric = fabric(&meshes, snapshots, &tree);
+    let verification = verify(&Reach::new(&fabric), asked(&meshes));
+    let pairs = u64::from(shape.clusters() * (shape.clusters() - 1));
+    (verification, fabric.followed() / pairs)
+}
+
+/// What each cluster gets.
+fn files(meshes: &[Mesh], snapshots: &Snapshots) -> BTreeMap<ClusterName, Vec<AppliedFile>> {
+    let tree = support::tree(meshes, snapshots);
     let texts: Vec<(Arc<str>, Arc<str>)> = tree
         .iter()
         .filter(|(path, _)| !path.ends_with("kustomization.yaml"))
@@ -49,19 +60,27 @@ fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
             .or_default()
             .push(file);
     }
+    files
+}
+
+fn fabric<'a>(
+    meshes: &'a [Mesh],
+    snapshots: &'a Snapshots,
+    files: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
+) -> Fabric<'a> {
     let sites = meshes[0].entries.iter().map(|entry| {
         let snapshot = &snapshots[&entry.name].snapshot;
         Site::new(entry, snapshot, &files[&entry.name])
     });
-    let fabric = Fabric::new(sites.collect());
-    let asked = Asked {
-        meshes: &meshes,
-        accepted: &BTreeMap::new(),
+    Fabric::new(sites.collect())
+}
+
+fn asked(meshes: &[Mesh]) -> Asked<'_> {
+    Asked {
+        meshes,
+        accepted: const { &BTreeMap::new() },
         lists_undeclared: false,
-    };
-    let verification = verify(&Reach::new(&fabric), asked);
-    let pairs = u64::from(shape.clusters() * (shape.clusters() - 1));
-    (verification, fabric.followed() / pairs)
+    }
 }
 
 /// The snapshots of a fleet, with a change to each node by its place in its cluster.
@@ -172,4 +191,59 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
         assert_eq!(total.kept + total.assumed, total.promised, "{shape}");
         assert!(followed <= LIMIT, "{shape}: {followed} packets a pair");
     }
+}
+
+/// The tree is older than the overlap: the hub routes every second cluster's ranges to another one.
+#[test]
+fn overlapping_pod_cidrs_have_few_causes() {
+    let before = shape(
+        Layout::Hub {
+            nodes: 1,
+            spokes: 7,
+            each: 40,
+        },
+        Lan::Own,
+    );
+    let after = Shape {
+        has_overlap: true,
+        ..before
+    };
+    // Ranges that overlap are a mistake in the mesh, so nothing else reads it like this.
+    let [old, new] = [before, after].map(|it| {
+        let source = Source::parse("mesh.yaml", it.mesh().to_string()).unwrap();
+        let reading = mesh::read(&[source]);
+        let all = reading.meshes.into_iter().chain(reading.salvaged);
+        all.collect::<Vec<Mesh>>()
+    });
+    let tree = files(&old, &snapshots_of(before, |_, _| {}));
+    let snapshots = snapshots_of(after, |_, _| {});
+    let fabric = fabric(&new, &snapshots, &tree);
+    let reach = Reach::new(&fabric);
+    assert!(verify_sound(&reach, asked(&new)).is_none());
+    let before = fabric.followed();
+    let verification = verify(&reach, asked(&new));
+    let total = verification.total();
+    // A spoke is promised 40 pods and services, in both directions, the hub one of each. Of a spoke that
+    // was moved only its services are reached.
+    assert_eq!((total.promised, total.kept), (7 * 121, 3 * 121 + 4));
+    let failing: u64 = verification.failures.iter().map(|it| it.pairs).sum();
+    assert_eq!(failing, total.promised - total.kept);
+    // Of 40 causes of a kind between two clusters 16 are kept apart.
+    assert!(verification.failures.len() <= 4 * 2 * 17);
+    assert!(fabric.followed() - before <= total.promised * 3);
+    // The ranges that the moved clusters had before. Of the spoke with the hub's own pod CIDRs only the
+    // node that has that of the hub's node takes packets from there.
+    let ranges: Vec<LeakedRange> = verification
+        .leaks
+        .iter()
+        .filter_map(|it| it.range)
+        .collect();
+    let others: Vec<u64> = ranges
+        .iter()
+        .map(|it| it.others)
+        .filter(|it| 0 < *it)
+        .collect();
+    assert_eq!((ranges.len(), others), (1 + 3 * 16, vec![40 - 16; 3]));
+    let mut failures = verification.failures.iter();
+    assert!(failures.any(|it| it.pairs == 40 - 16));
 }

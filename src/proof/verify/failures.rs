@@ -1,0 +1,102 @@
+//! Failures by their causes. Of many causes of one kind only the first few are kept apart, so that
+//! what a verification takes and prints depends on the number of clusters and not of ranges.
+
+use std::cmp::Reverse;
+use std::collections::btree_map::{BTreeMap, Entry};
+
+use super::Failure;
+use super::cause::{Explained, FailureCause};
+use crate::agent::fabric::SiteId;
+use crate::packet::trace::Trace;
+
+/// How many causes of one kind are kept apart. People need a few to find out what they have in common.
+pub(super) const APART: usize = 16;
+
+/// Failures by their causes.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    by_cause: BTreeMap<FailureCause, Failure>,
+    /// How many causes are kept apart, by the wider cause that they have in common.
+    apart: BTreeMap<FailureCause, usize>,
+}
+
+impl Failures {
+    /// Adds a failure to those of its cause.
+    pub(super) fn add(&mut self, cause: FailureCause, failure: Failure) {
+        let cause = self.apart_or_wider(cause);
+        match self.by_cause.entry(cause) {
+            Entry::Vacant(entry) => drop(entry.insert(failure)),
+            Entry::Occupied(mut entry) => entry.get_mut().add(failure),
+        }
+    }
+
+    /// Adds the failures of others, in their order.
+    pub(super) fn join(&mut self, others: Self) {
+        for (cause, failure) in others.by_cause {
+            self.add(cause, failure);
+        }
+    }
+
+    /// Returns the cause under which a failure is kept: its own, or that of the rest of its kind.
+    fn apart_or_wider(&mut self, cause: FailureCause) -> FailureCause {
+        let Some(wider) = cause.wider() else {
+            return cause;
+        };
+        if self.by_cause.contains_key(&cause) {
+            return cause;
+        }
+        match self.apart.entry(wider) {
+            Entry::Occupied(entry) if APART <= *entry.get() => entry.key().clone(),
+            entry => {
+                *entry.or_default() += 1;
+                cause
+            }
+        }
+    }
+
+    /// Returns the failures, the largest first, each with the one that it follows from.
+    pub(super) fn in_order(self) -> Vec<Failure> {
+        let mut failures: Vec<(FailureCause, Failure)> = self.by_cause.into_iter().collect();
+        failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
+        let mut explaining: BTreeMap<(Explained, (SiteId, SiteId)), Vec<usize>> = BTreeMap::new();
+        for (index, (cause, failure)) in failures.iter().enumerate() {
+            if let Some(explained) = cause.explains() {
+                for pair in &failure.between {
+                    explaining
+                        .entry((explained, *pair))
+                        .or_default()
+                        .push(index);
+                }
+            }
+        }
+        let follows: Vec<Option<usize>> = failures
+            .iter()
+            .map(|(cause, failure)| {
+                let mut back = failure.between.iter().map(|&(from, to)| (to, from));
+                let explaining = explaining.get(&(cause.explained()?, back.next()?))?;
+                let mut explaining = explaining.iter().copied();
+                explaining.find(|index| {
+                    let other = failures.get(*index).map(|it| &it.1.between);
+                    other.is_some_and(|other| back.clone().all(|pair| other.contains(&pair)))
+                })
+            })
+            .collect();
+        let failures = failures.into_iter().zip(follows);
+        let failures = failures.map(|((_, failure), follows)| Failure { follows, ..failure });
+        failures.collect()
+    }
+}
+
+impl Failure {
+    /// Adds what fails for the same cause.
+    fn add(&mut self, other: Self) {
+        self.pairs += other.pairs;
+        self.between.extend(other.between);
+        self.classes.extend(other.classes);
+        self.receivers.extend(other.receivers);
+        let size = |trace: &Trace| (trace.packet.source, trace.packet.destination);
+        if size(&other.trace) < size(&self.trace) {
+            self.trace = other.trace;
+        }
+    }
+}
