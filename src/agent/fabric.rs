@@ -30,6 +30,8 @@ pub struct Fabric<'a> {
     tried: Tried<'a>,
     /// How many packets were followed, answers aside.
     followed: Arc<AtomicU64>,
+    /// How many times what one cluster gives to another was looked up.
+    looked_up: Arc<AtomicU64>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -108,6 +110,7 @@ impl<'a> Fabric<'a> {
             index: Arc::new(index),
             tried: Tried::default(),
             followed: Arc::default(),
+            looked_up: Arc::default(),
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
@@ -145,6 +148,17 @@ impl<'a> Fabric<'a> {
     /// Counts a packet that is followed.
     pub(crate) fn count(&self) {
         self.followed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many times the addresses that one cluster gives to another were looked up: what hostile
+    /// clusters cost on any machine.
+    pub fn looked_up(&self) -> u64 {
+        self.looked_up.load(Ordering::Relaxed)
+    }
+
+    /// Counts a look-up of the addresses that one cluster gives to another.
+    pub(crate) fn count_look_up(&self) {
+        self.looked_up.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns every different text of manifests.

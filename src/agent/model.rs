@@ -13,7 +13,7 @@ use super::peers::{
 };
 use crate::kilo::id::SegmentId;
 use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
-use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, WireguardIp};
+use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, TopologySegment, WireguardIp};
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::place::Place;
@@ -311,6 +311,20 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// Returns the ranges of [`Model::tunnels`] to which a far end lays claim.
+    pub fn ranges(&self, tunnel: Tunnel) -> impl Iterator<Item = Cidr> {
+        let (segment, peer) = match tunnel {
+            Tunnel::Segment(id) => (
+                Some(claims_of_segment(id, &self.topology.segments[id])),
+                None,
+            ),
+            Tunnel::Peer(id) => (None, Some(claims_of_peer(id, &self.peers[id]))),
+        };
+        let segment = segment.into_iter().flatten();
+        let claims = segment.chain(peer.into_iter().flatten());
+        claims.map(|it| it.0)
+    }
+
     /// Returns the place of a claim, if it is written in a manifest.
     pub fn place(&self, claim: TunnelClaim) -> Option<Place> {
         match claim.tunnel {
@@ -365,37 +379,49 @@ fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
 fn claims(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<(Cidr, TunnelClaim)> {
     let mut claims = Vec::with_capacity(3 * (topology.nodes.len() + peers.len()));
     for (id, segment) in topology.segments.numbered() {
-        let is_led = matches!(segment.leader, Leader::Certain(_));
-        let claim = |is_certain| TunnelClaim {
-            tunnel: Tunnel::Segment(id),
-            index: 0,
-            is_certain: is_certain && is_led,
-        };
-        let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
-        claims.extend(ranges.map(|it| (it.interface.network, claim(!it.is_mapped))));
-        match segment.wireguard_ip {
-            WireguardIp::Certain(address) => claims.push((Cidr::host(address), claim(true))),
-            WireguardIp::Ambiguous {
-                computed,
-                announced,
-            } => {
-                claims.push((Cidr::host(computed), claim(false)));
-                claims.push((Cidr::host(announced), claim(false)));
-            }
-            WireguardIp::None => {}
-        }
+        claims.extend(claims_of_segment(id, segment));
     }
     for (id, peer) in peers.numbered() {
-        for kept in peer.share().into_iter().flat_map(PeerShare::kept) {
-            let claim = TunnelClaim {
-                tunnel: Tunnel::Peer(id),
-                index: kept.index,
-                is_certain: kept.is_certain,
-            };
-            claims.push((kept.allowed.interface.network, claim));
-        }
+        claims.extend(claims_of_peer(id, peer));
     }
     claims
+}
+
+fn claims_of_segment(
+    id: SegmentId,
+    segment: &TopologySegment,
+) -> impl Iterator<Item = (Cidr, TunnelClaim)> {
+    let is_led = matches!(segment.leader, Leader::Certain(_));
+    let claim = move |is_certain| TunnelClaim {
+        tunnel: Tunnel::Segment(id),
+        index: 0,
+        is_certain: is_certain && is_led,
+    };
+    let addresses = match segment.wireguard_ip {
+        WireguardIp::Certain(address) => [Some((address, true)), None],
+        WireguardIp::Ambiguous {
+            computed,
+            announced,
+        } => [Some((computed, false)), Some((announced, false))],
+        WireguardIp::None => [None; 2],
+    };
+    let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
+    let ranges = ranges.map(move |it| (it.interface.network, claim(!it.is_mapped)));
+    let addresses = addresses.into_iter().flatten();
+    ranges
+        .chain(addresses.map(move |(address, is_certain)| (Cidr::host(address), claim(is_certain))))
+}
+
+fn claims_of_peer(id: PeerId, peer: &ClusterPeer) -> impl Iterator<Item = (Cidr, TunnelClaim)> {
+    let kept = peer.share().into_iter().flat_map(PeerShare::kept);
+    kept.map(move |kept| {
+        let claim = TunnelClaim {
+            tunnel: Tunnel::Peer(id),
+            index: kept.index,
+            is_certain: kept.is_certain,
+        };
+        (kept.allowed.interface.network, claim)
+    })
 }
 
 #[cfg(test)]

@@ -278,5 +278,13 @@ impl PrefixCut {
     }
 }
 
+/// Returns the ranges that are in no other, in order.
+pub fn widest(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
+    let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
+    let sorted = Prefixes::new(&claims);
+    let slots = (0..sorted.len()).filter(|slot| sorted.parent(*slot).is_none());
+    slots.filter_map(|slot| Some(sorted.get(slot)?.0)).collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -4,18 +4,22 @@
 //! of the other clusters stay the same, so their own tables limit the attacker: they accept only
 //! certain sources from its keys, and send only certain destinations to them.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use rayon::prelude::*;
+
+use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
 use far_end::{FarEnds, HeldPeer};
+use relay::Relay;
 use rights::Rights;
 
 mod far_end;
+mod relay;
 mod rights;
 
 /// What a cluster could do.
@@ -44,7 +48,7 @@ pub struct Exposure {
     /// The destinations that the hostile cluster can reach there: Kilo has no firewall. Packets to
     /// other destinations are masqueraded (`kilo.md` §6.2), so they can reach everything that the nodes of
     /// the cluster can.
-    pub open: Vec<OpenWay>,
+    pub open: Arc<[OpenWay]>,
     /// What the others do with what it passes on.
     pub onward: Vec<Onward>,
 }
@@ -156,115 +160,89 @@ impl Hostile {
     }
 }
 
-/// Finds what a cluster could do to the others. How far another one passes its packets on is followed
-/// for one cluster more.
-pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], site: SiteId) -> Hostile {
-    let hostile = fabric.site(site);
-    let rights = Rights::new(fabric, site, hostile);
-    let others = fabric.sites.numbered().filter(|it| it.0 != site);
-    let exposures = others.map(|(number, target)| {
-        let ends = FarEnds::of(fabric, target, site);
-        let holds = ends.holds();
-        let is_heard = !holds.is_empty();
-        Exposure {
-            site: number,
-            is_linked: are_linked(meshes, hostile.cluster, target.cluster),
-            attracted: rights.split(ends.attracted(number, &holds)),
-            onward: if is_heard {
-                onward(fabric, meshes, (site, number), (&ends, &holds))
-            } else {
-                Vec::new()
-            },
-            open: if is_heard { open(target) } else { Vec::new() },
-            believed: rights.split(holds),
-            heard: ends.ends.into_iter().collect(),
-        }
-    });
-    let exposures = exposures.collect();
-    Hostile { site, exposures }
+/// A cluster that is taken for hostile.
+struct Attacker<'f, 'a> {
+    site: SiteId,
+    rights: Rights<'f, 'a>,
+    /// Whether a mesh links it with each of the clusters.
+    links: Sites<bool>,
 }
 
-/// Returns all destinations to which the nodes of a cluster deliver, for any sender.
-fn open(site: &Site) -> Vec<OpenWay> {
-    let ranges = site.owned.iter();
-    let ranges = ranges.filter_map(|(range, owners)| {
-        let owner = owners.first().filter(|it| **it != Owner::Pool)?;
-        Some(OpenWay::Owned(*owner, range))
-    });
-    let lans = site
-        .model
-        .topology
-        .nodes
+/// Finds what clusters could do to the others, each of them alone. How far another one passes its
+/// packets on is followed for one cluster more.
+///
+/// What a cluster gives to the others is looked up once for all attackers.
+pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec<Hostile> {
+    if sites.is_empty() {
+        return Vec::new();
+    }
+    let attackers = sites
         .iter()
-        .filter_map(|it| it.kilo.lan);
-    let open: BTreeSet<OpenWay> = ranges.chain(lans.map(OpenWay::Lan)).collect();
-    open.into_iter().collect()
-}
-
-/// Follows packets of the hostile cluster through another one to all the rest.
-fn onward(
-    fabric: &Fabric,
-    meshes: &[Mesh],
-    (hostile, second): (SiteId, SiteId),
-    (ends, believed): (&FarEnds, &[HeldPeer]),
-) -> Vec<Onward> {
-    let thirds = fabric.sites.numbered();
-    let thirds = thirds.filter(|(number, _)| ![hostile, second].contains(number));
-    let onward = thirds.filter_map(|(number, third)| {
-        let there = FarEnds::of(fabric, ends.site, number);
-        if there.holds().is_empty() {
-            // It sends the third nothing.
-            return None;
-        }
-        let back = FarEnds::of(fabric, third, second);
-        let taken = back.holds();
-        let passages = common(believed, &taken).into_iter();
-        let passages = passages.filter_map(|(span, claim)| {
-            let by = carrier(fabric, (ends, second), third, (span, claim))?;
-            Some(Passage { span, by, claim })
-        });
-        Some(Onward {
-            site: number,
-            is_linked: are_linked(meshes, fabric.site(hostile).cluster, third.cluster),
-            passages: passages.collect(),
+        .map(|site| Attacker::new(fabric, meshes, *site));
+    let attackers: Vec<Attacker> = attackers.collect();
+    let ends = fabric.sites.map_ids(|site| FarEnds::by_site(fabric, site));
+    let targets: Vec<SiteId> = fabric.sites.ids().collect();
+    let exposures: Vec<Vec<Option<Exposure>>> = targets
+        .into_par_iter()
+        .map(|target| {
+            let relay = Relay::new(fabric, &ends, target);
+            attackers.iter().map(|it| it.exposes(&relay)).collect()
         })
-    });
-    onward.collect()
-}
-
-/// Returns the addresses that are in both, both in the order of addresses, with the claims of the
-/// second.
-fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<(Span, TunnelClaim)> {
-    let mut common = Vec::new();
-    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
-    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        common.extend(a.span.common(b.span).map(|span| (span, b.claim)));
-        let end = |span: Span| (span.family, span.last);
-        if end(a.span) < end(b.span) {
-            left.next();
-        } else {
-            right.next();
+        .collect();
+    let mut hostiles: Vec<Hostile> = sites
+        .iter()
+        .map(|site| Hostile {
+            site: *site,
+            exposures: Vec::new(),
+        })
+        .collect();
+    for of_target in exposures {
+        for (hostile, exposure) in hostiles.iter_mut().zip(of_target) {
+            hostile.exposures.extend(exposure);
         }
     }
-    common
+    hostiles
 }
 
-/// Returns the node of the second cluster that has the key with which the third takes a source, if it
-/// takes that source from the hostile one itself.
-fn carrier(
-    fabric: &Fabric,
-    (ends, second): (&FarEnds, SiteId),
-    third: &Site,
-    (span, claim): (Span, TunnelClaim),
-) -> Option<At> {
-    let key = third.model.key(claim.tunnel)?;
-    let slot = ends.site.model.tunnels.around(span).next()?;
-    let holders = fabric.holders(&key).iter().copied();
-    let mut holders = holders.filter(|it| it.site == second);
-    holders.find(|at| {
-        let led = ends.site.led(at.node);
-        led.is_some_and(|it| ends.holder(it, slot).is_some())
-    })
+impl<'f, 'a> Attacker<'f, 'a> {
+    fn new(fabric: &'f Fabric<'a>, meshes: &[Mesh], site: SiteId) -> Self {
+        let hostile = fabric.site(site);
+        Self {
+            site,
+            rights: Rights::new(fabric, site, hostile),
+            links: fabric
+                .sites
+                .map(|it| are_linked(meshes, hostile.cluster, it.cluster)),
+        }
+    }
+
+    /// Returns what another cluster is exposed to; nothing for the attacker itself.
+    fn exposes(&self, relay: &Relay) -> Option<Exposure> {
+        if relay.number == self.site {
+            return None;
+        }
+        let mut exposure = Exposure {
+            site: relay.number,
+            is_linked: self.links[relay.number],
+            heard: Vec::new(),
+            believed: Vec::new(),
+            attracted: Vec::new(),
+            open: Arc::default(),
+            onward: Vec::new(),
+        };
+        let Some(ends) = relay.ends_of(self.site) else {
+            return Some(exposure);
+        };
+        let holds: Vec<HeldPeer> = ends.holds().collect();
+        exposure.heard = ends.ends.iter().copied().collect();
+        if !holds.is_empty() {
+            exposure.attracted = self.rights.split(ends.attracted(relay.number, &holds));
+            exposure.onward = relay.onward(&self.links, (self.site, ends), &holds);
+            exposure.open = relay.open();
+            exposure.believed = self.rights.split(holds);
+        }
+        Some(exposure)
+    }
 }
 
 #[cfg(test)]

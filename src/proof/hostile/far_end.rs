@@ -1,14 +1,13 @@
 //! Far ends: the Peers of a cluster that a hostile one holds the keys of, and what they hold there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
-use crate::net::Cidr;
-use crate::net::prefixes::Span;
+use crate::net::prefixes::{Span, widest};
 use crate::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::reach::pieces;
 
@@ -22,53 +21,54 @@ pub(super) struct HeldPeer {
 
 /// The far ends of a cluster's tunnels that another one has the keys of.
 pub(super) struct FarEnds<'f, 'a> {
+    fabric: &'f Fabric<'a>,
     pub(super) site: &'f Site<'a>,
     pub(super) ends: BTreeSet<Tunnel>,
 }
 
 impl<'f, 'a> FarEnds<'f, 'a> {
-    /// Finds those that have a key of `other`'s nodes. A node may claim the key of another one. The
-    /// key still counts as that of `other`, because the true owner is unknown.
-    pub(super) fn of(fabric: &Fabric, site: &'f Site<'a>, other: SiteId) -> Self {
-        let nodes = fabric.site(other).model.topology.nodes.iter();
-        let keys: BTreeSet<[u8; 32]> = nodes.filter_map(|it| it.kilo.key).collect();
-        let model = &site.model;
-        let peers = keys.iter().flat_map(|key| site.model.peers_with(key));
-        let segments = model.topology.segments.ids().map(Tunnel::Segment);
-        let has_key = |it: &Tunnel| model.key(*it).is_some_and(|key| keys.contains(&key));
-        let segments = segments.filter(has_key);
-        let ends = peers.copied().map(Tunnel::Peer).chain(segments).collect();
-        Self { site, ends }
+    /// Finds those of a cluster, for each of the others that has their keys. A node may claim the key of
+    /// another one. The key counts as that of both clusters, because the true owner is unknown.
+    pub(super) fn by_site(fabric: &'f Fabric<'a>, number: SiteId) -> BTreeMap<SiteId, Self> {
+        let site = fabric.site(number);
+        let mut ends = BTreeMap::new();
+        let mut add = |key: &[u8; 32], tunnel: Tunnel| {
+            for at in fabric.holders(key).iter().filter(|it| it.site != number) {
+                let none = || Self {
+                    fabric,
+                    site,
+                    ends: BTreeSet::new(),
+                };
+                ends.entry(at.site).or_insert_with(none).ends.insert(tunnel);
+            }
+        };
+        for (key, peer) in site.model.by_key() {
+            add(key, Tunnel::Peer(peer));
+        }
+        for segment in site.model.topology.segments.ids() {
+            let tunnel = Tunnel::Segment(segment);
+            if let Some(key) = site.model.key(tunnel) {
+                add(&key, tunnel);
+            }
+        }
+        ends
     }
 
     fn has(&self, claim: &TunnelClaim) -> bool {
         self.ends.contains(&claim.tunnel)
     }
 
-    /// Returns the widest ranges that they lay claim to, in the order of addresses.
-    pub(super) fn claimed(&self) -> Vec<Cidr> {
-        let tunnels = &self.site.model.tunnels;
-        let mut widest: Vec<Cidr> = Vec::new();
-        if self.ends.is_empty() {
-            return widest;
-        }
-        for (range, claims) in tunnels.iter() {
-            let is_inside = widest.last().is_some_and(|it| it.contains(range));
-            if !is_inside && claims.iter().any(|it| self.has(it)) {
-                widest.push(range);
-            }
-        }
-        widest
-    }
-
-    /// Returns the addresses that any node's WireGuard gives to them.
-    pub(super) fn holds(&self) -> Vec<HeldPeer> {
-        let tunnels = &self.site.model.tunnels;
-        let claimed = self.claimed().into_iter();
-        let pieces = claimed.flat_map(|range| tunnels.pieces(Span::of(range)));
-        let held = pieces.filter_map(|piece| {
+    /// Returns the addresses that any node's WireGuard gives to them, in order.
+    pub(super) fn holds(&self) -> impl Iterator<Item = HeldPeer> {
+        self.fabric.count_look_up();
+        let model = &self.site.model;
+        let claimed = widest(self.ends.iter().flat_map(|it| model.ranges(*it)));
+        let pieces = claimed
+            .into_iter()
+            .flat_map(|range| model.tunnels.pieces(Span::of(range)));
+        pieces.filter_map(|piece| {
             let slot = piece.slot?;
-            let segments = self.site.model.topology.segments.ids();
+            let segments = model.topology.segments.ids();
             let looked_at = if self.is_alike(slot) {
                 1
             } else {
@@ -83,8 +83,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 claim,
                 is_certain,
             })
-        });
-        held.collect()
+        })
     }
 
     /// Returns whether all nodes have the same entry for a range and for the wider ones, which

@@ -42,7 +42,8 @@ fn counted(open: &[OpenWay]) -> BTreeMap<String, usize> {
 /// Prints what a cluster could do.
 fn told(lab: &Lab, cluster: &str) -> String {
     lab.show(|fabric, meshes| {
-        let hostile = assume_hostile(fabric, meshes, fabric.site_named(cluster).unwrap());
+        let site = fabric.site_named(cluster).unwrap();
+        let hostile = assume_hostile(fabric, meshes, &[site]).remove(0);
         let mut text = String::new();
         for exposure in &hostile.exposures {
             let name = fabric.site(exposure.site).cluster;

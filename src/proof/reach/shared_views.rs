@@ -10,7 +10,7 @@ use super::uncovered::is_of_peer;
 use crate::agent::applied::Content;
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
 use crate::net::Cidr;
-use crate::net::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{Prefixes, Span, widest};
 
 /// What is the same for every cluster that looks at others.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let specs = content.peers.iter();
         let specs: Vec<_> = specs.filter_map(|it| it.spec.as_ref().ok()).collect();
         let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
-        let widest = widest(ranges.map(|it| it.interface.network).collect());
+        let widest = widest(ranges.map(|it| it.interface.network));
         let mut sites = self.holding(&widest);
         let keys = specs.iter().flat_map(|it| self.fabric.holders(&it.key));
         sites.extend(keys.map(|at| at.site));
@@ -215,12 +215,4 @@ fn own(site: &Site) -> Vec<Cidr> {
     own.extend(site.owned.iter().map(|it| it.0));
     own.extend(site.connections().iter().map(|it| it.0));
     own
-}
-
-/// Returns the ranges that are in no other.
-fn widest(ranges: Vec<Cidr>) -> Vec<Cidr> {
-    let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
-    let sorted = Prefixes::new(&claims);
-    let slots = (0..sorted.len()).filter(|slot| sorted.parent(*slot).is_none());
-    slots.filter_map(|slot| Some(sorted.get(slot)?.0)).collect()
 }

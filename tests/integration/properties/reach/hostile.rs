@@ -259,10 +259,8 @@ fn apart(mut world: World) -> World {
 }
 
 fn hostilities(fabric: &Fabric, input: &Input) -> Vec<Hostile> {
-    let sites = fabric.sites.ids();
-    sites
-        .map(|site| assume_hostile(fabric, &input.meshes, site))
-        .collect()
+    let sites: Vec<SiteId> = fabric.sites.ids().collect();
+    assume_hostile(fabric, &input.meshes, &sites)
 }
 
 proptest! {

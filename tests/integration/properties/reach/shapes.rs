@@ -4,6 +4,7 @@
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::mesh;
+use clustermesh::proof::hostile::assume_hostile;
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
@@ -246,4 +247,26 @@ fn overlapping_pod_cidrs_have_few_causes() {
     assert_eq!((ranges.len(), others), (1 + 3 * 16, vec![40 - 16; 3]));
     let mut failures = verification.failures.iter();
     assert!(failures.any(|it| it.pairs == 40 - 16));
+}
+
+/// What clusters give to each other is looked up once for all that are taken for hostile.
+#[test]
+fn many_hostile_clusters_take_hardly_more_than_one() {
+    let shape = shape(FULL, Lan::Own);
+    let meshes = meshes(&shape.mesh().to_string());
+    let snapshots = snapshots_of(shape, |_, _| {});
+    let tree = files(&meshes, &snapshots);
+    let looked_up = |count: usize| {
+        let fabric = fabric(&meshes, &snapshots, &tree);
+        let sites: Vec<SiteId> = fabric.sites.ids().take(count).collect();
+        let hostiles = assume_hostile(&fabric, &meshes, &sites);
+        assert_eq!(hostiles.len(), count);
+        assert!(hostiles.iter().all(|it| it.breaches().is_empty()));
+        assert!(hostiles.iter().all(|it| it.exposures.len() == 6));
+        fabric.looked_up()
+    };
+    // What each of 7 clusters gives to the 6 others, and what it gets of them.
+    let both_ways = 2 * 7 * 6;
+    assert!(looked_up(1) <= both_ways + 6);
+    assert!(looked_up(7) <= both_ways + 7 * 6);
 }

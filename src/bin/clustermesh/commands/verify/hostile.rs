@@ -7,7 +7,6 @@ use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
-use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
 use crate::inputs::Inputs;
@@ -29,11 +28,7 @@ pub(super) fn read(
         sites.insert(site);
     }
     let sites: Vec<SiteId> = sites.into_iter().collect();
-    let meshes = &inputs.meshes;
-    let hostiles = sites
-        .into_par_iter()
-        .map(|site| assume_hostile(fabric, meshes, site));
-    Ok(hostiles.collect())
+    Ok(assume_hostile(fabric, &inputs.meshes, &sites))
 }
 
 fn unknown(inputs: &Inputs, name: &str) -> String {

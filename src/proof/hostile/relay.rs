@@ -1,0 +1,144 @@
+//! Relays: clusters through which an attacker may get to others.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::far_end::{FarEnds, HeldPeer};
+use super::{Onward, OpenWay, Passage};
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
+use crate::agent::model::TunnelClaim;
+use crate::net::prefixes::Span;
+
+/// A cluster through which an attacker may get to others: what is the same for all attackers is
+/// computed once, when the first of them needs it.
+pub(super) struct Relay<'r, 'f, 'a> {
+    pub(super) number: SiteId,
+    fabric: &'f Fabric<'a>,
+    /// The far ends of every cluster's tunnels, by the cluster that has their keys.
+    ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
+    thirds: OnceCell<Vec<Third<'f, 'a>>>,
+    open: OnceCell<Arc<[OpenWay]>>,
+}
+
+/// A cluster to which the relay sends anything.
+struct Third<'f, 'a> {
+    number: SiteId,
+    site: &'f Site<'a>,
+    /// The sources that it takes from the relay.
+    taken: Vec<HeldPeer>,
+}
+
+impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
+    pub(super) fn new(
+        fabric: &'f Fabric<'a>,
+        ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
+        number: SiteId,
+    ) -> Self {
+        Self {
+            number,
+            fabric,
+            ends,
+            thirds: OnceCell::new(),
+            open: OnceCell::new(),
+        }
+    }
+
+    /// Returns the far ends of its tunnels of which another cluster has the keys; nothing without any.
+    pub(super) fn ends_of(&self, other: SiteId) -> Option<&'r FarEnds<'f, 'a>> {
+        self.ends[self.number].get(&other)
+    }
+
+    /// Returns all destinations to which its nodes deliver, for any sender.
+    pub(super) fn open(&self) -> Arc<[OpenWay]> {
+        let open = || open(self.fabric.site(self.number));
+        Arc::clone(self.open.get_or_init(open))
+    }
+
+    /// Follows packets of an attacker through it to all the rest. `links`: whether a mesh links the
+    /// attacker with each of the clusters.
+    pub(super) fn onward(
+        &self,
+        links: &Sites<bool>,
+        (attacker, ends): (SiteId, &FarEnds),
+        believed: &[HeldPeer],
+    ) -> Vec<Onward> {
+        let thirds = self.thirds.get_or_init(|| self.thirds()).iter();
+        let thirds = thirds.filter(|it| it.number != attacker);
+        let onward = thirds.map(|third| {
+            let passages = common(believed, &third.taken).into_iter();
+            let passages = passages.filter_map(|(span, claim)| {
+                let by = self.carrier(ends, third.site, (span, claim))?;
+                Some(Passage { span, by, claim })
+            });
+            Onward {
+                site: third.number,
+                is_linked: links[third.number],
+                passages: passages.collect(),
+            }
+        });
+        onward.collect()
+    }
+
+    fn thirds(&self) -> Vec<Third<'f, 'a>> {
+        let sent = self.ends[self.number].iter();
+        let sent = sent.filter(|(_, there)| there.holds().next().is_some());
+        let thirds = sent.map(|(&number, _)| {
+            let back = self.ends[number].get(&self.number);
+            Third {
+                number,
+                site: self.fabric.site(number),
+                taken: back.map_or_else(Vec::new, |it| it.holds().collect()),
+            }
+        });
+        thirds.collect()
+    }
+
+    /// Returns its node that has the key with which a third takes a source, if the node takes that
+    /// source from the attacker itself.
+    fn carrier(
+        &self,
+        ends: &FarEnds,
+        third: &Site,
+        (span, claim): (Span, TunnelClaim),
+    ) -> Option<At> {
+        let key = third.model.key(claim.tunnel)?;
+        let slot = ends.site.model.tunnels.around(span).next()?;
+        let holders = self.fabric.holders(&key).iter().copied();
+        let mut holders = holders.filter(|it| it.site == self.number);
+        holders.find(|at| {
+            let led = ends.site.led(at.node);
+            led.is_some_and(|it| ends.holder(it, slot).is_some())
+        })
+    }
+}
+
+/// Returns all destinations to which the nodes of a cluster deliver, for any sender.
+fn open(site: &Site) -> Arc<[OpenWay]> {
+    let ranges = site.owned.iter();
+    let ranges = ranges.filter_map(|(range, owners)| {
+        let owner = owners.first().filter(|it| **it != Owner::Pool)?;
+        Some(OpenWay::Owned(*owner, range))
+    });
+    let nodes = site.model.topology.nodes.iter();
+    let lans = nodes.filter_map(|it| it.kilo.lan).map(OpenWay::Lan);
+    let open: BTreeSet<OpenWay> = ranges.chain(lans).collect();
+    open.into_iter().collect()
+}
+
+/// Returns the addresses that are in both, both in the order of addresses, with the claims of the
+/// second.
+fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<(Span, TunnelClaim)> {
+    let mut common = Vec::new();
+    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        common.extend(a.span.common(b.span).map(|span| (span, b.claim)));
+        let end = |span: Span| (span.family, span.last);
+        if end(a.span) < end(b.span) {
+            left.next();
+        } else {
+            right.next();
+        }
+    }
+    common
+}
