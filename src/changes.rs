@@ -4,28 +4,49 @@
 //! Causes come from the meshes and snapshots of both versions. Effects and grades come from the Peers
 //! alone, by the same model of Kilo as every proof (`docs/internals/changes.md`).
 
+use std::collections::BTreeSet;
+
 use crate::agent::fabric::Fabric;
 use crate::config::Capacity;
 use crate::fleet::Fleet;
 use crate::proof::verify::Asked;
 
+pub mod carrier_move;
 pub mod cause;
 pub mod grade;
+pub mod key_move;
+pub mod load_change;
+pub mod path_change;
 pub mod peer_change;
 
+mod arrival;
+mod arriving;
 mod attribution;
 mod clusters;
+mod grounds;
+mod held;
 mod nodes;
+mod path_summary;
+mod paths;
+mod reasons;
 mod settings;
+mod stages;
 mod target;
 
+pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, NodeRef, PeerCounts};
 pub use grade::{Engine, Grade, Reason};
+pub use key_move::{Cure, KeyMove, KeyMoveKind};
+pub use load_change::LoadChange;
+pub use path_change::{PathChange, PathCounts};
 pub use peer_change::{Difference, PeerChange, PeerChangeKind};
+pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
 pub use target::TargetChange;
 
 use attribution::attribute;
 use clusters::Counterparts;
+use paths::PathProof;
+use stages::{Passages, Touched};
 
 /// One of two versions of a fleet.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +76,11 @@ pub struct Changes {
     pub causes: Vec<CauseEffect>,
     /// Every target with differences, by name.
     pub targets: Vec<TargetChange>,
+    /// What becomes of the paths between clusters, those that gain, lose or interrupt any.
+    pub paths: Vec<PathChange>,
+    /// The number of states that were proved: of two clusters each, with old or new Peers or those in
+    /// between on either side.
+    pub states: usize,
 }
 
 impl Changes {
@@ -68,14 +94,37 @@ impl Changes {
 /// Compares two versions.
 pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Changes {
     let counterparts = Counterparts::find(before, after);
-    let mut targets = target::changes((before, after), &counterparts, delivery);
+    let engines = delivery.applied_by.as_ref();
+    let engines = engines.map_or(&Engine::ALL[..], std::slice::from_ref);
+    let passages = Passages::new((before, after), &counterparts, engines);
+    let versions = (before, after);
+    let mut targets = target::changes(versions, (&counterparts, &passages), delivery);
+    let mut changes = Changes {
+        causes: Vec::new(),
+        paths: Vec::new(),
+        states: 0,
+        targets: Vec::new(),
+    };
+    if !targets.is_empty() {
+        let touched = Touched::new(&passages, (before.fabric, after.fabric));
+        let proof = PathProof::new(&passages, &touched);
+        changes.states = proof.proved.iter().map(|it| it.states).sum();
+        changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));
+        for target in &mut targets {
+            let passage = target::passage(target, after.fabric, &passages);
+            let is_unproven = passage.is_some_and(|it| proof.unproven.contains(&it.0));
+            target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
+        }
+    }
     let mut causes = Vec::new();
     if let (Some(old), Some(new)) = (before.fleet, after.fleet) {
-        causes.extend(counterparts.causes((before, after)));
+        causes.extend(counterparts.causes(versions));
         causes.extend(settings::causes((old, new), &counterparts));
         causes.extend(nodes::causes((old, new), &counterparts));
-        causes.extend(target::anchor_causes(&targets));
+        let moves: BTreeSet<&CarrierMove> = targets.iter().flat_map(|it| &it.carriers).collect();
+        causes.extend(moves.into_iter().filter_map(CarrierMove::cause));
     }
-    let causes = attribute(causes, &mut targets);
-    Changes { causes, targets }
+    changes.causes = attribute(causes, &mut targets);
+    changes.targets = targets;
+    changes
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
 use crate::membership::{Membership, Origin, PeerCandidate, membership};
-use crate::mesh::{Entry, Mesh, Range};
+use crate::mesh::{Entry, Link, Mesh, Range, State};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
 use crate::place::Place;
@@ -19,8 +19,10 @@ use crate::wireguard::{Endpoint, PublicKey};
 pub struct Fleet<'a> {
     /// Every cluster in every mesh, in order of rank.
     members: Vec<Member<'a>>,
-    /// Every cluster, and which members it is.
+    /// Every cluster, and which members it is: none if it only leaves, or joins without a snapshot.
     clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
+    /// For each cluster, those from which it no longer gets Peers because one of the two leaves.
+    parted: BTreeMap<&'a ClusterName, BTreeSet<&'a ClusterName>>,
     /// Usable keys that more than one node of the fleet claims, and who does.
     contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
     /// The ranges that clusters accept from others, in addition to the limits of their meshes.
@@ -105,26 +107,32 @@ impl<'a> Fleet<'a> {
             return Err(missing);
         }
         let members = unread.into_iter().map(UnreadMember::member).collect();
-        Ok(Self::assemble(members, snapshots))
+        Ok(Self::assemble(meshes, members, snapshots))
     }
 
     /// Joins members, in any order. Only of all [`UnreadMember`]s of all meshes can a plan be made.
     pub fn assemble(
+        meshes: &'a [Mesh],
         mut members: Vec<Member<'a>>,
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Self {
         members.sort_by_key(|member| member.rank);
         let mut clusters: BTreeMap<&ClusterName, Vec<usize>> = BTreeMap::new();
+        let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+        for entry in entries.filter(|it| it.state != State::Joined) {
+            clusters.entry(&entry.name).or_default();
+        }
         for (index, member) in members.iter().enumerate() {
             clusters.entry(&member.entry.name).or_default().push(index);
         }
         let named = snapshots
             .iter()
-            .filter(|(name, _)| clusters.contains_key(name));
+            .filter(|(name, _)| clusters.get(name).is_some_and(|it| !it.is_empty()));
         let contested = contested(named);
         Self {
             members,
             clusters,
+            parted: parted(meshes),
             contested,
             accepted: None,
         }
@@ -184,9 +192,14 @@ impl<'a> Fleet<'a> {
             .filter_map(move |(index, source)| {
                 let own = *own.get(&source.rank.mesh)?;
                 let linked = source.entry.name != *target
-                    && source.mesh.topology.links(target, &source.entry.name);
+                    && source.mesh.link(own.entry, source.entry) == Some(Link::Exchange);
                 linked.then_some((index, source, own))
             })
+    }
+
+    /// Returns the clusters from which `target` no longer gets Peers because one of the two leaves.
+    pub fn parted(&self, target: &ClusterName) -> impl Iterator<Item = &'a ClusterName> {
+        self.parted.get(target).into_iter().flatten().copied()
     }
 
     /// Returns the lists in which everything must be that a cluster takes from others by this
@@ -233,7 +246,10 @@ impl<'a> Fleet<'a> {
 }
 
 impl<'a> UnreadMember<'a> {
-    /// Returns every cluster of every mesh that has a snapshot, and those without one, each once.
+    /// Returns every cluster of every mesh that has a snapshot, and those that lack one, each once.
+    ///
+    /// A cluster that leaves needs none, as nothing of its nodes matters any more. One that joins can
+    /// be added to the mesh before its first snapshot.
     pub fn all(
         meshes: &'a [Mesh],
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
@@ -247,6 +263,9 @@ impl<'a> UnreadMember<'a> {
                     mesh: mesh_position,
                     entry: entry_position,
                 };
+                if entry.state == State::Leaving {
+                    continue;
+                }
                 if let Some(file) = snapshots.get(&entry.name) {
                     unread.push(Self {
                         mesh,
@@ -254,7 +273,7 @@ impl<'a> UnreadMember<'a> {
                         file,
                         rank,
                     });
-                } else {
+                } else if entry.state == State::Joined {
                     let place = || entry.place.key("name");
                     missing.entry(&entry.name).or_insert_with(place);
                 }
@@ -291,8 +310,9 @@ impl<'a> Member<'a> {
     /// Returns the clusters that see it in this mesh, in the order in which they were written.
     pub fn targets(&self) -> impl Iterator<Item = &'a ClusterName> {
         let (mesh, entry) = (self.mesh, self.entry);
-        let others = mesh.entries.iter().map(|other| &other.name);
-        others.filter(move |&it| *it != entry.name && mesh.topology.links(it, &entry.name))
+        let others = mesh.entries.iter().filter(|it| it.name != entry.name);
+        let linked = others.filter(|it| mesh.link(it, entry) == Some(Link::Exchange));
+        linked.map(|it| &it.name)
     }
 
     /// Returns the ranges that others send into their tunnels for its sake, unless their own affairs
@@ -362,6 +382,22 @@ impl<'a> Member<'a> {
         let roaming = candidates.iter().filter(|it| it.endpoint.is_none()).count();
         candidates.len() < 2 * roaming
     }
+}
+
+/// Returns, for each cluster, those from which it no longer gets Peers because one of the two leaves.
+fn parted(meshes: &[Mesh]) -> BTreeMap<&ClusterName, BTreeSet<&ClusterName>> {
+    let mut parted: BTreeMap<&ClusterName, BTreeSet<&ClusterName>> = BTreeMap::new();
+    for mesh in meshes {
+        let leaving = mesh.entries.iter().filter(|it| it.state == State::Leaving);
+        for leaver in leaving {
+            let others = mesh.entries.iter().filter(|it| it.name != leaver.name);
+            for other in others.filter(|it| mesh.link(leaver, it) == Some(Link::Ended)) {
+                parted.entry(&leaver.name).or_default().insert(&other.name);
+                parted.entry(&other.name).or_default().insert(&leaver.name);
+            }
+        }
+    }
+    parted
 }
 
 fn contested<'a>(

@@ -27,11 +27,13 @@ mod raw;
 mod reading;
 mod secret_key_ref;
 mod selector;
+mod state;
 mod topology;
 
 pub use accepted::accepted;
 pub use anchor::{Anchor, Named};
 pub use secret_key_ref::SecretKeyRef;
+pub use state::{Link, State};
 
 pub(crate) use raw::RawSelector as WrittenSelector;
 pub(crate) use selector::selector;
@@ -94,6 +96,8 @@ pub enum Topology {
 pub struct Entry {
     /// The cluster.
     pub name: ClusterName,
+    /// Whether it exchanges Peers with the others.
+    pub state: State,
     /// Whether the operator ran in this cluster.
     pub local: bool,
     /// The Secret from which the operator read this cluster's kubeconfig.
@@ -217,20 +221,54 @@ impl Mesh {
         PeerSetName::new(&self.name, cluster)
     }
 
-    /// Returns whether two different clusters are in it and see each other.
+    /// Returns whether two different clusters are in it and exchange Peers.
     pub fn links(&self, one: &ClusterName, other: &ClusterName) -> bool {
-        let has = |cluster: &ClusterName| self.entries.iter().any(|it| it.name == *cluster);
-        has(one) && has(other) && self.topology.links(one, other)
+        let entry = |cluster: &ClusterName| self.entries.iter().find(|it| it.name == *cluster);
+        let entries = entry(one).zip(entry(other));
+        entries.is_some_and(|(one, other)| self.link(one, other) == Some(Link::Exchange))
+    }
+
+    /// Returns whether any of its clusters exchange Peers.
+    pub fn exchanges(&self) -> bool {
+        let joined = self.entries.iter().filter(|it| it.state == State::Joined);
+        let joined: Vec<&Entry> = joined.collect();
+        let rests = joined.iter().zip(1..);
+        let links = |(one, rest): (&&Entry, usize)| {
+            let mut others = joined.iter().skip(rest);
+            others.any(|other| self.topology.links(&one.name, &other.name))
+        };
+        rests.into_iter().any(links)
+    }
+
+    /// Returns how two different entries of it are linked, if its topology links them.
+    pub fn link(&self, one: &Entry, other: &Entry) -> Option<Link> {
+        let is_linked = self.topology.links(&one.name, &other.name);
+        is_linked.then(|| Link::new(one.state, other.state))
     }
 }
 
-/// Returns whether a mesh links two clusters.
+/// Returns whether two clusters exchange Peers by a mesh.
 pub fn are_linked(meshes: &[Mesh], one: &ClusterName, other: &ClusterName) -> bool {
     meshes.iter().any(|mesh| mesh.links(one, other))
 }
 
+/// Returns the entry because of whose state two clusters exchange no Peers although a mesh links them.
+pub fn unjoined<'a>(
+    meshes: &'a [Mesh],
+    one: &ClusterName,
+    other: &ClusterName,
+) -> Option<&'a Entry> {
+    meshes.iter().find_map(|mesh| {
+        let entry = |cluster: &ClusterName| mesh.entries.iter().find(|it| it.name == *cluster);
+        let ends = [entry(one)?, entry(other)?];
+        let is_linked = mesh.topology.links(one, other);
+        let mut ends = ends.into_iter().filter(|_| is_linked);
+        ends.find(|it| it.state != State::Joined)
+    })
+}
+
 impl Topology {
-    /// Returns whether two different clusters see each other.
+    /// Returns whether two different clusters see each other, if both have joined.
     pub fn links(&self, a: &ClusterName, b: &ClusterName) -> bool {
         match self {
             Self::FullMesh => true,

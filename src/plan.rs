@@ -43,7 +43,7 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// What a target does not get although its source offers it.
     pub withheld: Vec<Withheld>,
-    /// Clusters with nodes that give no other cluster a Peer, by name.
+    /// Clusters with nodes that give no other cluster a Peer although some see them, by name.
     pub silent: Vec<ClusterName>,
 }
 
@@ -73,14 +73,18 @@ pub struct Target {
     pub without: BTreeSet<ClusterName>,
     /// Those of them that people let give it something.
     pub absent: BTreeMap<ClusterName, AbsentSource>,
+    /// Clusters that no longer give it anything because one of the two leaves.
+    pub parted: BTreeSet<ClusterName>,
 }
 
 impl Plan {
-    /// Returns the targets that get no Peer because of the mesh or the config. Targets that get
-    /// none because of claims of nodes are not included: a node must not be able to stop the render
-    /// for all clusters.
+    /// Returns the targets that see other clusters and get no Peer because of the mesh or the config.
+    /// Targets that get none because of claims of nodes are not included: a node must not be able to
+    /// stop the render for all clusters. Nor are those that see no cluster because of states: people
+    /// wrote that the cluster, or all others, have not joined.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
         let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
+        let empty = empty.filter(|it| !it.without.is_empty());
         empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
 }
@@ -144,6 +148,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
             peer_sets: given,
             without,
             absent,
+            parted: fleet.parted(target).cloned().collect(),
         });
     }
     Ok(Plan {
@@ -157,12 +162,12 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
 fn silent(fleet: &Fleet, peer_sets: &[PeerSet]) -> Vec<ClusterName> {
     let giving: BTreeSet<&ClusterName> =
         peer_sets.iter().map(|peer_set| &peer_set.source).collect();
-    let has_nodes = |cluster: &ClusterName| {
+    let could_give = |cluster: &ClusterName| {
         let mut members = fleet.memberships(cluster);
-        members.any(|it| !it.cluster.nodes.is_empty())
+        members.any(|it| !it.cluster.nodes.is_empty() && it.targets().next().is_some())
     };
     let clusters = fleet.clusters();
-    let silent = clusters.filter(|it| !giving.contains(it) && has_nodes(it));
+    let silent = clusters.filter(|it| !giving.contains(it) && could_give(it));
     silent.cloned().collect()
 }
 

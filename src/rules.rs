@@ -29,6 +29,7 @@ mod registry;
 pub mod rendered;
 mod membership;
 pub mod snapshots;
+mod states;
 pub mod verified;
 
 pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};

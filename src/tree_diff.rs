@@ -153,6 +153,14 @@ impl ChangedFile {
         }
     }
 
+    /// Returns whether it is the kustomization of a folder that was rendered without Peers.
+    fn is_empty(&self) -> bool {
+        match &self.content {
+            ChangedContent::Kustomization(it) => it.is_ours && it.resources.is_empty(),
+            ChangedContent::Peers(_) | ChangedContent::Unread(_) => false,
+        }
+    }
+
     /// Returns the number of its unreadable documents.
     fn unread(&self) -> usize {
         match &self.content {
@@ -265,9 +273,14 @@ fn add<T: Ord>(cases: &mut Cases<T>, what: T, target: &str, place: impl FnOnce()
 }
 
 impl FoundCases {
+    /// Reports the folder of a cluster that is no longer in any mesh. One that was rendered without
+    /// Peers loses nothing.
     fn lost_target(&mut self, target: &str, files: &[&ChangedFile]) {
         let peers = files.iter().map(|it| it.peers().len() + it.unread()).sum();
-        if let Some(file) = files.first() {
+        if let Some(file) = files
+            .first()
+            .filter(|_| !files.iter().all(|it| it.is_empty()))
+        {
             self.losses.insert(Loss::Target {
                 target: target.to_owned(),
                 peers,
@@ -318,6 +331,8 @@ impl FoundCases {
                 share.first.get_or_insert_with(|| file.place(&(0..0)));
             }
         }
+        // That one of the two leaves is the person's word for these Peers.
+        shares.retain(|source, _| !target.parted.iter().any(|it| it.as_str() == source));
         for (source, share) in shares {
             self.share(given, name, source, share, same, limits);
         }

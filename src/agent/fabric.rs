@@ -83,9 +83,14 @@ pub enum Holding {
 
 impl<'a> Fabric<'a> {
     /// Joins clusters.
-    pub fn new(mut sites: Vec<Site<'a>>) -> Self {
+    pub fn new(sites: Vec<Site<'a>>) -> Self {
+        Self::shared(sites.into_iter().map(Arc::new).collect())
+    }
+
+    /// Joins clusters that other fabrics may have too.
+    pub fn shared(mut sites: Vec<Arc<Site<'a>>>) -> Self {
         sites.sort_by_key(|site| site.cluster);
-        let sites: Sites<Arc<Site>> = Sites::new(sites.into_iter().map(Arc::new).collect());
+        let sites: Sites<Arc<Site>> = Sites::new(sites);
         let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
         for (site, it) in sites.numbered() {

@@ -57,6 +57,11 @@ impl Counterparts {
         self.before[after]
     }
 
+    /// Returns the new version of a cluster.
+    pub(super) fn after(&self, before: SiteId) -> Option<SiteId> {
+        self.after[before]
+    }
+
     /// Returns the clusters of the old version that are not in the new one.
     pub(super) fn left(&self) -> impl Iterator<Item = SiteId> {
         self.without_counterpart(&self.after)

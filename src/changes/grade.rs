@@ -1,5 +1,7 @@
 //! Grades: how severe changes are, and why they are not better.
 
+use super::path_change::PathCounts;
+use crate::config::capacity::Quantity;
 use crate::name::ClusterName;
 
 /// How severe changes are.
@@ -14,7 +16,7 @@ pub enum Grade {
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
-    /// A target loses all of its Peers, or all of those of a source.
+    /// A target loses all of its Peers, or everything of a source.
     Destructive,
 }
 
@@ -27,11 +29,6 @@ pub enum Engine {
     ArgoCd,
 }
 
-impl Engine {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Flux, Self::ArgoCd];
-}
-
 /// Why a target's grade is not better.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
@@ -39,13 +36,53 @@ pub enum Reason {
     Emptied,
     /// It loses all Peers of a source.
     SourceGone(ClusterName),
-    /// Peers change in a way that was not proved to be harmless.
-    Unproven {
-        /// The number of Peers.
-        peers: usize,
+    /// No path to or from a cluster works any more.
+    AllPathsLost(ClusterName),
+    /// Paths that worked do not work in the new version.
+    PathsLost(PathCounts),
+    /// Paths do not work while only one of two clusters has its new Peers.
+    PathsApart(PathCounts),
+    /// Paths may stay interrupted until agents list all Peers again, which takes up to 10 minutes.
+    PathsStuck(PathCounts),
+    /// Agents may forget the keys of these Peers until they list all Peers again.
+    KeysLost(Vec<String>),
+    /// Changes of these Peers never reach WireGuard (`kilo.md` §2.10).
+    Unapplied {
+        /// The Peers.
+        peers: Vec<String>,
+        /// The Peers without an endpoint that hide them.
+        because_of: Vec<String>,
     },
-    /// Peers are added, and nothing else changes.
+    /// Not every order of these Peers could be tried.
+    Unproven(Vec<String>),
+    /// The two clusters of a path have too many states to prove all of them.
+    UnprovenPaths,
+    /// Kilo is busy for this many seconds, and what changes is interrupted for that long.
+    Busy(f64),
+    /// Paths are interrupted while the Peers arrive.
+    PathsPaused(PathCounts),
+    /// This many Peers that stay get another key.
+    KeysChanged(usize),
+    /// This many Peers that stay get another endpoint.
+    EndpointsChanged(usize),
+    /// This many ranges get another carrier, so connections to them break once.
+    CarriersMoved(usize),
+    /// This many Peers that stay differ in another way than by new ranges.
+    OthersChanged(usize),
+    /// This many Peers go.
+    Removed(usize),
+    /// A quantity passes its warning.
+    LimitPassed(Quantity),
+    /// Any changed Peer silences streams in one direction for 15 seconds, on this many leaders without
+    /// the annotation `kilo.squat.ai/persistent-keepalive` (`kilo.md` §2.10).
+    SilentStreams(usize),
+    /// Peers or ranges are only added.
     Added,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Flux, Self::ArgoCd];
 }
 
 impl Grade {
@@ -74,8 +111,23 @@ impl Reason {
     /// Returns the best grade that it leaves.
     pub fn grade(&self) -> Grade {
         match self {
-            Self::Emptied | Self::SourceGone(_) => Grade::Destructive,
-            Self::Unproven { .. } => Grade::Disruptive,
+            Self::Emptied | Self::SourceGone(_) | Self::AllPathsLost(_) => Grade::Destructive,
+            Self::PathsLost(_)
+            | Self::PathsApart(_)
+            | Self::PathsStuck(_)
+            | Self::KeysLost(_)
+            | Self::Unapplied { .. }
+            | Self::Unproven(_)
+            | Self::UnprovenPaths
+            | Self::Busy(_) => Grade::Disruptive,
+            Self::PathsPaused(_)
+            | Self::KeysChanged(_)
+            | Self::EndpointsChanged(_)
+            | Self::CarriersMoved(_)
+            | Self::OthersChanged(_)
+            | Self::Removed(_)
+            | Self::LimitPassed(_)
+            | Self::SilentStreams(_) => Grade::Brief,
             Self::Added => Grade::Additive,
         }
     }

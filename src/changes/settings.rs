@@ -66,6 +66,11 @@ fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> V
     }
 }
 
+/// Returns whether two entries of a cluster declare anything different.
+pub(super) fn differ(old: &Entry, new: &Entry) -> bool {
+    !of_entry(old, new).is_empty()
+}
+
 /// Compares two entries of a cluster.
 fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
     let mut settings = of_networks(old, new);

@@ -1,16 +1,20 @@
-//! Targets: what becomes of the Peers of each cluster.
+//! Targets: what becomes of each cluster that gets Peers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::cause::{Cause, PeerCounts};
+use super::carrier_move::CarrierMove;
+use super::cause::PeerCounts;
 use super::clusters::Counterparts;
 use super::grade::{Grade, Reason};
+use super::key_move::KeyMove;
+use super::load_change::LoadChange;
 use super::peer_change::{PeerChange, PeerChangeKind};
+use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
 use crate::agent::comparison::compare;
-use crate::agent::fabric::{Site, SiteId};
+use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::peers::{ClusterPeer, Peers};
 use crate::name::ClusterName;
 
@@ -27,6 +31,14 @@ pub struct TargetChange {
     pub peers_after: usize,
     /// Its Peers that change, by name.
     pub peers: Vec<PeerChange>,
+    /// Sources that gave it Peers and give it none any more, by their old names.
+    pub sources_gone: Vec<ClusterName>,
+    /// Peers whose keys move between them.
+    pub key_moves: Vec<KeyMove>,
+    /// Addresses that it reaches through another node.
+    pub carriers: Vec<CarrierMove>,
+    /// The load of its Kilo; none if it left.
+    pub load: Option<LoadChange>,
     /// Why it is not graded better, the worst first.
     pub reasons: Vec<Reason>,
 }
@@ -48,71 +60,91 @@ impl TargetChange {
     }
 }
 
-/// Compares all targets.
+/// Compares all targets, by name; they are not graded yet.
 pub(super) fn changes(
     (before, after): (&Version, &Version),
-    counterparts: &Counterparts,
-    _delivery: &Delivery,
+    (counterparts, passages): (&Counterparts, &Passages),
+    delivery: &Delivery,
 ) -> Vec<TargetChange> {
-    let new = after.fabric.sites.ids();
-    let pairs = new.map(|it| (counterparts.before(it), Some(it)));
-    let left = counterparts.left().map(|it| (Some(it), None));
-    let pairs: Vec<_> = pairs.chain(left).collect();
-    let changed = pairs
-        .into_par_iter()
-        .filter_map(|sites| change((before, after), sites));
+    let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
+    let fabrics = (before.fabric, after.fabric);
+    let changed = sites.into_par_iter().filter_map(|number| {
+        let passage = &passages.0[number];
+        if !passage.has_new_peers {
+            return None;
+        }
+        let old = counterparts.before(number);
+        let old = old.map(|it| before.fabric.site(it));
+        let change = TargetChange::find((old, Some(&passage.after)), fabrics, counterparts)?;
+        Some(TargetChange {
+            key_moves: passage.arriving.key_moves.clone(),
+            carriers: CarrierMove::find(passage, fabrics),
+            load: Some(LoadChange::new(passage, delivery.capacity)),
+            ..change
+        })
+    });
     let mut changed: Vec<TargetChange> = changed.collect();
+    let left = counterparts.left();
+    changed.extend(left.filter_map(|it| {
+        let old = before.fabric.site(it);
+        TargetChange::find((Some(old), None), fabrics, counterparts)
+    }));
     changed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     changed
 }
 
-fn change(
-    (before, after): (&Version, &Version),
-    (old, new): (Option<SiteId>, Option<SiteId>),
-) -> Option<TargetChange> {
-    let (old, new) = (
-        old.map(|it| before.fabric.site(it)),
-        new.map(|it| after.fabric.site(it)),
-    );
-    let none = Peers::default();
-    let peers = |site: Option<&'_ Site>| site.map_or(0, |it| it.model.peers.len());
-    let pairs = {
+impl TargetChange {
+    fn find(
+        (old, new): (Option<&Site>, Option<&Site>),
+        fabrics: (&Fabric, &Fabric),
+        counterparts: &Counterparts,
+    ) -> Option<Self> {
+        let none = Peers::default();
         let had = old.map_or(&none, |it| &it.model.peers);
         let has = new.map_or(&none, |it| &it.model.peers);
-        compare(had, has)
-    };
-    let fabrics = (before.fabric, after.fabric);
-    let mut changes: Vec<PeerChange> = pairs
-        .iter()
-        .filter_map(|pair| PeerChange::find(pair, fabrics))
-        .collect();
-    if changes.is_empty() {
-        return None;
+        let pairs = compare(had, has);
+        let changes = pairs.iter();
+        let changes = changes.filter_map(|pair| PeerChange::find(pair, fabrics));
+        let mut peers: Vec<PeerChange> = changes.collect();
+        if peers.is_empty() {
+            return None;
+        }
+        find_renamed(&mut peers, (old, new));
+        let cluster = new.or(old)?.cluster.clone();
+        let sources = |site: Option<&Site>, fabric: &Fabric| {
+            let peers = site.map(|it| it.model.peers.iter()).into_iter().flatten();
+            let keys = peers.filter_map(|it: &ClusterPeer| it.applied.spec.as_ref().ok());
+            let holders = keys.filter_map(|it| match *fabric.holders(&it.key) {
+                [at] => Some(at.site),
+                _ => None,
+            });
+            holders.collect::<BTreeSet<SiteId>>()
+        };
+        let (gave, gives) = (sources(old, fabrics.0), sources(new, fabrics.1));
+        let gone = gave.into_iter().filter(|it| {
+            let after = counterparts.after(*it);
+            after.is_none_or(|it| !gives.contains(&it))
+        });
+        Some(Self {
+            sources_gone: gone.map(|it| fabrics.0.site(it).cluster.clone()).collect(),
+            renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),
+            cluster,
+            peers_before: had.len(),
+            peers_after: has.len(),
+            peers,
+            key_moves: Vec::new(),
+            carriers: Vec::new(),
+            load: None,
+            reasons: Vec::new(),
+        })
     }
-    find_renamed(&mut changes, (old, new));
-    let site = new.or(old)?;
-    let mut target = TargetChange {
-        cluster: site.cluster.clone(),
-        renamed_from: old
-            .filter(|it| it.cluster != site.cluster)
-            .map(|it| it.cluster.clone()),
-        peers_before: peers(old),
-        peers_after: peers(new),
-        peers: changes,
-        reasons: Vec::new(),
-    };
-    target.reasons = reasons(&target);
-    Some(target)
 }
 
 /// Finds Peers that only have another name: one goes and one comes with the same key.
 fn find_renamed(changes: &mut [PeerChange], (old, new): (Option<&Site>, Option<&Site>)) {
     let keys = |site: Option<&Site>, is_meant: &dyn Fn(&PeerChangeKind) -> bool| {
-        let meant: BTreeSet<&str> = changes
-            .iter()
-            .filter(|it| is_meant(&it.kind))
-            .map(|it| it.name.as_str())
-            .collect();
+        let meant = changes.iter().filter(|it| is_meant(&it.kind));
+        let meant: BTreeSet<&str> = meant.map(|it| it.name.as_str()).collect();
         let peers = site.map(|it| it.model.peers.iter()).into_iter().flatten();
         let meant = peers.filter(|it| meant.contains(it.applied.name.as_str()));
         let keyed = meant.filter_map(|it: &ClusterPeer| {
@@ -140,19 +172,12 @@ fn find_renamed(changes: &mut [PeerChange], (old, new): (Option<&Site>, Option<&
     }
 }
 
-/// Returns why a target is not graded better, the worst first.
-fn reasons(target: &TargetChange) -> Vec<Reason> {
-    if target.peers_after == 0 {
-        return vec![Reason::Emptied];
-    }
-    let counts = target.counts();
-    let disturbed = counts.changed + counts.removed;
-    vec![Reason::Unproven {
-        peers: disturbed.max(counts.added),
-    }]
-}
-
-/// Finds the ranges of clusters as a whole that another node carries.
-pub(super) fn anchor_causes(_targets: &[TargetChange]) -> Vec<Cause> {
-    Vec::new()
+/// Returns a target's cluster on its way.
+pub(super) fn passage<'p, 's>(
+    target: &TargetChange,
+    after: &Fabric,
+    passages: &'p Passages<'s>,
+) -> Option<(SiteId, &'p Passage<'s>)> {
+    let site = after.site_named(target.cluster.as_str())?;
+    Some((site, &passages.0[site]))
 }

@@ -16,7 +16,7 @@ use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
     Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
-    Range, SecretKeyRef, selector,
+    Range, SecretKeyRef, State, selector,
 };
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
@@ -24,6 +24,7 @@ pub(super) struct Draft {
     /// The name as it is written.
     pub(super) text: String,
     pub(super) name: Option<ClusterName>,
+    state: State,
     pub(super) local: bool,
     pub(super) declared: DeclaredNetworks,
     pub(super) place: Place,
@@ -66,6 +67,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Vec<Findin
     let anchors = anchor::anchors(written, &declared, &place.key("anchors"), findings);
     Draft {
         name,
+        state: cluster.state.unwrap_or_default(),
         local: cluster.local.unwrap_or(false),
         declared,
         kubeconfig: cluster.kubeconfig_secret_ref.map(|reference| SecretKeyRef {
@@ -99,6 +101,7 @@ impl Draft {
     pub(super) fn finished(self) -> Option<Entry> {
         Some(Entry {
             name: self.name?,
+            state: self.state,
             local: self.local,
             kubeconfig: self.kubeconfig,
             networks: self.declared.networks?,

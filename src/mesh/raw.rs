@@ -12,7 +12,7 @@ use crate::granularity::Granularity;
 use crate::schema::pattern;
 
 use super::anchor::COUNTS;
-use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource};
+use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, State};
 
 /// Clusters to join with Kilo. Each cluster gets a Peer for every segment of every cluster it is
 /// linked to.
@@ -170,6 +170,10 @@ pub(super) struct RawCluster {
     /// The name of the cluster: a DNS-1123 label.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     pub(super) name: String,
+    /// Whether the cluster exchanges Peers with the clusters that it is linked to; `Joined` by
+    /// default.
+    #[schemars(extend("default" = "Joined"))]
+    pub(super) state: Option<State>,
     /// Whether the operator ran in this cluster. At most one cluster can be local.
     pub(super) local: Option<bool>,
     /// The Secret from which the operator read this cluster's kubeconfig.

@@ -10,7 +10,7 @@ use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim, Upset};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Severity, escaped};
-use crate::mesh::{Mesh, are_linked};
+use crate::mesh::{Mesh, are_linked, unjoined};
 use crate::place::Place;
 
 pub use ending::ending;
@@ -58,6 +58,12 @@ pub fn verdict(fabric: &Fabric, trace: &Trace) -> Option<Finding> {
 pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<String> {
     let (from, to) = (trace.packet.from, trace.packet.to);
     let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
+    if let Some(entry) = unjoined(meshes, one.cluster, other.cluster) {
+        let (state, cluster) = (entry.state, &entry.name);
+        return Some(format!(
+            "remove `state: {state:?}` of `{cluster}` in the mesh"
+        ));
+    }
     if !are_linked(meshes, one.cluster, other.cluster) {
         return Some(format!(
             "link `{}` and `{}` in the `topology` of a mesh, or add a mesh with both",

@@ -28,9 +28,11 @@ pub use address_block::{AddressBlock, address_blocks};
 pub(super) use address_block::{of_nodes, pieces};
 pub(super) use class_outcome::{ClassOutcome, Endings};
 pub(super) use forwarding_view::ForwardingView;
+pub use likeness::BlockLikeness;
 pub use premised::Premised;
 
 mod class_outcome;
+mod likeness;
 mod uncovered;
 mod local_addresses;
 mod known_peer;
@@ -108,12 +110,21 @@ impl<'r> ClassVerdict<'r> {
 impl<'f, 'a> Reach<'f, 'a> {
     /// Looks at all clusters from each of them, from several at the same time.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
+        Self::among(fabric, |_, _| true)
+    }
+
+    /// Looks only at the pairs of clusters that are wanted, the one that looks first. Between the others
+    /// nothing is known: a proof must not ask for them.
+    pub fn among(
+        fabric: &'f Fabric<'a>,
+        is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
+    ) -> Self {
         let shared = SharedViews::new(fabric);
         let sites: Vec<SiteId> = fabric.sites.ids().collect();
         let views = sites.into_par_iter();
         let views = Sites::new(
             views
-                .map(|site| ForwardingViews::from(&shared, site))
+                .map(|site| ForwardingViews::from(&shared, site, |home| is_wanted(site, home)))
                 .collect(),
         );
         let counts = shared.homes.map(LocalAddresses::counts);

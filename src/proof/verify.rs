@@ -12,6 +12,7 @@ use crate::agent::fabric::{At, Owner, SiteId, Sites};
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::NodeId;
+use crate::mesh::Mesh;
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;
 use crate::packet::trace::{AddressClass, Trace};
@@ -20,6 +21,7 @@ use judge::PairJudge;
 use links::MeshLinks;
 use promise::Promises;
 
+pub use declared::Declared;
 pub use excused::Excused;
 pub use links::Asked;
 pub use undeclared::{Paths, Undeclared};
@@ -27,6 +29,7 @@ pub use undeclared::{Paths, Undeclared};
 mod alone;
 mod beyond;
 mod cause;
+mod declared;
 mod excused;
 mod failures;
 mod judge;
@@ -56,6 +59,8 @@ pub struct Verification {
     pub uncarried: BTreeMap<SiteId, Vec<Cidr>>,
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     pub apart: Vec<At>,
+    /// Whether no two clusters are to exchange Peers, as all others are joining or leaving.
+    pub is_idle: bool,
 }
 
 /// Paths from one cluster to another.
@@ -266,6 +271,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 from,
                 to,
                 is_linked: link.is_some(),
+                is_ended: self.links.is_ended(from, to),
                 sends: &self.promises[from],
                 receives: &self.promises[to],
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
@@ -312,6 +318,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     fn join(&self, parts: Vec<ProofPart>) -> Verification {
         let mut verification = Verification {
             outsiders: beyond::outsiders(self.reach.fabric),
+            is_idle: !self.asked.meshes.iter().any(Mesh::exchanges),
             ..Verification::default()
         };
         let mut failures = Failures::default();

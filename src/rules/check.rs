@@ -1,6 +1,6 @@
 //! The check: everything that the rules find in what was read and planned.
 
-use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered};
+use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered, states};
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
 use crate::mesh::Mesh;
@@ -83,6 +83,7 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
         .iter()
         .cloned()
         .chain(access::findings(inputs.meshes, &configured))
+        .chain(states::findings(inputs.meshes, inputs.fleet, plan))
         .chain(of_clusters)
         .chain(of_files)
         .collect()

@@ -23,7 +23,7 @@ use crate::membership::{
     Contradicted, Contradiction, ExcludedNode, ExcludedReason, Origin, Unready, WithheldRange,
     WithheldReason,
 };
-use crate::mesh::{EndpointSource, Networks, Range};
+use crate::mesh::{EndpointSource, Networks, Range, State};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
@@ -44,7 +44,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
             .iter()
             .map(|it| contradiction(member, it)),
     );
-    if membership.candidates.is_empty() {
+    if membership.candidates.is_empty() && member.entry.state == State::Joined {
         findings.push(silent(member, has_peers));
     }
     findings.extend(not_selected(member));
@@ -369,7 +369,7 @@ fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         (against, of) => format!("{against} of {of} nodes have {what}"),
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
-    if member.membership.candidates.is_empty() {
+    if member.membership.candidates.is_empty() && member.entry.state == State::Joined {
         // A person's line, and nothing of the cluster is left.
         finding.severity = Severity::Error;
         finding.is_final = true;

@@ -2,7 +2,7 @@
 
 use super::{
     Rule, access, capacity, clusters, endpoints, gitops, identity, kilo, levels, nodes, ranges,
-    rendered, snapshots,
+    rendered, snapshots, states,
 };
 use crate::diagnostic::mistake;
 use crate::packet::rule;
@@ -41,6 +41,10 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Declarations that do not match the nodes",
         rules: nodes::RULES,
+    },
+    Question {
+        title: "Clusters that join or leave",
+        rules: states::RULES,
     },
     Question {
         title: "Changes to the rendered tree",

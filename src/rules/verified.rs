@@ -42,7 +42,8 @@ pub fn findings(
         .map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
-    let is_proved = 0 < total.kept || !is_claimed || !mistakes.is_empty();
+    let is_idle = verification.is_idle;
+    let is_proved = 0 < total.kept || !is_claimed || is_idle || !mistakes.is_empty();
     let nothing = (!is_proved).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures

@@ -43,8 +43,12 @@ fn plan(lines: &[&str]) -> Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
             peer_sets: (0..peer_sets.len()).collect(),
-            without: BTreeSet::new(),
+            without: Some("west".parse().unwrap())
+                .filter(|_| lines.is_empty())
+                .into_iter()
+                .collect(),
             absent: BTreeMap::new(),
+            parted: BTreeSet::new(),
         }],
         peer_sets,
         ..Plan::default()
@@ -314,6 +318,7 @@ fn what_is_alike_in_many_targets_is_reported_once() {
         peer_sets: vec![0],
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
+        parted: BTreeSet::new(),
     });
     let files = [
         file("east/m--west.yaml", &lines),
@@ -382,4 +387,37 @@ fn peers_of_one_name_clash_within_a_target() {
     assert_eq!(one.clashes(&plan), []);
     one.same.insert("east/m--west.yaml".to_owned());
     assert_eq!(one.clashes(&plan)[0].first, "east/m--west.yaml");
+}
+
+#[test]
+fn what_a_cluster_that_leaves_takes_along_is_no_loss() {
+    let mut plan = plan(&[]);
+    plan.targets[0].without.clear();
+    plan.targets[0].parted.insert("west".parse().unwrap());
+    let of_west = file("east/m--west.yaml", &["a A 10.1.0.0/24"]);
+    assert_eq!(
+        losses(&plan, std::slice::from_ref(&of_west), &same()),
+        [""; 0]
+    );
+    // What else there is needs a word of its own.
+    let text = crate::manifest::text(&super::tests::plan(&["a A 10.1.0.0/24"]).peer_sets[0]);
+    let of_north = read("east/m--north.yaml", &text.replace("west", "north"));
+    assert_eq!(
+        losses(&plan, &[of_north, of_west], &same()),
+        ["east loses 1 of north"]
+    );
+}
+
+#[test]
+fn a_folder_that_was_rendered_without_peers_can_go() {
+    let empty = |text: &str| {
+        let mut file = read("north/kustomization.yaml", text);
+        file.is_stale = true;
+        losses(&plan(&["a A 10.1.0.0/24"]), &[file], &same())
+    };
+    let ours = crate::template::kustomization(&[]).unwrap();
+    assert_eq!(empty(&ours), [""; 0]);
+    assert_eq!(empty(&format!("{ours}# mine\n")), ["north is gone with 0"]);
+    let named = crate::template::kustomization(&["m--east.yaml"]).unwrap();
+    assert_eq!(empty(&named), ["north is gone with 0"]);
 }

@@ -84,7 +84,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "changes",
-        "name net wireguard place mesh config kilo membership fleet agent proof capacity",
+        "name net wireguard place diagnostic mesh config kilo fleet agent packet proof capacity",
     ),
     // Files of users
     (

@@ -79,6 +79,15 @@ impl<'a> Site<'a> {
         Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
     }
 
+    /// Builds the same with other manifests.
+    #[must_use]
+    pub fn with_files<'b>(&self, files: &'b [AppliedFile]) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        Site::decided(Arc::clone(&self.reading) as _, files, Vec::new())
+    }
+
     /// Builds the same where a contest of it is won.
     #[must_use]
     pub fn after(&self, won: Won) -> Self {

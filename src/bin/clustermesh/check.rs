@@ -128,7 +128,7 @@ pub(crate) fn check(
 pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
     let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
     let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
-    let fleet = Fleet::assemble(members, &inputs.snapshots);
+    let fleet = Fleet::assemble(&inputs.meshes, members, &inputs.snapshots);
     let accepted = &inputs.settings.config.content.accepted;
     (fleet.accepting(accepted), missing)
 }

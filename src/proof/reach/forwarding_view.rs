@@ -39,9 +39,20 @@ pub(crate) struct ForwardingView {
 }
 
 impl ForwardingViews {
-    /// Looks at all clusters from one of them.
-    pub(super) fn from(shared: &SharedViews, viewer: SiteId) -> Self {
+    /// Looks at the wanted clusters from one of them.
+    pub(super) fn from(
+        shared: &SharedViews,
+        viewer: SiteId,
+        is_wanted: impl Fn(SiteId) -> bool,
+    ) -> Self {
         let fabric = shared.fabric;
+        let is_wanted = |home: SiteId| home != viewer && is_wanted(home);
+        if !fabric.sites.ids().any(is_wanted) {
+            return Self {
+                others: fabric.sites.map(|_| Arc::default()),
+                uncovered: Arc::default(),
+            };
+        }
         let site = fabric.site(viewer);
         let mut observer = Observer {
             fabric,
@@ -54,7 +65,7 @@ impl ForwardingViews {
         let standpoint = shared.standpoint((viewer, site), &observer.disputed);
         let others = fabric.sites.map_ids(|number| {
             let (home, facts) = (fabric.site(number), &shared.homes[number]);
-            if number == viewer {
+            if !is_wanted(number) {
                 return Arc::default();
             }
             shared.alike(number, &standpoint, || {
@@ -74,6 +85,11 @@ impl ForwardingViews {
 }
 
 impl ForwardingView {
+    /// Returns the number of blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.class_of.len()
+    }
+
     /// Returns the number of kinds of blocks.
     pub(crate) fn class_count(&self) -> usize {
         self.classes.len()

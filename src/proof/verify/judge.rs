@@ -23,6 +23,9 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) from: SiteId,
     pub(super) to: SiteId,
     pub(super) is_linked: bool,
+    /// Whether one of the two leaves, so that what still works is undeclared and ends with the Peers
+    /// that are left.
+    pub(super) is_ended: bool,
     pub(super) sends: &'j Promises,
     pub(super) receives: &'j Promises,
     /// What the one that sends takes, and what the one that receives does.
@@ -39,17 +42,16 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
 
 impl PairJudge<'_, '_, '_> {
     pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut ProofPart) {
-        // What a cluster has as a whole is promised to pods.
-        let is_promise = self.is_linked
-            && (verdict.from == AddressClass::Pod
-                || matches!(verdict.to, AddressClass::Pod | AddressClass::Node));
+        let is_promise = self.is_linked && are_promised(verdict.from, verdict.to);
         let [near, far] = &self.takes;
         let [local_near, local_far] = self.local;
         let is_promised = |block: &&AddressBlock, promises: &Promises, (number, takes, local)| {
             is_promise
-                && !meets(local, block.span)
-                && promises.include(block)
-                && is_accepted(self.reach.fabric.site(number), block, takes)
+                && is_promised(
+                    self.reach.fabric.site(number),
+                    block,
+                    (promises, takes, local),
+                )
         };
         // Answers need the way back, so each must take what the other has.
         let is_sent = |it: &&AddressBlock| is_promised(it, self.sends, (self.from, far, local_far));
@@ -91,6 +93,7 @@ impl PairJudge<'_, '_, '_> {
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
         if let Some(arrived) = arrived
             && !self.is_linked
+            && !self.is_ended
         {
             part.leaks.push(Leak {
                 trace: arrived.clone(),
@@ -301,6 +304,22 @@ impl PairJudge<'_, '_, '_> {
         }
         failing.clone()
     }
+}
+
+/// Returns whether links promise paths between these classes. What a cluster has as a whole is promised
+/// to pods.
+pub(super) fn are_promised(from: AddressClass, to: AddressClass) -> bool {
+    from == AddressClass::Pod || matches!(to, AddressClass::Pod | AddressClass::Node)
+}
+
+/// Returns whether a cluster promises a block to another one that takes only what is in these lists and
+/// has some networks of its own.
+pub(super) fn is_promised(
+    site: &Site,
+    block: &AddressBlock,
+    (promises, takes, local): (&Promises, &[&[Range]], &[Range]),
+) -> bool {
+    !meets(local, block.span) && promises.include(block) && is_accepted(site, block, takes)
 }
 
 /// Returns whether any of some ranges shares addresses with a span.

@@ -1,9 +1,9 @@
 //! Links: which clusters a mesh joins, and what they take from each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
-use crate::mesh::{Mesh, Range};
+use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 
 /// What is asked of a fabric.
@@ -37,31 +37,45 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The meshes that link clusters, by both.
+/// The links between clusters, by both.
 #[derive(Clone, Debug)]
-pub(super) struct MeshLinks<'a>(Sites<Sites<Option<&'a Mesh>>>);
+pub(super) struct MeshLinks<'a>(Sites<Sites<Option<MeshLink<'a>>>>);
+
+/// A link between two clusters.
+#[derive(Clone, Copy, Debug)]
+struct MeshLink<'a> {
+    mesh: &'a Mesh,
+    link: Link,
+}
 
 impl<'a> MeshLinks<'a> {
     pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
         let sites = &fabric.sites;
         // Names are looked up once for each cluster and not for each pair.
         let members = asked.meshes.iter().map(|mesh| {
-            let names: BTreeSet<&ClusterName> = mesh.entries.iter().map(|it| &it.name).collect();
-            (mesh, sites.map(|site| names.contains(site.cluster)))
+            let entries: BTreeMap<&ClusterName, &Entry> =
+                mesh.entries.iter().map(|it| (&it.name, it)).collect();
+            (mesh, sites.map(|site| entries.get(site.cluster).copied()))
         });
-        let members: Vec<(&Mesh, Sites<bool>)> = members.collect();
-        let links = |(mesh, has): &(&Mesh, Sites<bool>), one: SiteId, other: SiteId| {
-            let (near, far) = (sites[one].cluster, sites[other].cluster);
-            has[one] && has[other] && mesh.topology.links(near, far)
-        };
-        let between = |one, other| {
-            let mut members = members.iter();
-            Some(members.find(|it| links(it, one, other))?.0)
+        let members: Vec<(&Mesh, Sites<Option<&Entry>>)> = members.collect();
+        let between = |one: SiteId, other: SiteId| {
+            let mut links = members.iter().filter_map(|(mesh, entries)| {
+                let link = mesh.link(entries[one]?, entries[other]?)?;
+                Some(MeshLink { mesh, link })
+            });
+            links.next()
         };
         Self(sites.map_ids(|one| sites.map_ids(|other| between(one, other))))
     }
 
+    /// Returns the mesh by which two clusters exchange Peers.
     pub(super) fn between(&self, one: SiteId, other: SiteId) -> Option<&'a Mesh> {
-        self.0[one][other]
+        let link = self.0[one][other].filter(|it| it.link == Link::Exchange);
+        link.map(|it| it.mesh)
+    }
+
+    /// Returns whether two clusters no longer exchange Peers because one of them leaves.
+    pub(super) fn is_ended(&self, one: SiteId, other: SiteId) -> bool {
+        self.0[one][other].is_some_and(|it| it.link == Link::Ended)
     }
 }

@@ -27,6 +27,7 @@ fn plan(ranges: u32) -> Plan {
         peer_sets: vec![0],
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
+        parted: BTreeSet::new(),
     };
     Plan {
         peer_sets: vec![PeerSet {

@@ -11,6 +11,7 @@ mod files;
 mod findings;
 mod guards;
 mod outputs;
+mod states;
 pub(crate) mod target;
 mod tree;
 

@@ -10,13 +10,14 @@ use super::generated::{GENERATED, compare};
 use crate::support::project;
 
 /// The file names of the questions' pages, in the order of the questions.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "input",
     "ranges",
     "identity",
     "endpoints",
     "kilo",
     "nodes",
+    "states",
     "changes",
     "gitops",
     "reachability",

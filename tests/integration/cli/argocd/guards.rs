@@ -133,3 +133,25 @@ fn hidden_overrides_deliver_nothing() {
         assert!(application.refusal(1).contains("(a symbolic link)"));
     }
 }
+
+#[test]
+fn a_cluster_that_leaves_is_delivered_without_peers() {
+    for application in [Application::new("west"), Application::unrendered("west")] {
+        let name = "    - name: west\n";
+        application.folder.edit(
+            "repository/mesh.yaml",
+            name,
+            &format!("{name}      state: Leaving\n"),
+        );
+        assert_eq!(application.manifests(), HEADER);
+    }
+    let application = Application::new("west");
+    let name = "    - name: east\n";
+    application.folder.edit(
+        "repository/mesh.yaml",
+        name,
+        &format!("{name}      state: Leaving\n"),
+    );
+    let manifests = application.manifests();
+    assert!(manifests.contains("prod--north--n1") && !manifests.contains("prod--east"));
+}

@@ -46,6 +46,7 @@ fn whole_mesh() -> Value {
             "clusters": [
                 {
                     "name": "east",
+                    "state": "Joined",
                     "local": true,
                     "podCIDRs": ["10.42.0.0/16", "fd00:42::/48"],
                     "wireguardCIDR": "10.4.0.0/16",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::bail;
-use clustermesh::mesh::Mesh;
+use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::text;
@@ -99,15 +99,18 @@ fn check_secrets(
     Ok(())
 }
 
-/// Returns the clusters that were asked for, else all that a mesh names.
+/// Returns the clusters that were asked for, else all that a mesh names, except those that only leave:
+/// their nodes no longer matter, and they may be gone.
 fn clusters<'a>(
     args: &'a SnapshotArgs,
     settings: &'a Settings,
     meshes: &'a [Mesh],
 ) -> anyhow::Result<BTreeSet<&'a ClusterName>> {
-    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let entries = || meshes.iter().flat_map(|mesh| &mesh.entries);
+    let named: BTreeSet<&ClusterName> = entries().map(|entry| &entry.name).collect();
     if args.clusters.is_empty() {
+        let staying = entries().filter(|entry| entry.state != State::Leaving);
+        let named: BTreeSet<&ClusterName> = staying.map(|entry| &entry.name).collect();
         if named.is_empty() {
             // Lists the files that were looked for.
             settings.mesh_files()?;

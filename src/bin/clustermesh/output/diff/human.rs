@@ -46,12 +46,40 @@ pub(super) fn text(compared: &Compared) -> String {
             let _ = writeln!(text, "    {}", wording::change(change));
         }
         more(&mut text, target.peers.len(), "    ", "Peer");
+        for cure in target
+            .key_moves
+            .iter()
+            .filter_map(|it| wording::cure(target, it))
+        {
+            let _ = writeln!(text, "  help: {cure}");
+        }
     }
+    text.push_str(&paths(compared));
     if !changes.targets.is_empty() {
         let grade = changes.grade().name();
         let _ = writeln!(text, "\n{grade}: {}", compared.verdict());
     }
     let _ = writeln!(text, "{}", compared.headline());
+    text
+}
+
+/// Returns what becomes of the paths between clusters.
+fn paths(compared: &Compared) -> String {
+    let paths = &compared.changes.paths;
+    let mut text = String::new();
+    for path in paths.iter().take(LISTED) {
+        let _ = write!(
+            text,
+            "\n{} → {}: {}",
+            path.from,
+            path.to,
+            wording::path_change(path).join(", ")
+        );
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    more(&mut text, paths.len(), "", "pair of clusters");
     text
 }
 

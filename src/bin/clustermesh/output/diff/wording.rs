@@ -2,7 +2,8 @@
 
 use clustermesh::changes::cause::{Setting, TargetEffect};
 use clustermesh::changes::{
-    Cause, CauseEffect, Difference, NodeRef, PeerChange, PeerChangeKind, PeerCounts, Reason,
+    Cause, CauseEffect, Cure, Difference, KeyMove, NodeRef, PathChange, PathCounts, PeerChange,
+    PeerChangeKind, PeerCounts, Reason, SILENCE_SECONDS, TargetChange,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::net::Cidr;
@@ -230,14 +231,130 @@ pub(super) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::Emptied => "it loses all of its Peers".to_owned(),
         Reason::SourceGone(source) => format!("it loses all Peers of {source}"),
-        Reason::Unproven { peers } => {
+        Reason::AllPathsLost(cluster) => format!("no path to or from {cluster} works any more"),
+        Reason::PathsLost(paths) => {
             format!(
-                "{} changed without a proof that traffic continues",
+                "{} that worked before do not work any more",
+                self::paths(*paths)
+            )
+        }
+        Reason::PathsApart(paths) => format!(
+            "{} do not work while only one of two clusters has its new Peers",
+            self::paths(*paths)
+        ),
+        Reason::PathsStuck(paths) => format!(
+            "{} may stay interrupted until agents list all Peers again, up to 10 minutes",
+            self::paths(*paths)
+        ),
+        Reason::KeysLost(peers) => format!(
+            "agents may forget the keys of {} until they list all Peers again",
+            peer_names(peers)
+        ),
+        Reason::Unapplied { peers, because_of } => format!(
+            "changes of {} never reach WireGuard while {} has no endpoint and is not connected",
+            peer_names(peers),
+            peer_names(because_of)
+        ),
+        Reason::Unproven(peers) => format!(
+            "{} have too many orders of arrival to prove all of them",
+            peer_names(peers)
+        ),
+        Reason::UnprovenPaths => {
+            "its paths have too many states on the way to prove all of them".to_owned()
+        }
+        Reason::Busy(seconds) => {
+            format!("Kilo is busy with the change for {seconds:.0} s")
+        }
+        Reason::PathsPaused(paths) => {
+            format!(
+                "{} are interrupted while the Peers arrive",
+                self::paths(*paths)
+            )
+        }
+        Reason::KeysChanged(peers) => format!("{} with another key", count(*peers, "Peer")),
+        Reason::EndpointsChanged(peers) => {
+            format!("{} with another endpoint", count(*peers, "Peer"))
+        }
+        Reason::CarriersMoved(ranges) => format!(
+            "{} with another carrier, so connections break once",
+            count(*ranges, "range")
+        ),
+        Reason::OthersChanged(peers) => {
+            format!(
+                "{} with other changes than new ranges",
                 count(*peers, "Peer")
             )
         }
-        Reason::Added => "Peers are only added".to_owned(),
+        Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
+        Reason::LimitPassed(quantity) => {
+            format!(
+                "`{}` passes its limit; see `clustermesh capacity`",
+                quantity.key()
+            )
+        }
+        Reason::SilentStreams(leaders) => format!(
+            "streams in one direction pause for {SILENCE_SECONDS} s at {} without the annotation \
+             `kilo.squat.ai/persistent-keepalive`",
+            count(*leaders, "node")
+        ),
+        Reason::Added => "Peers or ranges are only added".to_owned(),
     }
+}
+
+/// Returns how many paths there are of each kind.
+pub(super) fn paths(counts: PathCounts) -> String {
+    match (counts.declared, counts.undeclared) {
+        (declared, 0) => count(declared, "declared path"),
+        (0, undeclared) => count(undeclared, "undeclared path"),
+        (declared, undeclared) => format!(
+            "{} and {}",
+            count(declared, "declared path"),
+            count(undeclared, "undeclared path")
+        ),
+    }
+}
+
+/// Returns the changes of paths as phrases, without those of which there are none.
+pub(super) fn path_change(change: &PathChange) -> Vec<String> {
+    let kinds = [
+        (change.gained, "gained"),
+        (change.lost, "lost"),
+        (
+            change.apart,
+            "interrupted until both clusters have their new Peers",
+        ),
+        (change.stuck, "interrupted for up to 10 minutes"),
+        (change.paused, "interrupted while the Peers arrive"),
+    ];
+    let kinds = kinds.iter().filter(|(counts, _)| !counts.is_empty());
+    kinds
+        .map(|(counts, what)| format!("{} {what}", paths(*counts)))
+        .collect()
+}
+
+/// Returns how to avoid that keys are lost, or to end it, in the order of the commands.
+pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> {
+    let context = &target.cluster;
+    let all = |peers: &[String]| {
+        let names: Vec<String> = peers.iter().map(|it| name(it)).collect();
+        names.join(" ")
+    };
+    match &key_move.cure {
+        Cure::Unneeded => None,
+        Cure::DeleteFirst(peers) => Some(format!(
+            "delete first: kubectl --context {context} delete peers {}",
+            all(peers)
+        )),
+        Cure::ApplyFirst(peers) => Some(format!("apply first, in this order: {}", all(peers))),
+        Cure::Touch(peers) => Some(format!(
+            "afterwards: kubectl --context {context} annotate peers --overwrite {} touched=1",
+            all(peers)
+        )),
+    }
+}
+
+fn peer_names(peers: &[String]) -> String {
+    first(LISTED, peers.iter().map(|it| name(it)))
 }
 
 fn moved(from: Option<&Endpoint>, to: Option<&Endpoint>) -> String {

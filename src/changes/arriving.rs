@@ -1,0 +1,365 @@
+//! Arriving Peers: the tables that a target's agents can have between the old and the new version.
+//!
+//! What becomes of a packet depends only on the Peers around its addresses, and on those with the keys of
+//! its ends. So only Peers that share a key, a segment or addresses are tried together; the states of
+//! others are combined in the same tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
+use super::grade::Engine;
+use super::grounds::Grounds;
+use super::key_move::KeyMove;
+use crate::agent::applied::{Applied, AppliedFile, Content};
+use crate::agent::comparison::{Pair, compare};
+use crate::agent::fabric::{Fabric, Site};
+use crate::kilo::id::SegmentId;
+use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
+
+/// The most tables between the old and the new one that are proved for a target.
+const MOST_TABLES: usize = 24;
+
+/// What a target's agents can have between the old and the new version.
+#[derive(Default)]
+pub(super) struct Arriving {
+    /// The tables, apart from the old and the new one.
+    pub(super) tables: Vec<TransientTable>,
+    /// Peers whose keys move.
+    pub(super) key_moves: Vec<KeyMove>,
+    /// Peers of which not every order was tried.
+    pub(super) unproven: BTreeSet<String>,
+    /// How many states were found.
+    pub(super) states: usize,
+}
+
+/// A table between the old and the new one.
+pub(super) struct TransientTable {
+    /// Its Peers.
+    pub(super) files: Vec<AppliedFile>,
+    /// Whether everything has arrived, and yet a Peer is missing.
+    pub(super) is_final: bool,
+}
+
+/// Objects that are tried together, and all states but the old and the new one.
+struct Trial {
+    objects: BTreeSet<usize>,
+    states: Vec<TrialState>,
+}
+
+struct TrialState {
+    /// By object: its version, or nothing if the agent does not have it.
+    known: BTreeMap<usize, Option<bool>>,
+    is_final: bool,
+}
+
+impl Arriving {
+    /// Finds the tables of a target that has the nodes of the new version: `now` with its old Peers,
+    /// `after` with its new ones.
+    pub(super) fn find(
+        (now, after): (&Site, &Site),
+        fabric: &Fabric,
+        grounds: &Grounds,
+        engines: &[Engine],
+    ) -> Self {
+        let objects = objects(now, after);
+        let groups = Groups::new(&objects, fabric);
+        let mut arriving = Self::default();
+        let mut trials = Vec::new();
+        for group in groups.members.values() {
+            let members: Vec<Object> = group
+                .iter()
+                .filter_map(|it| objects.get(*it).copied())
+                .collect();
+            arriving.key_moves.extend(KeyMove::find(&members, engines));
+        }
+        for set in groups.sets(&objects, (fabric, grounds)) {
+            if MOST_OBJECTS < set.len() {
+                arriving.give_up(&objects, &set);
+                continue;
+            }
+            let trial = trial(&objects, &set, engines);
+            arriving.states += trial.states.len();
+            if !trial.states.is_empty() {
+                trials.push(trial);
+            }
+        }
+        for round in rounds(trials) {
+            let count = round.iter().map(|it| it.states.len()).max();
+            let count = count.unwrap_or_default();
+            if MOST_TABLES < arriving.tables.len() + count {
+                for trial in &round {
+                    arriving.give_up(&objects, &trial.objects);
+                }
+                continue;
+            }
+            for place in 0..count {
+                let states = round.iter().filter_map(|it| it.states.get(place));
+                arriving.tables.push(table(&objects, after, states));
+            }
+        }
+        arriving
+    }
+
+    fn give_up(&mut self, objects: &[Object], set: &BTreeSet<usize>) {
+        let names = set.iter().filter_map(|it| objects.get(*it));
+        self.unproven.extend(names.map(|it| it.name().to_owned()));
+    }
+}
+
+/// Returns the objects that change, and those that stay and share a key with them.
+fn objects<'s>(now: &'s Site, after: &'s Site) -> Vec<Object<'s>> {
+    let mut objects = Vec::new();
+    let mut same: Vec<&Applied> = Vec::new();
+    for pair in compare(&now.model.peers, &after.model.peers) {
+        let (old, new) = match pair {
+            Pair::Same(peer) => {
+                same.push(peer.applied);
+                continue;
+            }
+            Pair::Changed { before, after } => (Some(before.applied), Some(after.applied)),
+            Pair::Added(after) => (None, Some(after.applied)),
+            Pair::Removed(before) => (Some(before.applied), None),
+        };
+        objects.push(Object { old, new });
+    }
+    let keys = objects
+        .iter()
+        .flat_map(|it: &Object| [it.key(false), it.key(true)]);
+    let keys: BTreeSet<[u8; 32]> = keys.flatten().collect();
+    let sharing = same.into_iter().filter(|it| {
+        let key = it.spec.as_ref().ok().map(|it| it.key);
+        key.is_some_and(|it| keys.contains(&it))
+    });
+    objects.extend(sharing.map(|it| Object {
+        old: Some(it),
+        new: Some(it),
+    }));
+    objects
+}
+
+/// Objects that share a key, or lead to one segment.
+struct Groups {
+    /// The group of each object.
+    of: Vec<usize>,
+    /// By group.
+    members: BTreeMap<usize, BTreeSet<usize>>,
+}
+
+impl Groups {
+    fn new(objects: &[Object], fabric: &Fabric) -> Self {
+        let mut groups = Self {
+            of: (0..objects.len()).collect(),
+            members: (0..objects.len()).map(|it| (it, [it].into())).collect(),
+        };
+        let mut keys: BTreeMap<[u8; 32], usize> = BTreeMap::new();
+        let mut segments: BTreeMap<(usize, SegmentId), usize> = BTreeMap::new();
+        for (place, object) in objects.iter().enumerate() {
+            for key in [object.key(false), object.key(true)].into_iter().flatten() {
+                let first = *keys.entry(key).or_insert(place);
+                groups.join(first, place);
+                for at in fabric.holders(&key) {
+                    let Some(segment) = fabric.site(at.site).segment(at.node) else {
+                        continue;
+                    };
+                    let of_site = (at.site.index(), segment);
+                    let first = *segments.entry(of_site).or_insert(place);
+                    groups.join(first, place);
+                }
+            }
+        }
+        groups
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (Some(&keep), Some(&gone)) = (self.of.get(one), self.of.get(other)) else {
+            return;
+        };
+        if keep == gone {
+            return;
+        }
+        let moved = self.members.remove(&gone).unwrap_or_default();
+        for place in &moved {
+            if let Some(group) = self.of.get_mut(*place) {
+                *group = keep;
+            }
+        }
+        self.members.entry(keep).or_default().extend(moved);
+    }
+
+    /// Returns the objects that have to be tried together: each group of several, and the groups that
+    /// meet at addresses of a cluster.
+    fn sets(&self, objects: &[Object], grounds: (&Fabric, &Grounds)) -> BTreeSet<BTreeSet<usize>> {
+        let several = self.members.values().filter(|it| 1 < it.len());
+        let mut sets: BTreeSet<BTreeSet<usize>> = several.cloned().collect();
+        for meeting in meetings(objects, grounds) {
+            let groups = meeting.iter().filter_map(|it| self.of.get(*it));
+            let members = groups.filter_map(|it| self.members.get(it));
+            let set: BTreeSet<usize> = members.flatten().copied().collect();
+            if 1 < set.len() {
+                sets.insert(set);
+            }
+        }
+        sets
+    }
+}
+
+/// Returns the objects that have ranges around the same addresses of a cluster, or around the same
+/// endpoint.
+fn meetings(
+    objects: &[Object],
+    (fabric, grounds): (&Fabric, &Grounds),
+) -> BTreeSet<BTreeSet<usize>> {
+    let mut claims: Vec<(Cidr, usize)> = Vec::new();
+    for (place, object) in objects.iter().enumerate() {
+        let contents = [object.old, object.new].into_iter().flatten();
+        let specs = contents.filter_map(|it| it.spec.as_ref().ok());
+        let ranges = specs.flat_map(|it| &it.allowed_ips);
+        claims.extend(ranges.map(|it| (it.interface.network, place)));
+    }
+    let claims = Prefixes::new(&claims);
+    let mut meetings = BTreeSet::new();
+    for slot in 0..claims.len() {
+        let Some((range, _)) = claims.get(slot) else {
+            continue;
+        };
+        let around = claims.around(Span::of(range));
+        let around = around.filter_map(|it| Some(claims.get(it)?.1));
+        let meeting: BTreeSet<usize> = around.flatten().copied().collect();
+        let is_dialled = || fabric.dialled(range).next().is_some();
+        if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {
+            meetings.insert(meeting);
+        }
+    }
+    meetings
+}
+
+/// Tries all orders of some objects.
+fn trial(objects: &[Object], set: &BTreeSet<usize>, engines: &[Engine]) -> Trial {
+    let places: Vec<usize> = set.iter().copied().collect();
+    let members = places.iter().filter_map(|it| objects.get(*it).copied());
+    let members: Vec<Object> = members.collect();
+    let arrivals = Arrivals::new(&members);
+    let mut found: BTreeMap<BTreeMap<usize, Option<bool>>, bool> = BTreeMap::new();
+    for engine in engines {
+        for state in arrivals.states(*engine) {
+            let known = known(&places, &state);
+            *found.entry(known).or_default() |= state.is_final;
+        }
+    }
+    let whole = |is_new: bool| {
+        let of = |place: usize| {
+            let content = objects.get(place).and_then(|it| it.content(is_new));
+            content.map(|_| is_new)
+        };
+        places.iter().map(|it| (*it, of(*it))).collect()
+    };
+    let is_same = |place: usize| {
+        let object = objects.get(place);
+        object.is_some_and(|it| it.old.map(|it| &it.spec) == it.new.map(|it| &it.spec))
+    };
+    let ends = [whole(false), whole(true)].map(|it| unified(it, is_same));
+    let states = found.into_iter().map(|(known, is_final)| TrialState {
+        known: unified(known, is_same),
+        is_final,
+    });
+    Trial {
+        objects: set.clone(),
+        states: states.filter(|it| !ends.contains(&it.known)).collect(),
+    }
+}
+
+/// Takes objects that stay as new.
+fn unified(
+    known: BTreeMap<usize, Option<bool>>,
+    is_same: impl Fn(usize) -> bool,
+) -> BTreeMap<usize, Option<bool>> {
+    let known = known.into_iter();
+    let unify = |(place, version): (usize, Option<bool>)| {
+        let version = version.map(|is_new| is_new || is_same(place));
+        (place, version)
+    };
+    known.map(unify).collect()
+}
+
+fn known(places: &[usize], state: &ArrivalState) -> BTreeMap<usize, Option<bool>> {
+    let mut known: BTreeMap<usize, Option<bool>> = places.iter().map(|it| (*it, None)).collect();
+    for it in state.memory.values() {
+        if let Some(place) = places.get(it.object) {
+            known.insert(*place, Some(it.is_new));
+        }
+    }
+    known
+}
+
+/// Puts trials together that have no object in common.
+fn rounds(trials: Vec<Trial>) -> Vec<Vec<Trial>> {
+    let mut rounds: Vec<(BTreeSet<usize>, Vec<Trial>)> = Vec::new();
+    for trial in trials {
+        let mut free = rounds.iter_mut();
+        match free.find(|it| it.0.is_disjoint(&trial.objects)) {
+            Some(round) => {
+                round.0.extend(&trial.objects);
+                round.1.push(trial);
+            }
+            None => rounds.push((trial.objects.clone(), vec![trial])),
+        }
+    }
+    rounds.into_iter().map(|it| it.1).collect()
+}
+
+/// Returns the Peers of a target in some states of its objects; all others are the new ones.
+fn table<'t>(
+    objects: &[Object],
+    after: &Site,
+    states: impl Iterator<Item = &'t TrialState>,
+) -> TransientTable {
+    let mut absent: BTreeSet<&str> = BTreeSet::new();
+    let mut old: Vec<Applied> = Vec::new();
+    let mut is_final = false;
+    for state in states {
+        is_final |= state.is_final;
+        for (place, version) in &state.known {
+            let Some(object) = objects.get(*place) else {
+                continue;
+            };
+            if *version != Some(true) {
+                absent.insert(object.name());
+            }
+            if *version == Some(false) {
+                old.extend(object.old.cloned());
+            }
+        }
+    }
+    let mut files: Vec<AppliedFile> = after
+        .files
+        .iter()
+        .map(|file| without(file, &absent))
+        .collect();
+    if !old.is_empty() {
+        files.push(AppliedFile {
+            source: Arc::from(""),
+            content: Arc::new(Content {
+                peers: old,
+                others: Vec::new(),
+            }),
+        });
+    }
+    TransientTable { files, is_final }
+}
+
+fn without(file: &AppliedFile, absent: &BTreeSet<&str>) -> AppliedFile {
+    let is_absent = |it: &Applied| absent.contains(it.name.as_str());
+    if !file.content.peers.iter().any(is_absent) {
+        return file.clone();
+    }
+    let peers = file.content.peers.iter();
+    AppliedFile {
+        source: Arc::clone(&file.source),
+        content: Arc::new(Content {
+            peers: peers.filter(|it| !is_absent(it)).cloned().collect(),
+            others: Vec::new(),
+        }),
+    }
+}

@@ -1,0 +1,99 @@
+//! Carrier moves: addresses that a target reaches through another node than before.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::cause::{Cause, NodeRef};
+use super::peer_change::node_ref;
+use super::stages::Passage;
+use crate::agent::fabric::{Fabric, Site};
+use crate::agent::model::RangeHolder;
+use crate::agent::peers::PeerId;
+use crate::net::Cidr;
+use crate::net::prefixes::Span;
+
+/// Addresses that a target reaches through another node than before. Connections to them break once.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct CarrierMove {
+    /// The range of the Peer that has them now.
+    pub range: Cidr,
+    /// The node that carried them.
+    pub from: NodeRef,
+    /// The node that carries them now.
+    pub to: NodeRef,
+    /// Whether the range belongs to a cluster as a whole, so that an anchor has moved.
+    pub is_shared: bool,
+}
+
+impl CarrierMove {
+    /// Finds those of a target.
+    pub(super) fn find(passage: &Passage, (before, after): (&Fabric, &Fabric)) -> Vec<Self> {
+        let (old, new) = (&*passage.now, &*passage.after);
+        let mut moves = BTreeSet::new();
+        for range in passage.ranges() {
+            let span = Span::of(range);
+            let borders = old.model.tunnels.across(span);
+            let borders = borders.chain(new.model.tunnels.across(span));
+            for piece in span.cut(borders) {
+                let address = piece.first_address();
+                let (Some(was), Some(is)) = (carrier(old, address), carrier(new, address)) else {
+                    continue;
+                };
+                let names = [&old.model.peers[was.1], &new.model.peers[is.1]];
+                let names = names.map(|it| it.applied.name.as_str());
+                // A Peer with another key is the same carrier with a new key.
+                if was.0 == is.0 || names[0] == names[1] {
+                    continue;
+                }
+                let (Some(from), Some(to)) = (holder(before, &was.0), holder(after, &is.0)) else {
+                    continue;
+                };
+                moves.insert(Self {
+                    is_shared: is_shared(after, &to, is.2),
+                    range: is.2,
+                    from,
+                    to,
+                });
+            }
+        }
+        moves.into_iter().collect()
+    }
+
+    /// Returns the cause that it shows, if it is the move of an anchor.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        let is_anchor = self.is_shared && self.from.cluster == self.to.cluster;
+        is_anchor.then(|| Cause::AnchorMoved {
+            cluster: self.to.cluster.clone(),
+            range: self.range,
+            from: self.from.node.clone(),
+            to: self.to.node.clone(),
+        })
+    }
+}
+
+/// Returns the key of the Peer that has an address, the Peer, and its range.
+fn carrier(site: &Site, address: IpAddr) -> Option<([u8; 32], PeerId, Cidr)> {
+    let segment = site.model.topology.segments.ids().next()?;
+    let (slot, holder) = site.model.select(segment, address)?;
+    let RangeHolder::Certain(claim) = holder else {
+        return None;
+    };
+    let peer = claim.peer()?;
+    let key = site.model.share(peer)?.translation.key;
+    Some((key, peer, site.model.tunnels.get(slot)?.0))
+}
+
+fn holder(fabric: &Fabric, key: &[u8; 32]) -> Option<NodeRef> {
+    let [at] = *fabric.holders(key) else {
+        return None;
+    };
+    Some(node_ref(fabric, at))
+}
+
+fn is_shared(fabric: &Fabric, carrier: &NodeRef, range: Cidr) -> bool {
+    let site = fabric.site_named(carrier.cluster.as_str());
+    site.is_some_and(|it| {
+        let mut shared = fabric.site(it).reading.shared.iter();
+        shared.any(|it| it.overlaps(range))
+    })
+}

@@ -1,0 +1,40 @@
+//! Grounds: the addresses of all clusters between which packets are followed.
+
+use std::collections::BTreeSet;
+
+use crate::agent::fabric::{Fabric, Owner, SiteId};
+use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
+
+/// The addresses that nodes have, or that clusters declare as a whole.
+pub(super) struct Grounds(Prefixes<SiteId>);
+
+impl Grounds {
+    /// Collects the addresses of all clusters. Addresses in Kilo's subnet are the ends of no declared path,
+    /// unless a node has no other.
+    pub(super) fn new(fabric: &Fabric) -> Self {
+        let mut grounds = Vec::new();
+        for (number, site) in fabric.sites.numbered() {
+            let is_end = |it: &Owner| !matches!(it, Owner::Tunnel(_) | Owner::Pool);
+            let owned = site.owned.iter().filter(|it| it.1.iter().any(is_end));
+            grounds.extend(owned.map(|(range, _)| (range, number)));
+            let nodes = site.model.topology.nodes.ids();
+            let hosts = nodes.filter_map(|node| site.address(node));
+            grounds.extend(hosts.map(|it| (Cidr::host(it), number)));
+        }
+        Self(Prefixes::new(&grounds))
+    }
+
+    /// Returns whether a range shares addresses with any of them.
+    pub(super) fn meet(&self, range: Cidr) -> bool {
+        self.0.meets(Span::of(range))
+    }
+
+    /// Returns the clusters that have addresses in a range.
+    pub(super) fn owners(&self, range: Cidr) -> BTreeSet<SiteId> {
+        let span = Span::of(range);
+        let slots = self.0.within(span).chain(self.0.around(span));
+        let owners = slots.filter_map(|slot| Some(self.0.get(slot)?.1));
+        owners.flatten().copied().collect()
+    }
+}

@@ -1,0 +1,44 @@
+//! Load changes: what the Kilo of a target has to carry, before and after.
+
+use super::stages::Passage;
+use crate::capacity::{Estimate, Load, Wave, estimates};
+use crate::config::Capacity;
+use crate::config::capacity::Quantity;
+use crate::diagnostic::Severity;
+
+/// The load of a target, before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadChange {
+    /// The estimates for the old Peers.
+    pub before: Vec<Estimate>,
+    /// The estimates for the new Peers, and for the change itself.
+    pub after: Vec<Estimate>,
+    /// How many seconds Kilo is busy with the change on the busiest node.
+    pub seconds: f64,
+}
+
+impl LoadChange {
+    /// Estimates the load of a target.
+    pub(super) fn new(passage: &Passage, capacity: &Capacity) -> Self {
+        let (old, new) = (&passage.now.model, &passage.after.model);
+        let wave = Wave::between(old, new);
+        let load = Load::count(new, None);
+        Self {
+            before: estimates(&Load::count(old, None), None, capacity),
+            seconds: wave.seconds(&load.nodes, &capacity.costs),
+            after: estimates(&load, Some(&wave), capacity),
+        }
+    }
+
+    /// Returns the quantities that pass a warning, or a more severe limit, by the change.
+    pub fn passed(&self) -> impl Iterator<Item = Quantity> {
+        let before = |quantity: Quantity| {
+            let mut before = self.before.iter().filter(move |it| it.quantity == quantity);
+            before.next().and_then(|it| it.grade)
+        };
+        let passed = self.after.iter().filter(move |it| {
+            Some(Severity::Warning) <= it.grade && before(it.quantity) < it.grade
+        });
+        passed.map(|it| it.quantity)
+    }
+}

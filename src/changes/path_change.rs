@@ -1,0 +1,73 @@
+//! Path changes: what becomes of the paths between two clusters.
+
+use crate::name::ClusterName;
+
+/// What becomes of the paths from one cluster to another. A path counts in the first of these that is
+/// true of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PathChange {
+    /// The cluster that sends.
+    pub from: ClusterName,
+    /// The cluster that receives.
+    pub to: ClusterName,
+    /// Paths that work in the new version only.
+    pub gained: PathCounts,
+    /// Paths that worked, and do not work in the new version.
+    pub lost: PathCounts,
+    /// Paths that do not work while only one of the two clusters has its new Peers.
+    pub apart: PathCounts,
+    /// Paths that may stay interrupted after everything has arrived, until agents list all Peers again.
+    pub stuck: PathCounts,
+    /// Paths that may be interrupted while the Peers of a cluster arrive.
+    pub paused: PathCounts,
+    /// Whether anything works in the new version.
+    pub holds_any: bool,
+    /// The number of states of the two clusters that were proved.
+    pub states: usize,
+    /// An interrupted or lost path: its sender and its receiver, as `cluster/node` or a range.
+    pub example: Option<(String, String)>,
+}
+
+/// Numbers of paths, each between an owner of addresses in one cluster and one in the other.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PathCounts {
+    /// Those that a link declares.
+    pub declared: u64,
+    /// Others.
+    pub undeclared: u64,
+}
+
+impl PathCounts {
+    /// Returns the number of all.
+    pub fn all(self) -> u64 {
+        self.declared + self.undeclared
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.all() == 0
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: Self) {
+        self.declared += other.declared;
+        self.undeclared += other.undeclared;
+    }
+
+    /// Counts a path.
+    pub(super) fn count(&mut self, is_declared: bool) {
+        if is_declared {
+            self.declared += 1;
+        } else {
+            self.undeclared += 1;
+        }
+    }
+}
+
+impl PathChange {
+    /// Returns whether any path is gained, lost or interrupted.
+    pub fn has_changes(&self) -> bool {
+        let counts = [self.gained, self.lost, self.apart, self.stuck, self.paused];
+        counts.iter().any(|it| !it.is_empty())
+    }
+}

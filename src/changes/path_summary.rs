@@ -1,0 +1,260 @@
+//! Path summaries: what was proved about each pair of clusters, counted, beside what held in the old
+//! version.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::Version;
+use super::clusters::Counterparts;
+use super::held::{Blocks, Held};
+use super::path_change::{PathChange, PathCounts};
+use super::paths::{PathProof, Proved};
+use super::stages::Passages;
+use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::net::prefixes::Span;
+use crate::packet::trace::AddressClass;
+use crate::proof::reach::{AddressBlock, Proven, Reach};
+use crate::proof::verify::Declared;
+
+/// Summarizes all pairs of clusters with differences, in order of their names.
+pub(super) fn summarize(
+    (before, after): (&Version, &Version),
+    counterparts: &Counterparts,
+    (passages, proof): (&Passages, &PathProof),
+) -> Vec<PathChange> {
+    let past = Past::new(before, counterparts, passages);
+    let future = Future {
+        fabric: after.fabric,
+        declared: Declared::new(after.fabric, after.asked),
+        blocks: &proof.blocks,
+    };
+    let proved = proof.proved.par_iter();
+    let changes = proved.map(|it| past.compare(&future, counterparts, it));
+    let mut changes: Vec<PathChange> = changes.collect();
+    changes.extend(past.left(counterparts));
+    changes.retain(PathChange::has_changes);
+    changes.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
+    changes
+}
+
+/// The paths of the old version, between clusters that have other nodes in the new one or have left.
+struct Past<'f, 'a, 'm> {
+    fabric: &'f Fabric<'a>,
+    reach: Reach<'f, 'a>,
+    declared: Declared<'f, 'a, 'm>,
+    blocks: Sites<Blocks>,
+    /// Whether a cluster has other nodes or has left.
+    is_other: Sites<bool>,
+}
+
+struct Future<'f, 'a, 'm> {
+    fabric: &'f Fabric<'a>,
+    declared: Declared<'f, 'a, 'm>,
+    blocks: &'f Sites<Blocks>,
+}
+
+impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
+    fn new(before: &Version<'a>, counterparts: &Counterparts, passages: &Passages) -> Self
+    where
+        'a: 'm,
+    {
+        let fabric: &'f Fabric<'a> = before.fabric;
+        let is_other = fabric.sites.map_ids(|it| {
+            let after = counterparts.after(it);
+            after.is_none_or(|it| passages.0[it].has_new_nodes)
+        });
+        Self {
+            fabric,
+            reach: Reach::among(fabric, |viewer, home| is_other[viewer] || is_other[home]),
+            declared: Declared::new(fabric, before.asked),
+            blocks: fabric.sites.map(|it| Blocks::new(it)),
+            is_other,
+        }
+    }
+
+    /// Counts what becomes of the paths between two clusters of the new version.
+    fn compare(&self, future: &Future, counterparts: &Counterparts, proved: &Proved) -> PathChange {
+        let (from, to) = (proved.from, proved.to);
+        let mut change = PathChange {
+            states: proved.states,
+            holds_any: !proved.new.is_empty(),
+            ..change(future.fabric.site(from), future.fabric.site(to))
+        };
+        let counter = future.counter(from, to);
+        let old = match (counterparts.before(from), counterparts.before(to)) {
+            (Some(was), Some(had)) if self.is_other[was] || self.is_other[had] => {
+                let (kept, gone) = self.translated((was, had), (from, to), future);
+                change.lost.add(gone);
+                kept
+            }
+            // A cluster that has joined had nothing before.
+            (None, _) | (_, None) => Held::default(),
+            _ => proved.old.clone(),
+        };
+        let mut all = old.clone();
+        all.add(&proved.old);
+        let lost = all.without(&proved.new);
+        change.lost.add(counter.count(&lost));
+        change.gained = counter.count(&proved.new.without(&old));
+        change.apart = counter.count(&proved.apart);
+        let stuck = proved.stuck.without(&proved.apart);
+        change.stuck = counter.count(&stuck);
+        let paused = proved.paused.without(&proved.apart).without(&stuck);
+        change.paused = counter.count(&paused);
+        let worst = [&lost, &proved.apart, &stuck, &paused].into_iter();
+        let mut worst = worst.flat_map(Held::rows);
+        let example = worst.find_map(|(sender, row)| Some((sender, row.iter().next()?)));
+        change.example = example.and_then(|it| counter.example(it));
+        change
+    }
+
+    /// Returns what held between two clusters, in the blocks of the new version, and counts the paths of
+    /// which an end is not there any more.
+    fn translated(
+        &self,
+        (was, had): (SiteId, SiteId),
+        (from, to): (SiteId, SiteId),
+        future: &Future,
+    ) -> (Held, PathCounts) {
+        let held = self.held((was, had));
+        let senders = translation((self.fabric.site(was), &self.blocks[was]), future.end(from));
+        let receivers = translation((self.fabric.site(had), &self.blocks[had]), future.end(to));
+        let counter = self.counter(was, had);
+        let (mut kept, mut gone) = (Held::default(), Held::default());
+        for (sender, row) in held.rows() {
+            for receiver in row.iter() {
+                let place = |all: &[Option<usize>], it: usize| all.get(it).copied().flatten();
+                match (place(&senders, sender), place(&receivers, receiver)) {
+                    (Some(sender), Some(receiver)) => kept.insert(sender, receiver),
+                    _ => gone.insert(sender, receiver),
+                }
+            }
+        }
+        let gone = counter.count(&gone);
+        (kept, gone)
+    }
+
+    /// Counts the paths from and to clusters that have left.
+    fn left(&self, counterparts: &Counterparts) -> Vec<PathChange> {
+        let has_left = |it: SiteId| counterparts.after(it).is_none();
+        let sites = || self.fabric.sites.ids();
+        let pairs = sites().flat_map(|from| sites().map(move |to| (from, to)));
+        let pairs = pairs.filter(|(from, to)| from != to && (has_left(*from) || has_left(*to)));
+        let changes = pairs.map(|(from, to)| PathChange {
+            lost: self.counter(from, to).count(&self.held((from, to))),
+            states: 1,
+            ..change(self.fabric.site(from), self.fabric.site(to))
+        });
+        changes.collect()
+    }
+
+    fn held(&self, (from, to): (SiteId, SiteId)) -> Held {
+        let blocks = (&self.blocks[from], &self.blocks[to]);
+        Held::prove(&self.reach, (from, to), blocks, &mut Proven::default())
+    }
+
+    fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
+        let end = |site: SiteId| (self.fabric.site(site), &self.blocks[site]);
+        Counter::new(&self.declared, (from, to), (end(from), end(to)))
+    }
+}
+
+impl Future<'_, '_, '_> {
+    fn end(&self, site: SiteId) -> End<'_> {
+        (self.fabric.site(site), &self.blocks[site])
+    }
+
+    fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
+        Counter::new(&self.declared, (from, to), (self.end(from), self.end(to)))
+    }
+}
+
+/// A cluster, and its blocks.
+type End<'e> = (&'e Site<'e>, &'e Blocks);
+
+/// Counts paths between two clusters.
+struct Counter<'e> {
+    ends: (End<'e>, End<'e>),
+    /// Whether a link declares a sender, and a receiver.
+    declared: [Vec<bool>; 2],
+}
+
+impl<'e> Counter<'e> {
+    fn new(declared: &Declared, (from, to): (SiteId, SiteId), ends: (End<'e>, End<'e>)) -> Self {
+        let sends = declared.promised(from, to, &ends.0.1.all);
+        let takes = declared.promised(to, from, &ends.1.1.all);
+        Self {
+            ends,
+            declared: [sends, takes],
+        }
+    }
+
+    fn count(&self, held: &Held) -> PathCounts {
+        let mut counts = PathCounts::default();
+        let [sends, takes] = &self.declared;
+        let class = |end: End<'e>, place: usize| -> Option<AddressClass> {
+            end.1.all.get(place)?.owner.class()
+        };
+        for (sender, row) in held.rows() {
+            let from = class(self.ends.0, sender);
+            let is_sent = sends.get(sender) == Some(&true);
+            for receiver in row.iter() {
+                let to = class(self.ends.1, receiver);
+                let is_declared = is_sent
+                    && takes.get(receiver) == Some(&true)
+                    && from
+                        .zip(to)
+                        .is_some_and(|(from, to)| Declared::are_declared(from, to));
+                counts.count(is_declared);
+            }
+        }
+        counts
+    }
+
+    fn example(&self, (sender, receiver): (usize, usize)) -> Option<(String, String)> {
+        let name = |(site, blocks): End, place: usize| {
+            let block = blocks.all.get(place)?;
+            let end = match block.owner.node() {
+                Some(node) => site.node(node).kilo.name.clone(),
+                None => block.span.first_address().to_string(),
+            };
+            Some(format!("{}/{end}", site.cluster))
+        };
+        Some((name(self.ends.0, sender)?, name(self.ends.1, receiver)?))
+    }
+}
+
+/// Returns the place of each block in another version of the cluster: that of the same node with the same
+/// addresses.
+fn translation((old, had): End, (new, has): End) -> Vec<Option<usize>> {
+    type Identity<'i> = (Option<&'i str>, Option<AddressClass>, Span);
+    fn identity<'i>(site: &'i Site, block: &AddressBlock) -> Identity<'i> {
+        let node = block.owner.node();
+        let name = node.map(|it| site.node(it).kilo.name.as_str());
+        (name, block.owner.class(), block.span)
+    }
+    let places = has.all.iter().zip(0..);
+    let places: BTreeMap<Identity, usize> = places
+        .map(|(it, place)| (identity(new, it), place))
+        .collect();
+    let blocks = had.all.iter();
+    blocks
+        .map(|it| places.get(&identity(old, it)).copied())
+        .collect()
+}
+
+fn change(from: &Site, to: &Site) -> PathChange {
+    PathChange {
+        from: from.cluster.clone(),
+        to: to.cluster.clone(),
+        gained: PathCounts::default(),
+        lost: PathCounts::default(),
+        apart: PathCounts::default(),
+        stuck: PathCounts::default(),
+        paused: PathCounts::default(),
+        holds_any: false,
+        states: 0,
+        example: None,
+    }
+}

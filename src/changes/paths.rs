@@ -1,0 +1,290 @@
+//! Paths: which of them hold in every state on the way from the old to the new version.
+//!
+//! Both clusters of a path can have their old or their new Peers, or any table in between, independently
+//! of each other. A path is followed in a mixed state only if both clusters see it otherwise than in the
+//! states that are known (`docs/internals/changes.md`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::held::{Blocks, Held};
+use super::stages::{NEW, OLD, Passages, StageId, Touched};
+use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::proof::reach::{BlockLikeness, Proven, Reach};
+
+/// The most fabrics of clusters in different stages.
+const MOST_MIXED: usize = 64;
+
+/// The paths from one cluster to another in every state.
+pub(super) struct Proved {
+    /// The cluster that sends.
+    pub(super) from: SiteId,
+    /// The cluster that receives.
+    pub(super) to: SiteId,
+    /// What holds with the old Peers.
+    pub(super) old: Held,
+    /// What holds with the new Peers.
+    pub(super) new: Held,
+    /// What holds in both and not while one of the clusters has its old and the other its new Peers.
+    pub(super) apart: Held,
+    /// What holds in both and not in a state that stays.
+    pub(super) stuck: Held,
+    /// What holds in both and not in a state that passes.
+    pub(super) paused: Held,
+    /// The number of states that were proved.
+    pub(super) states: usize,
+    /// States of the sender and of the receiver that have to be followed.
+    mixed: Vec<(StageId, StageId)>,
+}
+
+/// All proofs of a fleet on its way.
+pub(super) struct PathProof {
+    /// The paths between clusters that changes can touch.
+    pub(super) proved: Vec<Proved>,
+    /// Clusters with states that are too many to be proved.
+    pub(super) unproven: BTreeSet<SiteId>,
+    /// What every cluster has.
+    pub(super) blocks: Sites<Blocks>,
+}
+
+impl PathProof {
+    /// Proves everything that changes can touch.
+    pub(super) fn new(passages: &Passages, touched: &Touched) -> Self {
+        let blocks = passages.0.map(|it| Blocks::new(&it.after));
+        let most = passages.0.iter().map(|it| it.stages()).max();
+        let stages = 0..most.unwrap_or_default().max(2);
+        let fabrics: Vec<Fabric> = stages
+            .clone()
+            .map(|stage| fabric(passages, stage))
+            .collect();
+        let reaches: Vec<Reach> = fabrics
+            .iter()
+            .enumerate()
+            .map(|(stage, fabric)| {
+                let is_there = |it: SiteId| stage < 2 || stage < passages.0[it].stages();
+                Reach::among(fabric, |viewer, home| {
+                    touched.has(viewer, home) && (is_there(viewer) || is_there(home))
+                })
+            })
+            .collect();
+        let prover = Prover {
+            passages,
+            blocks: &blocks,
+            reaches: &reaches,
+        };
+        let senders: Vec<SiteId> = passages.0.ids().collect();
+        let proved = senders
+            .into_par_iter()
+            .map(|from| prover.from(from, touched));
+        let mut proved: Vec<Proved> = proved.collect::<Vec<_>>().into_iter().flatten().collect();
+        let unproven = prover.mix(&mut proved);
+        Self {
+            proved,
+            unproven,
+            blocks,
+        }
+    }
+}
+
+/// Returns all clusters in one stage.
+fn fabric<'t>(passages: &'t Passages, stage: StageId) -> Fabric<'t> {
+    let sites = passages.0.iter().map(|it| it.site(stage));
+    Fabric::shared(sites.collect())
+}
+
+struct Prover<'p, 'f, 'a> {
+    passages: &'p Passages<'p>,
+    blocks: &'p Sites<Blocks>,
+    /// By stage.
+    reaches: &'p [Reach<'f, 'a>],
+}
+
+impl<'p> Prover<'p, '_, '_> {
+    /// Proves the paths from a cluster with both clusters in the same stage, and finds the mixed states
+    /// that have to be followed.
+    fn from(&self, from: SiteId, touched: &Touched) -> Vec<Proved> {
+        let mut proven: Vec<Proven> = self.reaches.iter().map(|_| Proven::default()).collect();
+        let others = touched.others(from);
+        let proved = others.filter_map(|to| self.between((from, to), &mut proven));
+        proved.collect()
+    }
+
+    fn between(&self, (from, to): (SiteId, SiteId), proven: &mut [Proven<'p>]) -> Option<Proved> {
+        let blocks = (&self.blocks[from], &self.blocks[to]);
+        let [of_sender, of_receiver] = [from, to].map(|it| self.passages.0[it].stages());
+        let mut held = Vec::new();
+        for stage in 0..of_sender.max(of_receiver) {
+            let (reach, proven) = (self.reaches.get(stage)?, proven.get_mut(stage)?);
+            held.push(Held::prove(reach, (from, to), blocks, proven));
+        }
+        let old = held.first()?.clone();
+        let new = held.get(NEW).unwrap_or(&old).clone();
+        let both = old.and(&new);
+        let mut proved = Proved {
+            from,
+            to,
+            new,
+            apart: Held::default(),
+            stuck: Held::default(),
+            paused: Held::default(),
+            states: of_sender * of_receiver,
+            mixed: Vec::new(),
+            old,
+        };
+        for (stage, held) in held.iter().enumerate().skip(2) {
+            let missing = both.without(held);
+            if self.is_final(from, stage) || self.is_final(to, stage) {
+                proved.stuck.add(&missing);
+            } else {
+                proved.paused.add(&missing);
+            }
+        }
+        for (one, other) in mixed(of_sender, of_receiver) {
+            if self.is_open((from, to), (one, other), &both) {
+                proved.mixed.push((one, other));
+            }
+        }
+        Some(proved)
+    }
+
+    fn is_final(&self, site: SiteId, stage: StageId) -> bool {
+        let table = stage.checked_sub(2);
+        let tables = &self.passages.0[site].arriving.tables;
+        let table = table.and_then(|it| tables.get(it));
+        table.is_some_and(|it| it.is_final)
+    }
+
+    /// Returns whether there is a path of which neither the sender's nor the receiver's stage alone
+    /// decides.
+    fn is_open(
+        &self,
+        (from, to): (SiteId, SiteId),
+        (one, other): (StageId, StageId),
+        both: &Held,
+    ) -> bool {
+        let (Some(one), Some(other)) = (self.reaches.get(one), self.reaches.get(other)) else {
+            return true;
+        };
+        let senders = one.likeness(other, from, to);
+        let receivers = one.likeness(other, to, from);
+        let of = |all: &[BlockLikeness], place| all.get(place).copied().unwrap_or_default();
+        both.rows().any(|(sender, row)| {
+            let sender = of(&senders, sender);
+            sender != BlockLikeness::SAME
+                && row.iter().any(|receiver| {
+                    let receiver = of(&receivers, receiver);
+                    let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
+                    let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
+                    !by_sender && !by_receiver
+                })
+        })
+    }
+
+    /// Follows the paths in mixed states. Clusters with too many of them are returned.
+    fn mix(&self, proved: &mut [Proved]) -> BTreeSet<SiteId> {
+        let mut groups: BTreeMap<Mixture, Vec<usize>> = BTreeMap::new();
+        for (place, it) in proved.iter().enumerate() {
+            for stages in &it.mixed {
+                let mixture = Mixture::new((it.from, it.to), *stages);
+                groups.entry(mixture).or_default().push(place);
+            }
+        }
+        let mut unproven = BTreeSet::new();
+        for (number, (mixture, places)) in groups.into_iter().enumerate() {
+            let pairs: BTreeSet<(SiteId, SiteId)> = places
+                .iter()
+                .filter_map(|it| proved.get(*it))
+                .map(|it| (it.from, it.to))
+                .collect();
+            if MOST_MIXED <= number {
+                unproven.extend(pairs.iter().flat_map(|it| [it.0, it.1]));
+                continue;
+            }
+            let held = self.held(mixture, &pairs);
+            for place in places {
+                let Some(it) = proved.get_mut(place) else {
+                    continue;
+                };
+                let Some(held) = held.get(&(it.from, it.to)) else {
+                    continue;
+                };
+                let missing = it.old.and(&it.new).without(held);
+                let stages = [(it.from, mixture.of(it.from)), (it.to, mixture.of(it.to))];
+                if stages.iter().all(|it| it.1 <= NEW) {
+                    it.apart.add(&missing);
+                } else if stages
+                    .iter()
+                    .any(|(site, stage)| self.is_final(*site, *stage))
+                {
+                    it.stuck.add(&missing);
+                } else {
+                    it.paused.add(&missing);
+                }
+            }
+        }
+        unproven
+    }
+
+    /// Proves the paths between some clusters in a mixed state.
+    fn held(
+        &self,
+        mixture: Mixture,
+        pairs: &BTreeSet<(SiteId, SiteId)>,
+    ) -> BTreeMap<(SiteId, SiteId), Held> {
+        let passages = self.passages.0.numbered();
+        let sites = passages.map(|(site, it)| it.site(mixture.of(site)));
+        let sites: Vec<Arc<Site>> = sites.collect();
+        let fabric = Fabric::shared(sites);
+        let reach = Reach::among(&fabric, |viewer, home| {
+            pairs.contains(&(viewer, home)) || pairs.contains(&(home, viewer))
+        });
+        let mut proven = Proven::default();
+        let mut held = BTreeMap::new();
+        for &(from, to) in pairs {
+            let blocks = (&self.blocks[from], &self.blocks[to]);
+            held.insert(
+                (from, to),
+                Held::prove(&reach, (from, to), blocks, &mut proven),
+            );
+        }
+        held
+    }
+}
+
+/// Returns the states in which two clusters are in different stages.
+fn mixed(ones: usize, others: usize) -> impl Iterator<Item = (StageId, StageId)> {
+    let all = (OLD..ones).flat_map(move |one| (OLD..others).map(move |other| (one, other)));
+    // A cluster with one stage is the same in all of them.
+    all.filter(move |(one, other)| one != other && 1 < ones && 1 < others)
+}
+
+/// A stage for every cluster: one of two, by a bit of the cluster's number. Every two clusters differ in a
+/// bit, so a few mixtures have every pair in both combinations.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Mixture {
+    bit: u32,
+    /// By the value of the bit.
+    stages: [StageId; 2],
+}
+
+impl Mixture {
+    fn new((from, to): (SiteId, SiteId), (one, other): (StageId, StageId)) -> Self {
+        let bit = (from.index() ^ to.index()).trailing_zeros();
+        let mut stages = [one, other];
+        if from.index() >> bit & 1 == 1 {
+            stages.reverse();
+        }
+        Self { bit, stages }
+    }
+
+    fn of(self, site: SiteId) -> StageId {
+        let [zero, one] = self.stages;
+        if site.index() >> self.bit & 1 == 1 {
+            one
+        } else {
+            zero
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Stages: the clusters with their new nodes and the Peers that they can have on the way from the old to
+//! the new version.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::arriving::Arriving;
+use super::clusters::Counterparts;
+use super::grade::Engine;
+use super::grounds::Grounds;
+use super::{Version, settings};
+use crate::agent::applied::AppliedFile;
+use crate::agent::comparison::{Pair, compare};
+use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::agent::peers::ClusterPeer;
+use crate::net::Cidr;
+
+/// The number of a stage: what a cluster has.
+pub(super) type StageId = usize;
+
+/// The old Peers.
+pub(super) const OLD: StageId = 0;
+/// The new Peers. What follows are the tables between the two.
+pub(super) const NEW: StageId = 1;
+
+/// A cluster on the way from the old to the new version.
+pub(super) struct Passage<'s> {
+    /// It with its old Peers and its new nodes.
+    pub(super) now: Arc<Site<'s>>,
+    /// It in the new version.
+    pub(super) after: Arc<Site<'s>>,
+    /// Whether its Peers are other ones.
+    pub(super) has_new_peers: bool,
+    /// Whether its nodes, or what is declared about it, are other ones.
+    pub(super) has_new_nodes: bool,
+    /// What its agents have in between.
+    pub(super) arriving: Arriving,
+}
+
+/// All clusters of the new version on their way.
+pub(super) struct Passages<'s>(pub(super) Sites<Passage<'s>>);
+
+impl<'s> Passages<'s> {
+    /// Finds them.
+    pub(super) fn new<'a: 's, 'b: 's>(
+        (before, after): (&Version<'a>, &Version<'b>),
+        counterparts: &Counterparts,
+        engines: &[Engine],
+    ) -> Self {
+        let grounds = Grounds::new(after.fabric);
+        let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
+        let passages = sites.into_par_iter().map(|number| {
+            let old = counterparts.before(number);
+            let old = old.and_then(|it| before.fabric.sites.get(it.index()));
+            let new: Arc<Site<'s>> = Arc::clone(&after.fabric.sites[number]) as _;
+            let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
+            if passage.has_new_peers {
+                let ends = (&*passage.now, &*passage.after);
+                passage.arriving = Arriving::find(ends, after.fabric, &grounds, engines);
+            }
+            passage
+        });
+        Self(Sites::new(passages.collect()))
+    }
+}
+
+impl<'s> Passage<'s> {
+    fn new(old: Option<Arc<Site<'s>>>, after: Arc<Site<'s>>) -> Self {
+        let has_new_nodes = old.as_ref().is_none_or(|old| has_new_nodes(old, &after));
+        let files: &'s [AppliedFile] = old.as_ref().map_or(&[], |it| it.files);
+        let has_new_peers = !have_same_peers(files, after.files);
+        let now = match old {
+            _ if !has_new_peers => Arc::clone(&after),
+            Some(old) if !has_new_nodes => old,
+            _ => Arc::new(after.with_files(files)),
+        };
+        Self {
+            now,
+            after,
+            has_new_peers,
+            has_new_nodes,
+            arriving: Arriving::default(),
+        }
+    }
+
+    /// Returns how many stages it has.
+    pub(super) fn stages(&self) -> usize {
+        if self.has_new_peers {
+            2 + self.arriving.tables.len()
+        } else {
+            1
+        }
+    }
+
+    /// Returns it in a stage; with fewer stages, in the new version.
+    pub(super) fn site<'t>(&'t self, stage: StageId) -> Arc<Site<'t>> {
+        let between = stage.checked_sub(2);
+        let table = between.and_then(|it| self.arriving.tables.get(it));
+        match table {
+            Some(table) => Arc::new(self.after.with_files(&table.files)),
+            None if stage == OLD => Arc::clone(&self.now) as _,
+            None => Arc::clone(&self.after) as _,
+        }
+    }
+
+    /// Returns the ranges of Peers that change: those of both versions.
+    pub(super) fn ranges(&self) -> Vec<Cidr> {
+        let mut ranges = BTreeSet::new();
+        for peer in self.changed() {
+            let spec = peer.applied.spec.as_ref().ok();
+            let allowed = spec.map(|it| &it.allowed_ips).into_iter().flatten();
+            ranges.extend(allowed.map(|it| it.interface.network));
+        }
+        ranges.into_iter().collect()
+    }
+
+    /// Returns the keys of Peers that change: those of both versions.
+    pub(super) fn keys(&self) -> BTreeSet<[u8; 32]> {
+        let specs = self.changed().into_iter();
+        let specs = specs.filter_map(|it| it.applied.spec.as_ref().ok());
+        specs.map(|it| it.key).collect()
+    }
+
+    /// Returns the Peers that change, in both versions.
+    fn changed(&self) -> Vec<&ClusterPeer<'s>> {
+        if !self.has_new_peers {
+            return Vec::new();
+        }
+        let pairs = compare(&self.now.model.peers, &self.after.model.peers);
+        let peers = pairs.into_iter().flat_map(|pair| match pair {
+            Pair::Same(_) => [None, None],
+            Pair::Changed { before, after } => [Some(before), Some(after)],
+            Pair::Added(peer) | Pair::Removed(peer) => [Some(peer), None],
+        });
+        peers.flatten().collect()
+    }
+}
+
+/// Returns whether nodes differ, or anything that a mesh declares about their cluster.
+fn has_new_nodes(old: &Site, new: &Site) -> bool {
+    old.cluster != new.cluster
+        || old.snapshot.nodes != new.snapshot.nodes
+        || settings::differ(old.entry, new.entry)
+}
+
+/// Returns whether files have the same Peers in the same order. Most texts are read only once.
+fn have_same_peers(old: &[AppliedFile], new: &[AppliedFile]) -> bool {
+    let is_same = |(old, new): (&AppliedFile, &AppliedFile)| {
+        Arc::ptr_eq(&old.content, &new.content) || {
+            let (old, new) = (&old.content.peers, &new.content.peers);
+            let mut pairs = old.iter().zip(new);
+            old.len() == new.len() && pairs.all(|(a, b)| a.name == b.name && a.spec == b.spec)
+        }
+    };
+    old.len() == new.len() && old.iter().zip(new).all(is_same)
+}
+
+/// Pairs of clusters whose paths the changes can touch.
+pub(super) struct Touched(Sites<Sites<bool>>);
+
+impl Touched {
+    /// Finds them: those with a cluster that has other nodes, those in which changed Peers have addresses
+    /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
+    pub(super) fn new(passages: &Passages, (now, after): (&Fabric, &Fabric)) -> Self {
+        let grounds = Grounds::new(after);
+        let mut wide = BTreeSet::new();
+        let mut touched = passages.0.map(|_| BTreeSet::new());
+        for (number, passage) in passages.0.numbered() {
+            if passage.has_new_nodes {
+                wide.insert(number);
+                wide.extend(entangled(number, after));
+            }
+            if !passage.has_new_peers {
+                continue;
+            }
+            let ranges = passage.ranges();
+            let mut dialled = ranges
+                .iter()
+                .flat_map(|it| now.dialled(*it).chain(after.dialled(*it)));
+            if is_disturbed(passage) || dialled.next().is_some() {
+                wide.insert(number);
+            }
+            let owners = ranges.iter().flat_map(|it| grounds.owners(*it));
+            touched[number].extend(owners);
+            let keys = passage.keys();
+            let holders = keys.iter().flat_map(|it| after.holders(it));
+            touched[number].extend(holders.map(|it| it.site));
+        }
+        let is_touched = |one: SiteId, other: SiteId| {
+            one != other
+                && (wide.contains(&one)
+                    || wide.contains(&other)
+                    || touched[one].contains(&other)
+                    || touched[other].contains(&one))
+        };
+        let row = |one| passages.0.map_ids(|other| is_touched(one, other));
+        Self(passages.0.map_ids(row))
+    }
+
+    /// Returns whether changes can touch the paths between two clusters.
+    pub(super) fn has(&self, one: SiteId, other: SiteId) -> bool {
+        self.0[one][other]
+    }
+
+    /// Returns the clusters to which a cluster has such paths.
+    pub(super) fn others(&self, one: SiteId) -> impl Iterator<Item = SiteId> {
+        let others = self.0[one].numbered().filter(|it| *it.1);
+        others.map(|it| it.0)
+    }
+}
+
+/// Returns whether the Peers of a cluster can change what becomes of packets that are not theirs.
+fn is_disturbed(passage: &Passage) -> bool {
+    let ends = [&passage.now, &passage.after];
+    ends.iter().any(|site| {
+        !site.is_undisturbed()
+            || site.has_own_keys()
+            || !site.model.contests.is_empty()
+            || site.reading.topology.has_location_ranges()
+    })
+}
+
+/// Returns other clusters whose keys or endpoints nodes of a cluster claim.
+fn entangled(number: SiteId, fabric: &Fabric) -> BTreeSet<SiteId> {
+    let site = fabric.site(number);
+    let keys = site.model.topology.nodes.iter();
+    let keys = keys.filter_map(|it| it.kilo.key);
+    let holders = keys.flat_map(|it| fabric.holders(&it).to_vec());
+    let doors = site.reading.nodes.iter().flat_map(|it| it.doors());
+    let dialled = doors.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
+    let others = holders.map(|it| it.site).chain(dialled.flatten());
+    others.filter(|it| *it != number).collect()
+}

@@ -1,0 +1,40 @@
+//! States: whether a cluster exchanges Peers with those that its mesh links it to.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Whether a cluster exchanges Peers with the clusters that it is linked to.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+pub enum State {
+    /// The cluster exchanges Peers.
+    #[default]
+    Joined,
+    /// The cluster does not exchange Peers yet. Its entry and its nodes are checked, and its ranges
+    /// are reserved.
+    Joining,
+    /// The cluster no longer exchanges Peers. Its ranges stay reserved, and its empty folder makes
+    /// GitOps delete the Peers that it still has.
+    Leaving,
+}
+
+/// What becomes of a link of a topology, by the states of both ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Link {
+    /// Both ends exchange Peers.
+    Exchange,
+    /// An end is still joining, so there are no Peers yet.
+    Planned,
+    /// An end is leaving, so their Peers are removed.
+    Ended,
+}
+
+impl Link {
+    /// Returns what becomes of a link between clusters of these states.
+    pub fn new(one: State, other: State) -> Self {
+        match (one, other) {
+            (State::Leaving, _) | (_, State::Leaving) => Self::Ended,
+            (State::Joining, _) | (_, State::Joining) => Self::Planned,
+            (State::Joined, State::Joined) => Self::Exchange,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Likeness: whether two proofs of the same nodes with other Peers see some addresses alike.
+
+use super::Reach;
+use super::equivalence_class::{EquivalenceClass, PieceView};
+use super::forwarding_view::ForwardingView;
+use crate::agent::fabric::SiteId;
+
+/// How a block of addresses differs between two proofs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BlockLikeness {
+    /// Whether the other cluster sees it the same way.
+    pub is_seen_alike: bool,
+    /// Whether its own cluster handles its packets the same way.
+    pub is_handled_alike: bool,
+}
+
+impl BlockLikeness {
+    /// Nothing differs.
+    pub const SAME: Self = Self {
+        is_seen_alike: true,
+        is_handled_alike: true,
+    };
+}
+
+impl Reach<'_, '_> {
+    /// Compares how `viewer` sees each block of `home`, in the order of
+    /// [`address_blocks`](super::address_blocks), with another proof of the same nodes.
+    pub fn likeness(&self, other: &Reach, home: SiteId, viewer: SiteId) -> Vec<BlockLikeness> {
+        let (one, two) = (self.view(home, viewer), other.view(home, viewer));
+        let sites = [home, viewer].map(|it| [self.fabric.site(it), other.fabric.site(it)]);
+        // What disturbs a whole cluster is in no view of it.
+        let is_undisturbed = sites.as_flattened().iter().all(|it| it.is_undisturbed());
+        let blocks = one.blocks().max(two.blocks());
+        let likeness = |block| {
+            if !is_undisturbed {
+                return BlockLikeness::default();
+            }
+            compare(one, two, block).unwrap_or_default()
+        };
+        (0..blocks).map(likeness).collect()
+    }
+}
+
+fn compare(one: &ForwardingView, two: &ForwardingView, block: usize) -> Option<BlockLikeness> {
+    let class = |view: &'_ ForwardingView| view.class_of(block);
+    let (one, two) = (one.classes.get(class(one)?)?, two.classes.get(class(two)?)?);
+    if !one.is_portable() || !two.is_portable() {
+        return None;
+    }
+    Some(BlockLikeness {
+        is_seen_alike: one.class == two.class && one.views == two.views,
+        is_handled_alike: handled(one).eq(handled(two)),
+    })
+}
+
+/// What of a view does not depend on the cluster that looks.
+fn handled(class: &EquivalenceClass) -> impl Iterator<Item = impl PartialEq + use<'_>> {
+    let handled = |it: &PieceView| (it.deliver, it.calls, it.is_led, it.segment);
+    class.views.iter().map(handled)
+}

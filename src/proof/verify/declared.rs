@@ -1,0 +1,50 @@
+//! Declared paths: which blocks of two clusters a link lets reach each other.
+
+use super::judge::{are_promised, is_promised};
+use super::links::{Asked, MeshLinks};
+use super::promise::Promises;
+use crate::agent::fabric::{Fabric, SiteId, Sites};
+use crate::packet::trace::AddressClass;
+use crate::proof::reach::AddressBlock;
+
+/// Which paths the meshes of a fabric declare.
+pub struct Declared<'f, 'a, 'm> {
+    fabric: &'f Fabric<'a>,
+    asked: Asked<'m>,
+    links: MeshLinks<'m>,
+    promises: Sites<Promises>,
+}
+
+impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
+    /// Finds what is declared.
+    pub fn new(fabric: &'f Fabric<'a>, asked: Asked<'m>) -> Self {
+        Self {
+            fabric,
+            asked,
+            links: MeshLinks::of(fabric, asked),
+            promises: fabric
+                .sites
+                .map_ids(|site| Promises::of(fabric, site, None)),
+        }
+    }
+
+    /// Returns which blocks of `home` a link promises to `viewer`, for each of them.
+    pub fn promised(&self, home: SiteId, viewer: SiteId, blocks: &[AddressBlock]) -> Vec<bool> {
+        let Some(mesh) = self.links.between(home, viewer) else {
+            return vec![false; blocks.len()];
+        };
+        let (site, other) = (self.fabric.site(home), self.fabric.site(viewer));
+        let takes = self.asked.accepted(Some(mesh), other);
+        let local = Asked::local(Some(mesh), other);
+        let promises = &self.promises[home];
+        let promised = blocks.iter();
+        promised
+            .map(|it| is_promised(site, it, (promises, &takes, local)))
+            .collect()
+    }
+
+    /// Returns whether a link declares paths between blocks of these classes at all.
+    pub fn are_declared(from: AddressClass, to: AddressClass) -> bool {
+        are_promised(from, to)
+    }
+}
