@@ -34,6 +34,7 @@ pub mod packet;
 pub mod proof;
 pub mod capacity;
 pub mod changes;
+pub mod proposal;
 pub mod outputs;
 pub mod rules;
 

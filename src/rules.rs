@@ -26,6 +26,7 @@ mod plan;
 mod ranges;
 pub mod reach;
 mod registry;
+pub mod proposal;
 pub mod rendered;
 mod membership;
 pub mod snapshots;

@@ -88,6 +88,10 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Files of users
     (
+        "proposal",
+        "name net wireguard granularity text document mesh snapshot kilo yaml",
+    ),
+    (
         "outputs",
         "name net wireguard place diagnostic schema mesh config fleet plan yaml template manifest \
          agent packet proof capacity",
@@ -96,7 +100,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         guard fleet plan yaml manifest tree_diff agent packet proof capacity",
+         guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
     ),
 ];
 

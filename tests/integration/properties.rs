@@ -26,6 +26,7 @@ use crate::support::{Snapshots, meshes, snapshots};
 use world::{Claims, World, claims, declared, mesh, mesh_of, name, node, world};
 
 mod one_node;
+mod proposal;
 mod reach;
 mod world;
 

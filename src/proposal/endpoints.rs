@@ -1,0 +1,162 @@
+//! Endpoints: how other clusters can dial the nodes of a cluster.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use crate::kilo::check::{ENDPOINT_ANNOTATIONS, NodeChecks};
+use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::node;
+use crate::mesh::{DEFAULT_PORT, EndpointSource, Entry};
+use crate::wireguard::{Endpoint, Host};
+
+/// How other clusters can dial the nodes that lead segments.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct EndpointAdvice {
+    /// The number of these nodes.
+    pub leaders: usize,
+    /// The number of those that can be dialled.
+    pub reached: usize,
+    /// The domain of most endpoints that are names.
+    pub domain: Option<String>,
+    /// The port on which most of them listen, if it is not the default.
+    pub port: Option<NonZeroU16>,
+    /// The source that more endpoints are taken from than by default.
+    pub source: Option<EndpointSource>,
+}
+
+impl EndpointAdvice {
+    /// Returns how the nodes of a cluster can be dialled.
+    pub(super) fn new(cluster: &Cluster) -> Self {
+        let leaders = leaders(cluster);
+        let advice = Self {
+            leaders: leaders.len(),
+            domain: domain(&leaders),
+            port: port(&leaders),
+            ..Self::default()
+        };
+        let by_default = advice.entry(cluster.entry);
+        let is_silent = |it: &&&ClusterNode| endpoint(&by_default, it).is_none();
+        let unreached: Vec<&ClusterNode> = leaders.iter().filter(is_silent).copied().collect();
+        let with_kilo = advice.clone().with_source(EndpointSource::Kilo);
+        let entry = with_kilo.entry(cluster.entry);
+        let found = unreached.iter().filter_map(|it| endpoint(&entry, it));
+        let found: Vec<Endpoint> = found.collect();
+        let calling = unreached.iter().filter(|it| 0 < it.kilo.keepalive).count();
+        if !found.is_empty() && found.iter().all(is_public) {
+            with_kilo.counted(cluster)
+        } else if 2 * calling <= unreached.len() && !unreached.is_empty() {
+            // Nodes behind NAT would have to call the others.
+            advice.with_source(EndpointSource::InternalIP).counted(cluster)
+        } else {
+            advice.counted(cluster)
+        }
+    }
+
+    /// Returns the same with internal addresses.
+    pub(super) fn internal(self, cluster: &Cluster) -> Self {
+        self.with_source(EndpointSource::InternalIP).counted(cluster)
+    }
+
+    fn with_source(self, source: EndpointSource) -> Self {
+        let source = Some(source);
+        Self { source, ..self }
+    }
+
+    /// Counts the nodes that can be dialled with this advice.
+    fn counted(self, cluster: &Cluster) -> Self {
+        let entry = self.entry(cluster.entry);
+        let leaders = leaders(cluster).into_iter();
+        let reached = leaders.filter(|it| endpoint(&entry, it).is_some()).count();
+        Self { reached, ..self }
+    }
+
+    /// Returns whether any node can be dialled.
+    pub fn is_reached(&self) -> bool {
+        0 < self.reached
+    }
+
+    /// Returns the number of nodes that others cannot dial.
+    pub fn unreached(&self) -> usize {
+        self.leaders - self.reached
+    }
+
+    /// Returns the sources, first to last, if they are not the default.
+    pub(super) fn sources(&self) -> Option<Vec<EndpointSource>> {
+        let default = crate::mesh::DEFAULT_ENDPOINT_FROM.into_iter();
+        let source = self.source?;
+        Some(default.chain([source]).collect())
+    }
+
+    /// Returns an entry with the advice in it.
+    fn entry(&self, entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        entry.endpoint_domains = self.domain.iter().cloned().collect();
+        entry.port = self.port.unwrap_or(DEFAULT_PORT);
+        if let Some(sources) = self.sources() {
+            entry.endpoint_from = sources;
+        }
+        entry
+    }
+}
+
+/// Returns the nodes with an address in Kilo's subnet, or all of them if Kilo does not run yet.
+fn leaders<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
+    let leads = |it: &&ClusterNode| it.kilo.has_wireguard_ip();
+    let leaders: Vec<&ClusterNode> = cluster.nodes.iter().filter(leads).collect();
+    if leaders.is_empty() {
+        return cluster.nodes.iter().collect();
+    }
+    leaders
+}
+
+fn endpoint(entry: &Entry, node: &ClusterNode) -> Option<Endpoint> {
+    NodeChecks::new(entry, node.node, &node.kilo)
+        .endpoint()
+        .cloned()
+}
+
+/// Returns the domain that the endpoints of most nodes are in.
+fn domain(leaders: &[&ClusterNode]) -> Option<String> {
+    let domains = leaders.iter().filter_map(|leader| {
+        let mut annotations = ENDPOINT_ANNOTATIONS.into_iter();
+        let text = annotations.find_map(|it| leader.node.annotations.get(it))?;
+        match node::endpoint(text).ok()?.host {
+            Host::Dns(name) => Some(name.split_once('.')?.1.to_owned()),
+            Host::Ip(_) => None,
+        }
+    });
+    most(domains, leaders.len()).filter(|it| it.contains('.'))
+}
+
+/// Returns the port on which most nodes listen, if it is not the default.
+fn port(leaders: &[&ClusterNode]) -> Option<NonZeroU16> {
+    let ports = leaders.iter();
+    let ports = ports.filter_map(|it| Some(it.kilo.endpoint.as_ref()?.port));
+    most(ports, leaders.len()).filter(|it| *it != DEFAULT_PORT)
+}
+
+/// Returns the value that more than half of this number of nodes have.
+fn most<T: Ord>(values: impl Iterator<Item = T>, nodes: usize) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let (value, count) = counts.into_iter().max_by_key(|it| it.1)?;
+    (nodes < 2 * count).then_some(value)
+}
+
+/// Returns whether an endpoint can be dialled from anywhere, as far as its address shows.
+fn is_public(endpoint: &Endpoint) -> bool {
+    match endpoint.host {
+        Host::Dns(_) => true,
+        Host::Ip(IpAddr::V4(address)) => {
+            let [first, second, ..] = address.octets();
+            let is_shared = first == 100 && (64..128).contains(&second);
+            !is_shared && !address.is_private() && !address.is_loopback() && !address.is_link_local()
+        }
+        Host::Ip(IpAddr::V6(address)) => {
+            !address.is_loopback() && !address.is_unique_local() && !address.is_unicast_link_local()
+        }
+    }
+}

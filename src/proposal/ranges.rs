@@ -1,0 +1,223 @@
+//! Ranges: those on which most nodes of a cluster agree.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::Obstacle;
+use crate::kilo::node::KiloNode;
+use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
+use crate::name::ClusterName;
+use crate::net::{Cidr, Family};
+use crate::snapshot::Snapshot;
+
+/// A range, and how many nodes agree.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AgreedRange {
+    /// The range.
+    pub cidr: Cidr,
+    /// The smallest range in it that has the values of the same nodes.
+    pub core: Cidr,
+    /// The number of nodes with a value in it.
+    pub inside: usize,
+    /// The number of nodes with any value.
+    pub all: usize,
+}
+
+/// Where the WireGuard addresses of a cluster are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireguardRange {
+    /// In the network that the nodes report.
+    Agreed(AgreedRange),
+    /// Kilo does not run there yet; no cluster uses this range.
+    Free(Cidr),
+}
+
+/// Why a range of a cluster is unknown.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum RangeProblem {
+    /// Kubernetes assigns no pod CIDRs.
+    #[error("no node has a valid pod CIDR (`spec.podCIDR`)")]
+    NoPods,
+    /// The nodes disagree.
+    #[error("the pod CIDRs of the nodes have no common range: {inside} of {all} are in {cidr}")]
+    Pods {
+        /// The range with the most nodes.
+        cidr: Cidr,
+        /// The number of nodes in it.
+        inside: usize,
+        /// The number of all nodes.
+        all: usize,
+    },
+    /// The nodes disagree.
+    #[error("the WireGuard addresses of {nodes} nodes have no common network")]
+    Wireguard {
+        /// The number of nodes with an address.
+        nodes: usize,
+    },
+}
+
+/// Where Kilo's default `--subnet` is, and ranges beside it.
+const SUBNETS: std::ops::RangeInclusive<u8> = 4..=41;
+
+/// Ranges for pods that no distribution uses by default.
+const POD_RANGES: std::ops::RangeInclusive<u8> = 44..=95;
+
+impl RangeProblem {
+    /// Returns it as an obstacle of a cluster.
+    pub(super) fn of(self, cluster: &ClusterName) -> Obstacle {
+        Obstacle::Range {
+            cluster: cluster.clone(),
+            problem: self,
+        }
+    }
+
+    /// Returns what to do.
+    pub(super) fn help(self) -> &'static str {
+        match self {
+            Self::NoPods => {
+                "let Kubernetes assign pod CIDRs (`--allocate-node-cidrs` of the controller manager); \
+                 Kilo cannot work without them"
+            }
+            Self::Pods { .. } => {
+                "write mesh.yaml by hand, with the `--cluster-cidr` of the cluster in `podCIDRs`"
+            }
+            Self::Wireguard { .. } => {
+                "start all Kilo agents of the cluster with the same `--subnet`, then run \
+                 `clustermesh init` again"
+            }
+        }
+    }
+}
+
+/// Returns the nodes of a snapshot as Kilo reads them.
+pub(super) fn read(snapshot: &Snapshot) -> Vec<KiloNode> {
+    let nodes = snapshot.nodes.iter();
+    nodes
+        .map(|it| KiloNode::read(it, DEFAULT_TOPOLOGY_LABEL))
+        .collect()
+}
+
+/// Returns the range of each family in which most nodes have their pods, the family first that Kilo
+/// reads from most nodes.
+pub(super) fn pods(nodes: &[KiloNode]) -> Result<Vec<AgreedRange>, RangeProblem> {
+    let all = nodes.iter().filter(|it| it.pod_cidr.is_some()).count();
+    let is_first = |family: Family| {
+        let nodes = nodes.iter().filter_map(|it| it.pod_cidr);
+        nodes.filter(|it| it.family() == family).count()
+    };
+    let mut families = [Family::V4, Family::V6];
+    families.sort_by_key(|it| std::cmp::Reverse(is_first(*it)));
+    let mut ranges = Vec::new();
+    for family in families {
+        let cidrs: Vec<Cidr> = nodes
+            .iter()
+            .filter_map(|node| node.pods().find(|it| it.family() == family))
+            .collect();
+        // A single node may have a family that its cluster does not have.
+        if all < 2 * cidrs.len() {
+            ranges.push(pool(&cidrs, family)?);
+        }
+    }
+    if ranges.is_empty() {
+        return Err(RangeProblem::NoPods);
+    }
+    Ok(ranges)
+}
+
+/// Returns the /16 or /48 in which most pod CIDRs are. A pool of hundreds of nodes may be wider.
+fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
+    let lengths = match family {
+        Family::V4 => 8..=16,
+        Family::V6 => 32..=48,
+    };
+    let mut best = None;
+    for length in lengths.rev() {
+        // A CIDR that is wider is counted as it is.
+        let ranges = cidrs.iter().map(|it| it.widened(length).unwrap_or(*it));
+        let (agreed, is_most) = most(ranges);
+        if is_most && let Some(cidr) = agreed {
+            let inside: Vec<Cidr> = cidrs.iter().copied().filter(|it| cidr.contains(*it)).collect();
+            return Ok(AgreedRange {
+                cidr,
+                core: core(cidr, &inside),
+                inside: inside.len(),
+                all: cidrs.len(),
+            });
+        }
+        best = best.or(agreed);
+    }
+    let Some(cidr) = best else {
+        return Err(RangeProblem::NoPods);
+    };
+    Err(RangeProblem::Pods {
+        cidr,
+        inside: cidrs.iter().filter(|it| cidr.contains(**it)).count(),
+        all: cidrs.len(),
+    })
+}
+
+/// Returns the network of the nodes' WireGuard addresses. If no node has one, the range is to be
+/// chosen.
+pub(super) fn wireguard(nodes: &[KiloNode]) -> Result<WireguardRange, RangeProblem> {
+    let addresses = nodes.iter().filter_map(KiloNode::wireguard_ip);
+    let networks: Vec<Cidr> = addresses.map(|it| it.network).collect();
+    let all = networks.len();
+    match most(networks.iter().copied()) {
+        (None, _) => Ok(WireguardRange::Free(subnet(*SUBNETS.start()))),
+        (Some(cidr), true) => Ok(WireguardRange::Agreed(AgreedRange {
+            cidr,
+            core: cidr,
+            inside: networks.iter().filter(|it| **it == cidr).count(),
+            all,
+        })),
+        (Some(_), false) => Err(RangeProblem::Wireguard { nodes: all }),
+    }
+}
+
+/// Returns the smallest range in `cidr` that contains all of these.
+fn core(cidr: Cidr, inside: &[Cidr]) -> Cidr {
+    let Some(first) = inside.first() else {
+        return cidr;
+    };
+    let lengths = (cidr.prefix_length()..=first.prefix_length()).rev();
+    let mut wider = lengths.filter_map(|length| first.widened(length));
+    wider
+        .find(|wider| inside.iter().all(|it| wider.contains(*it)))
+        .unwrap_or(cidr)
+}
+
+/// Returns the most frequent range, and whether more than half of them are this one.
+fn most(ranges: impl Iterator<Item = Cidr>) -> (Option<Cidr>, bool) {
+    let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
+    let mut all = 0;
+    for range in ranges {
+        *counts.entry(range).or_default() += 1;
+        all += 1;
+    }
+    let most = counts.into_iter().max_by_key(|it| it.1);
+    let is_most = most.is_some_and(|(_, count)| all < 2 * count);
+    (most.map(|it| it.0), is_most)
+}
+
+/// Returns a range for Kilo's `--subnet` that shares no address with others.
+pub(super) fn free_subnet(used: &[Cidr]) -> Option<Cidr> {
+    free(SUBNETS, used)
+}
+
+/// Returns a range for pods that shares no address with others.
+pub(super) fn free_pods(used: &[Cidr]) -> Option<Cidr> {
+    free(POD_RANGES, used)
+}
+
+fn free(mut numbers: std::ops::RangeInclusive<u8>, used: &[Cidr]) -> Option<Cidr> {
+    numbers.find_map(|number| {
+        let range = subnet(number);
+        used.iter().all(|it| !it.overlaps(range)).then_some(range)
+    })
+}
+
+fn subnet(number: u8) -> Cidr {
+    let host = Cidr::host(std::net::Ipv4Addr::new(10, number, 0, 0).into());
+    host.widened(16).unwrap_or(host)
+}

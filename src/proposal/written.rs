@@ -1,0 +1,167 @@
+//! The text of a proposal. Of what nodes report, it contains only ranges, numbers and domains that were
+//! checked.
+
+use std::fmt::Write as _;
+
+use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
+use crate::mesh::EndpointSource;
+use crate::text;
+use crate::yaml::scalar;
+
+const HEAD: &str = "\
+# Proposed by `clustermesh init` from the nodes of each cluster. Check every line before you commit it.
+# The order is the order of trust: if two clusters claim the same key, the first one keeps it. Ranges must not
+# overlap. `clustermesh schema mesh` describes all fields.
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata:
+  # The name of every Peer begins with it, so choose it before the first render.
+";
+
+/// A default range of pods, and what comes with it.
+struct Distribution {
+    pods: &'static str,
+    services: &'static str,
+    name: &'static str,
+}
+
+/// The distributions whose ranges are known.
+const DISTRIBUTIONS: [Distribution; 2] = [
+    Distribution {
+        pods: "10.42.0.0/16",
+        services: "10.43.0.0/16",
+        name: "k3s",
+    },
+    Distribution {
+        pods: "10.244.0.0/16",
+        services: "10.96.0.0/12",
+        name: "kubeadm with flannel",
+    },
+];
+
+/// Returns the document.
+pub(super) fn yaml(proposal: &Proposal) -> String {
+    let mut yaml = HEAD.to_owned();
+    let _ = writeln!(yaml, "  name: {}", scalar(proposal.name.as_str()));
+    yaml.push_str("spec:\n  clusters:\n");
+    for cluster in &proposal.clusters {
+        push_cluster(&mut yaml, cluster);
+    }
+    yaml
+}
+
+fn push_cluster(yaml: &mut String, cluster: &ProposedCluster) {
+    let _ = writeln!(yaml, "    - name: {}", scalar(cluster.name.as_str()));
+    let mut field = |comment: &str, name: &str, value: &str| {
+        for line in comment.lines() {
+            let _ = writeln!(yaml, "      # {line}");
+        }
+        let _ = writeln!(yaml, "      {name}: {value}");
+    };
+    let distribution = distribution(cluster);
+    let known = distribution.map_or_else(String::new, |it| format!(", the default of {}", it.name));
+    let pods: Vec<String> = cluster.pods.iter().map(|it| it.cidr.to_string()).collect();
+    let mut counts: Vec<String> = cluster.pods.iter().map(agreement).collect();
+    counts.dedup();
+    let is_narrow = |it: &AgreedRange| it.cidr == it.core && 1 < it.all;
+    let narrow = if cluster.pods.iter().any(is_narrow) {
+        " No wider range, as it would overlap\nthat of another cluster."
+    } else {
+        ""
+    };
+    let comment = format!(
+        "Contains the pod CIDRs of {}{known}.{narrow}\n\
+         Put the `--cluster-cidr` of the cluster here if it is another range.",
+        text::list(counts)
+    );
+    field(&comment, "podCIDRs", &list(&pods));
+    match &cluster.wireguard {
+        WireguardRange::Agreed(range) => {
+            let comment = format!(
+                "Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on {}.",
+                agreement(range)
+            );
+            field(&comment, "wireguardCIDR", &range.cidr.to_string());
+        }
+        WireguardRange::Free(range) => {
+            let comment = format!(
+                "Kilo does not run on the nodes yet. Start it with `--subnet={range}`, which no other\n\
+                 cluster here uses."
+            );
+            field(&comment, "wireguardCIDR", &range.to_string());
+        }
+    }
+    if let Some(granularity) = cluster.granularity {
+        let comment = "Kilo's `--mesh-granularity`, as most nodes report it.";
+        field(comment, "granularity", &granularity.to_string());
+    }
+    push_endpoints(&mut field, &cluster.endpoints);
+    let services = distribution.map_or("RANGE", |it| it.services);
+    let _ = writeln!(
+        yaml,
+        "      # `--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
+    );
+}
+
+fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &EndpointAdvice) {
+    let leaders = endpoints.leaders;
+    if let Some(domain) = &endpoints.domain {
+        let comment = "Most endpoints in annotations are names in this domain. Only its owner may change where\n\
+                       they lead, so trust it, or use addresses.";
+        field(comment, "endpointDomains", &list(&[scalar(domain).into_owned()]));
+    }
+    if let Some(port) = endpoints.port {
+        let comment = "Most nodes listen on this port (Kilo's `--port`).";
+        field(comment, "wireguardPort", &port.to_string());
+    }
+    if let Some(sources) = endpoints.sources() {
+        let comment = match endpoints.source {
+            Some(EndpointSource::Kilo) => {
+                "Kilo has found public endpoints for nodes that have neither an annotation nor an external\n\
+                 address."
+            }
+            _ => {
+                "Nodes have no public endpoint, and do not keep a way through NAT open. This is right only if the\n\
+                 clusters share a network. Else set `kilo.squat.ai/force-endpoint` on the nodes, or\n\
+                 `kilo.squat.ai/persistent-keepalive` and `persistentKeepalive: 25` here."
+            }
+        };
+        let sources: Vec<String> = sources.iter().map(|it| format!("{it:?}")).collect();
+        field(comment, "endpointFrom", &list(&sources));
+    }
+    if 0 < endpoints.unreached() {
+        let comment = format!(
+            "Nodes behind NAT, or without an endpoint ({} of {}), dial the other clusters and keep\n\
+             the tunnel open. They need the annotation `kilo.squat.ai/persistent-keepalive: \"25\"`.",
+            endpoints.unreached(),
+            text::count(leaders, "node")
+        );
+        field(&comment, "persistentKeepalive", "25");
+    }
+}
+
+fn agreement(range: &AgreedRange) -> String {
+    let AgreedRange { inside, all, .. } = range;
+    let nodes = text::count(*all, "node");
+    match (inside == all, all) {
+        (true, 1) => "the only node".to_owned(),
+        (true, _) => format!("all {nodes}"),
+        (false, _) => format!("{inside} of {nodes}"),
+    }
+}
+
+fn distribution(cluster: &ProposedCluster) -> Option<&'static Distribution> {
+    let pods = cluster.pods.first()?.cidr.to_string();
+    DISTRIBUTIONS.iter().find(|it| it.pods == pods)
+}
+
+fn list(items: &[String]) -> String {
+    let items = items.iter().map(|it| {
+        if it.contains(':') {
+            format!("\"{it}\"")
+        } else {
+            it.clone()
+        }
+    });
+    format!("[{}]", text::list(items))
+}
