@@ -90,8 +90,11 @@ impl Proposal {
 
     /// Narrows ranges of pods to those of the nodes where the wider ones would share addresses.
     fn narrow_pods(&mut self) {
-        let mut pods: Vec<&mut AgreedRange> =
-            self.clusters.iter_mut().flat_map(|it| &mut it.pods).collect();
+        let mut pods: Vec<&mut AgreedRange> = self
+            .clusters
+            .iter_mut()
+            .flat_map(|it| &mut it.pods)
+            .collect();
         let cidrs: Vec<Cidr> = pods.iter().map(|it| it.cidr).collect();
         for pair in net::overlaps(&cidrs, OVERLAPS) {
             let core = |index: usize| pods.get(index).map(|it| it.core);
@@ -143,12 +146,18 @@ impl Proposal {
         let uses = self.uses();
         let mut used: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
         let pairs = net::overlaps(&used, OVERLAPS);
-        let pairs = pairs.into_iter().map(|(one, other)| (one.min(other), one.max(other)));
+        let pairs = pairs
+            .into_iter()
+            .map(|(one, other)| (one.min(other), one.max(other)));
         let overlaps = pairs.filter_map(|(one, other)| {
             let (earlier, later) = (uses.get(one)?.clone(), uses.get(other)?.clone());
             // Kilo's range is easier to change than that of pods.
             let is_earlier = earlier.is_wireguard && !later.is_wireguard;
-            let (moves, stays) = if is_earlier { (earlier, later) } else { (later, earlier) };
+            let (moves, stays) = if is_earlier {
+                (earlier, later)
+            } else {
+                (later, earlier)
+            };
             let free = if moves.is_wireguard {
                 ranges::free_subnet(&used)
             } else {
@@ -163,8 +172,13 @@ impl Proposal {
     /// Returns the entries of the mesh as it is proposed so far.
     fn entries(&self) -> Result<BTreeMap<ClusterName, Entry>, Vec<Obstacle>> {
         let refused = |message: &str| Obstacle::Refused(message.to_owned());
-        let source = Source::parse("mesh.yaml", self.to_yaml())
-            .map_err(|broken| broken.problems.iter().map(|it| refused(&it.message)).collect::<Vec<_>>())?;
+        let source = Source::parse("mesh.yaml", self.to_yaml()).map_err(|broken| {
+            broken
+                .problems
+                .iter()
+                .map(|it| refused(&it.message))
+                .collect::<Vec<_>>()
+        })?;
         let reading = mesh::read(&[source]);
         if !reading.is_usable() {
             let findings = reading.diagnostics.iter();

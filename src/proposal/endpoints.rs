@@ -47,7 +47,9 @@ impl EndpointAdvice {
             with_kilo.counted(cluster)
         } else if 2 * calling <= unreached.len() && !unreached.is_empty() {
             // Nodes behind NAT would have to call the others.
-            advice.with_source(EndpointSource::InternalIP).counted(cluster)
+            advice
+                .with_source(EndpointSource::InternalIP)
+                .counted(cluster)
         } else {
             advice.counted(cluster)
         }
@@ -55,7 +57,8 @@ impl EndpointAdvice {
 
     /// Returns the same with internal addresses.
     pub(super) fn internal(self, cluster: &Cluster) -> Self {
-        self.with_source(EndpointSource::InternalIP).counted(cluster)
+        self.with_source(EndpointSource::InternalIP)
+            .counted(cluster)
     }
 
     fn with_source(self, source: EndpointSource) -> Self {
@@ -153,7 +156,10 @@ fn is_public(endpoint: &Endpoint) -> bool {
         Host::Ip(IpAddr::V4(address)) => {
             let [first, second, ..] = address.octets();
             let is_shared = first == 100 && (64..128).contains(&second);
-            !is_shared && !address.is_private() && !address.is_loopback() && !address.is_link_local()
+            !is_shared
+                && !address.is_private()
+                && !address.is_loopback()
+                && !address.is_link_local()
         }
         Host::Ip(IpAddr::V6(address)) => {
             !address.is_loopback() && !address.is_unique_local() && !address.is_unicast_link_local()

@@ -58,7 +58,10 @@ impl Obstacle {
         match self {
             Self::Range { problem, .. } => problem.help().to_owned(),
             Self::Overlap { moves, free, .. } => {
-                let (cluster, range) = (&moves.cluster, free.map_or_else(String::new, |it| format!(", such as {it}")));
+                let (cluster, range) = (
+                    &moves.cluster,
+                    free.map_or_else(String::new, |it| format!(", such as {it}")),
+                );
                 if moves.is_wireguard {
                     format!(
                         "start Kilo in `{cluster}` with a `--subnet` that no other cluster uses{range}; \
@@ -71,16 +74,22 @@ impl Obstacle {
                     )
                 }
             }
-            Self::Refused(_) => "write mesh.yaml by hand; `clustermesh init` without `--context` and \
+            Self::Refused(_) => {
+                "write mesh.yaml by hand; `clustermesh init` without `--context` and \
                                  `--from` writes an example"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }
 
 impl std::fmt::Display for RangeUse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let used = if self.is_wireguard { "WireGuard range" } else { "pod range" };
+        let used = if self.is_wireguard {
+            "WireGuard range"
+        } else {
+            "pod range"
+        };
         write!(formatter, "the {used} {} of `{}`", self.cidr, self.cluster)
     }
 }

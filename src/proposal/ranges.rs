@@ -137,7 +137,11 @@ fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
         let ranges = cidrs.iter().map(|it| it.widened(length).unwrap_or(*it));
         let (agreed, is_most) = most(ranges);
         if is_most && let Some(cidr) = agreed {
-            let inside: Vec<Cidr> = cidrs.iter().copied().filter(|it| cidr.contains(*it)).collect();
+            let inside: Vec<Cidr> = cidrs
+                .iter()
+                .copied()
+                .filter(|it| cidr.contains(*it))
+                .collect();
             return Ok(AgreedRange {
                 cidr,
                 core: core(cidr, &inside),

@@ -7,7 +7,10 @@ use crate::snapshot::{Address, AddressKind, Node};
 fn node(cluster: u8, number: u8) -> Node {
     let annotations = [
         ("key", format!("{cluster}-{number}")),
-        ("wireguard-ip", format!("10.{}.0.{number}/16", 200 + cluster)),
+        (
+            "wireguard-ip",
+            format!("10.{}.0.{number}/16", 200 + cluster),
+        ),
         ("granularity", "full".to_owned()),
         ("endpoint", format!("198.51.100.{number}:51820")),
     ];
@@ -29,7 +32,8 @@ fn nodes(cluster: u8) -> Vec<Node> {
 }
 
 fn annotate(node: &mut Node, key: &str, value: &str) {
-    node.annotations.insert(format!("kilo.squat.ai/{key}"), value.to_owned());
+    node.annotations
+        .insert(format!("kilo.squat.ai/{key}"), value.to_owned());
 }
 
 fn proposed(clusters: [Vec<Node>; 2]) -> Result<Proposal, Vec<Obstacle>> {
@@ -53,19 +57,28 @@ fn entries(clusters: [Vec<Node>; 2]) -> String {
 
 fn obstacles(clusters: [Vec<Node>; 2]) -> String {
     let obstacles = proposed(clusters).unwrap_err();
-    let texts = obstacles.iter().map(|it| format!("{it}\n  help: {}\n", it.help()));
+    let texts = obstacles
+        .iter()
+        .map(|it| format!("{it}\n  help: {}\n", it.help()));
     texts.collect()
 }
 
 #[test]
 fn every_line_has_a_reason() {
     let east = (0..3).map(|number| Node {
-        pod_cidrs: vec![format!("10.42.{number}.0/24"), format!("fd00:42:0:{number}::/64")],
+        pod_cidrs: vec![
+            format!("10.42.{number}.0/24"),
+            format!("fd00:42:0:{number}::/64"),
+        ],
         ..node(1, number + 1)
     });
     let mut west = nodes(2);
     west[0].pod_cidrs = vec!["172.16.0.0/24".to_owned()];
-    for (node, endpoint) in west.iter_mut().zip(["a.nodes.example.org:7", "b.nodes.example.org:7", "192.168.0.1:7"]) {
+    for (node, endpoint) in west.iter_mut().zip([
+        "a.nodes.example.org:7",
+        "b.nodes.example.org:7",
+        "192.168.0.1:7",
+    ]) {
         node.addresses.clear();
         annotate(node, "force-endpoint", endpoint);
     }
@@ -162,19 +175,30 @@ fn nodes_behind_nat_dial() {
     ");
     // No node can be dialled but at an internal address.
     let both = entries([private(1), private(2)]);
-    assert_eq!(both.matches("endpointFrom: [Annotation, ExternalIP, InternalIP]").count(), 2, "{both}");
+    assert_eq!(
+        both.matches("endpointFrom: [Annotation, ExternalIP, InternalIP]")
+            .count(),
+        2,
+        "{both}"
+    );
     let mut silent = private(1);
     for node in &mut silent {
         annotate(node, "persistent-keepalive", "0");
     }
     let silent = entries([silent, nodes(2)]);
-    assert!(silent.contains("endpointFrom: [Annotation, ExternalIP, InternalIP]"), "{silent}");
+    assert!(
+        silent.contains("endpointFrom: [Annotation, ExternalIP, InternalIP]"),
+        "{silent}"
+    );
     let mut found = private(1);
     for node in &mut found {
         annotate(node, "endpoint", "198.51.100.7:51820");
     }
     let found = entries([found, nodes(2)]);
-    assert!(found.contains("endpointFrom: [Annotation, ExternalIP, Kilo]"), "{found}");
+    assert!(
+        found.contains("endpointFrom: [Annotation, ExternalIP, Kilo]"),
+        "{found}"
+    );
     assert!(!found.contains("persistentKeepalive"), "{found}");
 }
 
@@ -190,7 +214,10 @@ fn a_cluster_without_kilo_gets_a_free_range() {
     }
     let yaml = yaml([east, west]);
     assert!(yaml.contains("wireguardCIDR: 10.5.0.0/16"), "{yaml}");
-    assert!(yaml.contains("Start it with `--subnet=10.5.0.0/16`"), "{yaml}");
+    assert!(
+        yaml.contains("Start it with `--subnet=10.5.0.0/16`"),
+        "{yaml}"
+    );
 }
 
 #[test]
@@ -252,7 +279,10 @@ fn what_cannot_be_joined_is_not_proposed() {
         node.pod_cidrs.push("::/0".to_owned());
     }
     let refused = obstacles([nodes(1), everywhere]);
-    assert!(refused.starts_with("no valid mesh can be proposed: "), "{refused}");
+    assert!(
+        refused.starts_with("no valid mesh can be proposed: "),
+        "{refused}"
+    );
 }
 
 proptest! {

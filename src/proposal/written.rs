@@ -108,7 +108,11 @@ fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &Endpoint
     if let Some(domain) = &endpoints.domain {
         let comment = "Most endpoints in annotations are names in this domain. Only its owner may change where\n\
                        they lead, so trust it, or use addresses.";
-        field(comment, "endpointDomains", &list(&[scalar(domain).into_owned()]));
+        field(
+            comment,
+            "endpointDomains",
+            &list(&[scalar(domain).into_owned()]),
+        );
     }
     if let Some(port) = endpoints.port {
         let comment = "Most nodes listen on this port (Kilo's `--port`).";

@@ -80,7 +80,7 @@ struct StatusAddress {
 }
 
 /// A node of a list.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Listed {
     pub(super) node: Node,
     /// In Unix seconds, if its agent reports it.

@@ -11,7 +11,7 @@ use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
 
 /// Nodes that were listed, in the order in which they came.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Listing {
     nodes: Vec<Listed>,
     bytes: usize,

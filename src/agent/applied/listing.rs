@@ -81,7 +81,7 @@ struct ListMetadata {
     more: Option<String>,
 }
 
-/// An object of a page: a Peer, or why it is none.
+/// An object of a page: a Peer, or something that cannot be one.
 type Listed = Result<Applied, Other>;
 
 #[derive(Deserialize)]

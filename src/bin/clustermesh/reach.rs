@@ -58,6 +58,21 @@ impl ReachOptions {
     /// What these options are called by clap.
     pub(crate) const NAMES: [&str; 4] = ["kubeconfig", "contexts", "secrets_from", "timeout"];
 
+    /// Returns the options for clusters whose contexts are known.
+    pub(crate) fn new<'a>(
+        contexts: impl Iterator<Item = (&'a ClusterName, &'a str)>,
+        kubeconfig: Option<&PathBuf>,
+        timeout: Option<u64>,
+    ) -> Self {
+        let contexts = contexts.map(|(cluster, context)| format!("{cluster}={context}"));
+        Self {
+            kubeconfig: kubeconfig.cloned(),
+            contexts: contexts.collect(),
+            secrets_from: None,
+            timeout,
+        }
+    }
+
     /// How long an answer, or a login plugin, may take.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.unwrap_or(60))
@@ -123,8 +138,8 @@ impl Contact<'_> {
         )
     }
 
-    /// Asks clusters, and returns what `read` makes of each answer when it arrives, or of the reason
-    /// why there is none. All of it takes no longer than `limit`.
+    /// Asks clusters, reads each answer or failure when it arrives, and returns what was read. All of it
+    /// takes no longer than `limit`.
     pub(crate) fn ask<T>(
         &mut self,
         clusters: &BTreeSet<&ClusterName>,

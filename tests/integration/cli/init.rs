@@ -8,6 +8,8 @@ use std::os::unix::fs::symlink;
 use super::Folder;
 use crate::support::project;
 
+mod proposed;
+
 const FLUX: &[&str] = &["init", "--gitops", "flux", "--ci", "github", "--pre-commit"];
 const ARGOCD: &[&str] = &["init", "--gitops", "argocd", "--ci", "gitlab"];
 

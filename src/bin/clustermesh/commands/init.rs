@@ -3,18 +3,29 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
+use clustermesh::rules::Purpose;
+use clustermesh::yaml::scalar;
 
-use crate::Outcome;
+use self::clusters::{ClusterOptions, ProposedMesh};
+use crate::check::{self, OutputCheck};
+use crate::commands::snapshot;
 use crate::disk::{self, Roots};
+use crate::files::ShownFiles;
+use crate::input_file::Unreadable;
 use crate::output::Printer;
 use crate::settings::{FolderOptions, Voice, WorkingRepository};
+use crate::{Outcome, input_file, inputs};
+
+mod clusters;
 
 /// Create the files of a new repository
 ///
 /// Creates a commented config and mesh in the current folder and, on request, the files for Flux or
-/// Argo CD, CI jobs and pre-commit hooks. Existing files are not changed. Prints the next steps.
+/// Argo CD, CI jobs and pre-commit hooks. With `--context` or `--from` it takes snapshots of your clusters
+/// and proposes the mesh from them, with a reason for every line. Existing files are not changed. Prints
+/// the next steps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArgs {
@@ -31,14 +42,27 @@ pub(crate) struct InitArgs {
     pre_commit: bool,
 
     #[command(flatten)]
+    clusters: ClusterOptions,
+
+    #[command(flatten)]
     pub(crate) options: FolderOptions,
 
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
 
+#[cfg(feature = "snapshot")]
 const EXAMPLES: &str = "\
 Examples:
+  clustermesh init --context east --context west=admin@west.example.com
+  clustermesh init --from east=east.json --from west=west.json
+  clustermesh init --gitops flux --ci github --pre-commit
+  clustermesh -C mesh init --gitops argocd";
+
+#[cfg(not(feature = "snapshot"))]
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh init --from east=east.json --from west=west.json
   clustermesh init --gitops flux --ci github --pre-commit
   clustermesh -C mesh init --gitops argocd";
 
@@ -78,6 +102,7 @@ macro_rules! text {
 }
 
 const CONFIG: &str = "clustermesh.yaml";
+const MESH: &str = "mesh.yaml";
 
 pub(crate) fn run(
     args: &InitArgs,
@@ -93,27 +118,63 @@ pub(crate) fn run(
             disk::shown(&home)
         );
     }
+    args.clusters.check()?;
+    let proposed = match proposed(args) {
+        Ok(proposed) => proposed,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+    };
+    let files = files(args, proposed.as_ref());
+    let kept = write(&files, proposed.as_ref(), printer)?;
+    let steps = next(args, &kept, proposed.as_ref());
+    let mut outcome = Outcome::Clean;
+    if let Some(proposed) = proposed {
+        printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
+        outcome = keep(args, proposed, (printer, result))?;
+    }
+    printer.result(result, &steps)?;
+    Ok(outcome)
+}
+
+/// Proposes a mesh, if there are clusters to propose one for.
+fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, Unreadable> {
+    if !args.clusters.are_given() {
+        return Ok(None);
+    }
+    if disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH)) {
+        let problem = "`mesh.yaml` exists, so no mesh is proposed; move it away, or use \
+                       `clustermesh snapshot`";
+        return Err(anyhow!(problem).into());
+    }
+    let mut settings = args.options.0.settle()?;
+    args.clusters.propose(&mut settings).map(Some)
+}
+
+/// Writes the files that do not exist, and returns the paths of the others.
+fn write(
+    files: &[StarterFile],
+    proposed: Option<&ProposedMesh>,
+    printer: &mut Printer,
+) -> anyhow::Result<Vec<&'static str>> {
     let roots = Roots::within(Path::new("."));
-    let files = files(args);
     // All or nothing, as far as can be known before.
-    for file in &files {
-        disk::check_output(&roots, Path::new(file.path))
-            .with_context(|| format!("cannot write `{}`", file.path))?;
-        for folder in Path::new(file.path).ancestors().skip(1) {
+    let snapshots = proposed.map(|_| "snapshots/CLUSTER.json");
+    for path in files.iter().map(|it| it.path).chain(snapshots) {
+        disk::check_output(&roots, Path::new(path))
+            .with_context(|| format!("cannot write `{path}`"))?;
+        for folder in Path::new(path).ancestors().skip(1) {
             if folder != Path::new("")
                 && disk::is_there(&roots, folder)
                 && !disk::is_folder(&roots, folder)
             {
                 bail!(
-                    "cannot write `{}`: {} is not a folder",
-                    file.path,
+                    "cannot write `{path}`: {} is not a folder",
                     disk::shown(folder)
                 );
             }
         }
     }
     let mut kept = Vec::new();
-    for file in &files {
+    for file in files {
         let path = Path::new(file.path);
         if disk::is_there(&roots, path) {
             kept.push(file.path);
@@ -123,21 +184,47 @@ pub(crate) fn run(
             printer.line(&format!("wrote {}", file.path));
         }
     }
-    printer.result(result, &next(args, &kept))?;
-    Ok(Outcome::Clean)
+    Ok(kept)
 }
 
-fn files(args: &InitArgs) -> Vec<StarterFile> {
+/// Saves the nodes, and checks them with the mesh that was written.
+fn keep(
+    args: &InitArgs,
+    proposed: ProposedMesh,
+    (printer, result): (&mut Printer, &mut impl Write),
+) -> anyhow::Result<Outcome> {
+    let gathered = args.options.0.settle().and_then(|settings| {
+        let meshes = input_file::clusters(&settings.mesh_files()?)?.meshes;
+        let target = (&settings, meshes.as_slice());
+        let outcome = snapshot::write_first(proposed.nodes, target, (printer, result))?;
+        Ok((outcome, inputs::gather(&args.options.0)?))
+    });
+    let (outcome, inputs) = match gathered {
+        Ok(gathered) => gathered,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+    };
+    let checked = check::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    printer.findings(&inputs.files, &checked.findings);
+    printer.counts(&checked.findings, checked.checked().as_ref());
+    Ok(outcome)
+}
+
+fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
     let version = env!("CARGO_PKG_VERSION");
     let file = |path, text: &str| StarterFile {
         path,
         text: text.replace("@VERSION", &format!("@{version}")),
     };
     let mut config = text!("templates/init/clustermesh.yaml").to_owned();
+    config.push_str(&proposed.map(contexts).unwrap_or_default());
     config.push_str(&outputs(args.gitops));
+    let proposal = proposed.map(|it| it.proposal.to_yaml());
+    let mesh = proposal
+        .as_deref()
+        .unwrap_or(text!("templates/init/mesh.yaml"));
     let mut files = vec![
         file(CONFIG, &config),
-        file("mesh.yaml", text!("templates/init/mesh.yaml")),
+        file(MESH, mesh),
         file(".gitattributes", text!("templates/init/gitattributes")),
     ];
     match args.gitops {
@@ -183,6 +270,19 @@ fn files(args: &InitArgs) -> Vec<StarterFile> {
     files
 }
 
+/// Returns the lines of the config for contexts with other names than their clusters.
+fn contexts(proposed: &ProposedMesh) -> String {
+    let contexts = proposed.contexts.iter().map(|it| {
+        let (cluster, context) = (scalar(it.cluster.as_str()), scalar(&it.context));
+        format!("  {cluster}: {{ context: {context} }}\n")
+    });
+    let lines: Vec<String> = contexts.collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nclusters:\n{}", lines.concat())
+}
+
 /// Returns the lines of the config that make `render` write a file for each cluster.
 fn outputs(gitops: Gitops) -> String {
     let (template, path) = match gitops {
@@ -201,7 +301,7 @@ fn outputs(gitops: Gitops) -> String {
 }
 
 /// Returns what a person does next.
-fn next(args: &InitArgs, kept: &[&str]) -> String {
+fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> String {
     let mut steps = Vec::new();
     if kept.contains(&CONFIG) && args.gitops != Gitops::None {
         let lines = outputs(args.gitops);
@@ -211,12 +311,28 @@ fn next(args: &InitArgs, kept: &[&str]) -> String {
             lines.join("\n   ")
         ));
     }
-    steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
-    steps.push(
-        "Take snapshots: `clustermesh snapshot`, or from a file,\n   \
-         `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`."
-            .to_owned(),
-    );
+    let contexts = proposed.map(contexts).unwrap_or_default();
+    if kept.contains(&CONFIG) && !contexts.is_empty() {
+        let lines: Vec<&str> = contexts.lines().filter(|it| it.starts_with(' ')).collect();
+        steps.push(format!(
+            "Add to `clusters` in your existing {CONFIG}:\n   {}",
+            lines.join("\n   ")
+        ));
+    }
+    if proposed.is_some() {
+        steps.push(
+            "Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others\n   \
+             should reach."
+                .to_owned(),
+        );
+    } else {
+        steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
+        steps.push(
+            "Take snapshots: `clustermesh snapshot`, or from a file,\n   \
+             `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`."
+                .to_owned(),
+        );
+    }
     steps.push(
         "Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`."
             .to_owned(),

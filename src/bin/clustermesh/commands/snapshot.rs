@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::ValueHint;
@@ -11,9 +11,8 @@ use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
-use clustermesh::snapshot::dump;
-#[cfg(feature = "snapshot")]
 use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::{Snapshot, SnapshotError, dump};
 use clustermesh::text;
 
 use self::keep::Keeper;
@@ -66,6 +65,29 @@ pub(crate) struct SnapshotArgs {
 
     #[command(flatten)]
     pub(crate) voice: Voice,
+}
+
+/// The nodes of a cluster.
+pub(crate) struct ListedNodes {
+    /// The cluster.
+    pub(crate) cluster: ClusterName,
+    /// The nodes.
+    pub(crate) listing: Listing,
+    /// The time if they were listed just now, in Unix seconds.
+    pub(crate) now: Option<i64>,
+}
+
+impl ListedNodes {
+    /// Returns them as a snapshot, with all their labels.
+    ///
+    /// # Errors
+    /// They make no snapshot.
+    pub(crate) fn snapshot(&self, settings: &Settings) -> Result<Snapshot, SnapshotError> {
+        let stale_after = settings.config.content.limits.stale_after_seconds;
+        let listing = self.listing.clone();
+        let (snapshot, _) = listing.snapshot(self.cluster.clone(), stale_after, self.now)?;
+        Ok(snapshot)
+    }
 }
 
 /// What becomes of nodes that were listed.
@@ -206,24 +228,66 @@ fn keep(
         );
     };
     check_named(args, &[cluster].into())?;
-    let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
-    let name = match dump.to_str() {
-        Some("-") => "the standard input".to_owned(),
-        _ => format!("`{}`", input_file::name(dump)),
-    };
-    if text.trim().is_empty() {
-        bail!("{name} is empty; did the command that lists the nodes fail?");
-    }
-    let listing = dump::listing(&text).map_err(|error| no_snapshot(&name, &error))?;
-    drop(text);
+    let listing = read_dump(dump)?;
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let kept = keeper
         .keep(cluster, listing, None)
-        .map_err(|error| no_snapshot(&name, &error))?;
+        .map_err(|error| no_snapshot(&dump_name(dump), &error))?;
     let outcome = keeper
         .tell(kept, printer, result)?
         .max(keeper.tell_twins(&[cluster].into(), printer));
     Ok(outcome.max(tell_of_config(args, settings, Vec::new(), printer)))
+}
+
+/// Reads the nodes of a dump.
+pub(crate) fn read_dump(dump: &Path) -> anyhow::Result<Listing> {
+    let name = dump_name(dump);
+    let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
+    if text.trim().is_empty() {
+        bail!("{name} is empty; did the command that lists the nodes fail?");
+    }
+    dump::listing(&text).map_err(|error| no_snapshot(&name, &error))
+}
+
+/// Returns the name of a dump in messages.
+pub(crate) fn dump_name(dump: &Path) -> String {
+    match dump.to_str() {
+        Some("-") => "the standard input".to_owned(),
+        _ => format!("`{}`", input_file::name(dump)),
+    }
+}
+
+/// Writes the first snapshots of clusters; one that exists is kept.
+pub(crate) fn write_first(
+    nodes: Vec<ListedNodes>,
+    (settings, meshes): (&Settings, &[Mesh]),
+    (printer, result): (&mut Printer, &mut impl Write),
+) -> anyhow::Result<Outcome> {
+    let handling = Handling {
+        check: false,
+        keep_going: false,
+        // There is nothing to lose yet.
+        accept: nodes.iter().map(|it| it.cluster.clone()).collect(),
+        no_carry_over: Vec::new(),
+        strict: Strict::NO,
+    };
+    let keeper = Keeper::new(&handling, settings, meshes);
+    let mut outcome = Outcome::Clean;
+    for ListedNodes {
+        cluster,
+        listing,
+        now,
+    } in nodes
+    {
+        if let Some(file) = keeper.file(&cluster) {
+            printer.line(&format!("kept existing {file}"));
+            continue;
+        }
+        let kept = keeper.keep(&cluster, listing, now)?;
+        outcome = outcome.max(keeper.tell(kept, printer, result)?);
+    }
+    let clusters = handling.accept.iter().collect();
+    Ok(outcome.max(keeper.tell_twins(&clusters, printer)))
 }
 
 /// Reports the findings about the config, and its expired entries.
@@ -244,7 +308,7 @@ fn tell_of_config(
     args.handling.strict.threshold().outcome(&findings)
 }
 
-fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
+pub(crate) fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
     let error = escaped(&error.to_string(), 400);
     anyhow::anyhow!("{name} is not a usable node list: {error}")
 }

@@ -309,7 +309,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Returns the file of a cluster, if there is one.
-    fn file(&self, cluster: &ClusterName) -> Option<String> {
+    pub(super) fn file(&self, cluster: &ClusterName) -> Option<String> {
         let path = self.path(cluster);
         disk::is_there(&Roots::anywhere(), &path).then(|| input_file::name(&path))
     }

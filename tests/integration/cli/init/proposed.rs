@@ -1,0 +1,292 @@
+//! `init --from` and `--context`: the mesh that is proposed works.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::paths;
+use crate::cli::{Folder, api_node};
+use crate::support::{Run, project};
+
+/// Runs `init` with the dumps of an example.
+fn init(folder: &Folder, example: &str) -> Run {
+    let dumps = project().join(format!("examples/{example}/nodes"));
+    let mut dumps: Vec<_> = fs::read_dir(dumps)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    dumps.sort();
+    let from = dumps.iter().map(|path| {
+        let cluster = path.file_stem().unwrap().to_str().unwrap();
+        format!("--from={cluster}={}", path.to_str().unwrap())
+    });
+    let from: Vec<String> = from.collect();
+    let from = from.iter().map(String::as_str);
+    folder.run(&["init"].into_iter().chain(from).collect::<Vec<_>>())
+}
+
+/// A dump of three nodes.
+fn dump(cluster: u8) -> Value {
+    let items = (1..=3).map(|number| api_node(cluster, number));
+    json!({ "apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>() })
+}
+
+/// A folder with dumps of two clusters.
+fn dumps(clusters: [u8; 2]) -> Folder {
+    let folder = Folder::empty();
+    for (name, cluster) in ["east.json", "west.json"].into_iter().zip(clusters) {
+        folder.write(name, dump(cluster).to_string());
+    }
+    folder
+}
+
+const FROM: [&str; 3] = ["init", "--from=east=east.json", "--from=west=west.json"];
+
+#[test]
+fn a_mesh_is_proposed_from_dumps() {
+    let folder = Folder::empty();
+    let run = init(&folder, "quickstart");
+    insta::assert_snapshot!(run.stderr, @"
+    wrote clustermesh.yaml
+    wrote mesh.yaml
+    wrote .gitattributes
+    snapshots/east.json: 3 nodes, 3 usable, written
+    snapshots/west.json: 3 nodes, 3 usable, written
+    No problems found (2 clusters, 6 nodes, 6 Peers).
+    ");
+    insta::assert_snapshot!(run.stdout, @"
+    Next steps:
+    1. Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others
+       should reach.
+    2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
+    3. Commit everything, `rendered` included, and push.
+    ");
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(folder.read("mesh.yaml"), @"
+    # Proposed by `clustermesh init` from the nodes of each cluster. Check every line before you commit it.
+    # The order is the order of trust: if two clusters claim the same key, the first one keeps it. Ranges must not
+    # overlap. `clustermesh schema mesh` describes all fields.
+    apiVersion: kilo.squat.ai/v1alpha1
+    kind: ClusterMesh
+    metadata:
+      # The name of every Peer begins with it, so choose it before the first render.
+      name: mesh
+    spec:
+      clusters:
+        - name: east
+          # Contains the pod CIDRs of all 3 nodes, the default of k3s.
+          # Put the `--cluster-cidr` of the cluster here if it is another range.
+          podCIDRs: [10.42.0.0/16]
+          # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
+          wireguardCIDR: 10.4.0.0/16
+          # Kilo's `--mesh-granularity`, as most nodes report it.
+          granularity: Full
+          # `--service-cidr`, if other clusters should reach the Services:
+          # serviceCIDR: 10.43.0.0/16
+        - name: west
+          # Contains the pod CIDRs of all 3 nodes, the default of kubeadm with flannel.
+          # Put the `--cluster-cidr` of the cluster here if it is another range.
+          podCIDRs: [10.244.0.0/16]
+          # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
+          wireguardCIDR: 10.5.0.0/16
+          # Kilo's `--mesh-granularity`, as most nodes report it.
+          granularity: Full
+          # `--service-cidr`, if other clusters should reach the Services:
+          # serviceCIDR: 10.96.0.0/12
+    ");
+    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
+    // A second run has nothing to do.
+    let before = folder.touches(".");
+    let run = init(&folder, "quickstart");
+    insta::assert_snapshot!(run.stderr, @"error: `mesh.yaml` exists, so no mesh is proposed; move it away, or use `clustermesh snapshot`");
+    assert_eq!((run.code, folder.touches(".")), (2, before));
+}
+
+#[test]
+fn every_example_can_be_proposed() {
+    for example in [
+        "quickstart",
+        "gitops",
+        "hub-and-spokes",
+        "multi-cloud-location",
+    ] {
+        let folder = Folder::empty();
+        let run = init(&folder, example);
+        assert_eq!(run.code, 0, "{example}: {}", run.stderr);
+        for command in ["validate", "render", "verify"] {
+            let run = folder.run(&[command]);
+            assert_eq!(
+                run.code, 0,
+                "{example} {command}: {}{}",
+                run.stdout, run.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn files_that_exist_are_kept() {
+    let folder = dumps([1, 2]);
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n",
+    );
+    assert_eq!(
+        folder
+            .run(&["snapshot", "east", "--from", "east.json"])
+            .code,
+        0
+    );
+    folder.write("east.json", dump(3).to_string());
+    let before = folder.read("snapshots/east.json");
+    let run = folder.run(&FROM);
+    assert!(
+        run.stderr.contains("kept existing clustermesh.yaml\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("kept existing snapshots/east.json\n"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(folder.read("snapshots/east.json"), before);
+    // The nodes that are kept are not those of the proposal.
+    assert!(
+        run.stderr.contains("[contradicted-declaration]"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn what_cannot_be_joined_is_said_before_anything_is_written() {
+    let folder = dumps([1, 1]);
+    let run = folder.run(&FROM);
+    insta::assert_snapshot!(run.stderr, @"
+    error[overlapping-ranges]: west: the pod range 10.1.0.0/16 of `west` overlaps the pod range 10.1.0.0/16 of `east`
+    help: clusters with common pod addresses cannot be joined: rebuild `west` with a `--cluster-cidr` that no other cluster uses, such as 10.44.0.0/16
+
+    error[overlapping-ranges]: west: the WireGuard range 10.101.0.0/24 of `west` overlaps the WireGuard range 10.101.0.0/24 of `east`
+    help: start Kilo in `west` with a `--subnet` that no other cluster uses, such as 10.4.0.0/16; then run `clustermesh init` again
+
+    2 errors
+    ");
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert_eq!(paths(&folder), ["east.json", "west.json"]);
+    let mistakes: [&[&str]; 5] = [
+        &["init", "--from=east=east.json"],
+        &["init", "--from=east=east.json", "--from=east=west.json"],
+        &["init", "--from=east=east.json", "--from=west=none.json"],
+        &["init", "--from=east"],
+        &["init", "--name=prod"],
+    ];
+    let errors = mistakes.map(|arguments| {
+        let run = folder.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        run.stderr.lines().next().unwrap().to_owned()
+    });
+    insta::assert_snapshot!(errors.join("\n"), @"
+    error: a mesh has at least two clusters; add another --context or --from
+    error: every cluster needs a name of its own
+    error: cannot read `none.json`: No such file or directory (os error 2)
+    error: invalid value 'east' for '--from <CLUSTER=FILE>': expected CLUSTER=FILE
+    error: --name works only with --context and --from
+    ");
+    assert_eq!(paths(&folder), ["east.json", "west.json"]);
+}
+
+#[test]
+fn snapshots_are_written_through_no_link() {
+    let (folder, outside) = (dumps([1, 2]), Folder::empty());
+    symlink(outside.path(""), folder.path("snapshots")).unwrap();
+    let run = folder.run(&FROM);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert_eq!(paths(&outside), Vec::<String>::new());
+    assert!(!folder.path("mesh.yaml").exists(), "half of it was written");
+}
+
+#[test]
+fn nodes_outside_are_findings() {
+    let folder = dumps([1, 2]);
+    let mut east = dump(1);
+    east["items"][0]["spec"]["podCIDRs"] = json!(["172.16.0.0/24"]);
+    east["items"][0]["metadata"]["name"] = "n1\n# x: y".into();
+    folder.write("east.json", east.to_string());
+    let run = folder.run(&FROM);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("warning[undeclared-pod-cidr]"),
+        "{}",
+        run.stderr
+    );
+    assert!(folder.read("mesh.yaml").contains("of 2 of 3 nodes."));
+    assert!(!folder.read("mesh.yaml").contains("x: y"));
+}
+
+#[cfg(feature = "snapshot")]
+mod live {
+    use super::*;
+    use crate::api_server::{ApiServer, Context, Login, Setup, kubeconfig};
+
+    fn reach(folder: &Folder, servers: [&ApiServer; 2]) {
+        let contexts = ["east", "admin@west"].into_iter().zip(servers);
+        let contexts = contexts.map(|(name, server)| Context::new(name, &server.url()));
+        folder.write("kubeconfig", kubeconfig(&contexts.collect::<Vec<_>>()));
+    }
+
+    fn run(folder: &Folder, arguments: &[&str]) -> Run {
+        folder.run_with(&[("KUBECONFIG", "kubeconfig")], arguments)
+    }
+
+    const CONTEXTS: [&str; 4] = [
+        "init",
+        "--context=east",
+        "--context=west=admin@west",
+        "--name=prod",
+    ];
+
+    #[test]
+    fn a_mesh_is_proposed_from_contexts() {
+        let nodes = |cluster| dump(cluster)["items"].as_array().unwrap().clone();
+        let servers = [1, 2].map(|cluster| Setup::nodes(&nodes(cluster)).start());
+        let folder = Folder::empty();
+        reach(&folder, [&servers[0], &servers[1]]);
+        let written = run(&folder, &CONTEXTS);
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        assert!(folder.read("mesh.yaml").contains("  name: prod\n"));
+        let config = folder.read("clustermesh.yaml");
+        assert!(
+            config.contains("\nclusters:\n  west: { context: \"admin@west\" }\n"),
+            "{config}"
+        );
+        // The contexts are those of the config from now on.
+        for command in [
+            &["snapshot", "--check"][..],
+            &["render"],
+            &["verify", "--strict"],
+        ] {
+            let run = run(&folder, command);
+            assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_if_a_cluster_cannot_be_read() {
+        let nodes = dump(1)["items"].as_array().unwrap().clone();
+        let east = Setup::nodes(&nodes).start();
+        let west = Setup::nodes(&nodes).login(Login::token("other")).start();
+        let folder = Folder::empty();
+        reach(&folder, [&east, &west]);
+        let run = run(&folder, &CONTEXTS);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        assert!(
+            run.stderr
+                .starts_with("error[unauthorized]: west: could not be read"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(paths(&folder), ["kubeconfig"]);
+    }
+}
