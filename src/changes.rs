@@ -50,14 +50,14 @@ use stages::{Passages, Touched};
 
 /// One of two versions of a fleet.
 #[derive(Clone, Copy, Debug)]
-pub struct Version<'a> {
+pub struct Version<'v, 'a> {
     /// The meshes with their snapshots, from which the Peers were rendered; none if only the Peers are
     /// known. Causes are found only between two fleets.
-    pub fleet: Option<&'a Fleet<'a>>,
+    pub fleet: Option<&'v Fleet<'v>>,
     /// The Peers of every cluster.
-    pub fabric: &'a Fabric<'a>,
+    pub fabric: &'v Fabric<'a>,
     /// What the meshes declare.
-    pub asked: Asked<'a>,
+    pub asked: Asked<'v>,
 }
 
 /// How the changes are delivered, and the limits of the clusters.
@@ -116,15 +116,19 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
             target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
         }
     }
-    let mut causes = Vec::new();
-    if let (Some(old), Some(new)) = (before.fleet, after.fleet) {
-        causes.extend(counterparts.causes(versions));
-        causes.extend(settings::causes((old, new), &counterparts));
-        causes.extend(nodes::causes((old, new), &counterparts));
+    let fleets = before.fleet.zip(after.fleet);
+    let causes = fleets.map(|fleets| {
         let moves: BTreeSet<&CarrierMove> = targets.iter().flat_map(|it| &it.carriers).collect();
+        let mut causes = counterparts.causes(versions);
+        causes.extend(settings::causes(fleets, &counterparts));
+        causes.extend(nodes::causes(fleets, &counterparts));
         causes.extend(moves.into_iter().filter_map(CarrierMove::cause));
-    }
+        causes
+    });
     changes.causes = attribute(causes, &mut targets);
     changes.targets = targets;
     changes
 }
+
+#[cfg(test)]
+mod tests;

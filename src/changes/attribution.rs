@@ -8,7 +8,11 @@ use super::target::TargetChange;
 use crate::name::ClusterName;
 
 /// Assigns every change of a Peer to its causes, and what is left to [`Cause::Other`].
-pub(super) fn attribute(causes: Vec<Cause>, targets: &mut [TargetChange]) -> Vec<CauseEffect> {
+/// Without causes to choose from, nothing is assigned.
+pub(super) fn attribute(causes: Option<Vec<Cause>>, targets: &mut [TargetChange]) -> Vec<CauseEffect> {
+    let Some(causes) = causes else {
+        return Vec::new();
+    };
     let mut effects: Vec<CauseEffect> = causes
         .into_iter()
         .map(|cause| CauseEffect {
@@ -16,9 +20,6 @@ pub(super) fn attribute(causes: Vec<Cause>, targets: &mut [TargetChange]) -> Vec
             targets: Vec::new(),
         })
         .collect();
-    if effects.is_empty() {
-        return effects;
-    }
     let index = CauseIndex::new(&effects);
     let mut others = CauseEffect {
         cause: Cause::Other,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::cause::{Cause, NodeRef};
+use super::clusters::Counterparts;
 use super::peer_change::node_ref;
 use super::stages::Passage;
-use crate::agent::fabric::{Fabric, Site};
+use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::RangeHolder;
 use crate::agent::peers::PeerId;
 use crate::net::Cidr;
@@ -27,7 +28,11 @@ pub struct CarrierMove {
 
 impl CarrierMove {
     /// Finds those of a target.
-    pub(super) fn find(passage: &Passage, (before, after): (&Fabric, &Fabric)) -> Vec<Self> {
+    pub(super) fn find(
+        passage: &Passage,
+        (before, after): (&Fabric, &Fabric),
+        counterparts: &Counterparts,
+    ) -> Vec<Self> {
         let (old, new) = (&*passage.now, &*passage.after);
         let mut moves = BTreeSet::new();
         for range in passage.ranges() {
@@ -48,11 +53,19 @@ impl CarrierMove {
                 let (Some(from), Some(to)) = (holder(before, &was.0), holder(after, &is.0)) else {
                     continue;
                 };
+                // An address that becomes a node's own, or was one, had another meaning.
+                let owns = |fabric: &Fabric, site| is_of_node(fabric, site, address);
+                let is_own = owns(after, to.site);
+                if counterparts.before(to.site) == Some(from.site)
+                    && owns(before, from.site) != is_own
+                {
+                    continue;
+                }
                 moves.insert(Self {
-                    is_shared: is_shared(after, &to, is.2),
+                    is_shared: !is_own && is_shared(after.site(to.site), is.2),
                     range: is.2,
-                    from,
-                    to,
+                    from: node_ref(before, from),
+                    to: node_ref(after, to),
                 });
             }
         }
@@ -83,17 +96,20 @@ fn carrier(site: &Site, address: IpAddr) -> Option<([u8; 32], PeerId, Cidr)> {
     Some((key, peer, site.model.tunnels.get(slot)?.0))
 }
 
-fn holder(fabric: &Fabric, key: &[u8; 32]) -> Option<NodeRef> {
+fn holder(fabric: &Fabric, key: &[u8; 32]) -> Option<At> {
     let [at] = *fabric.holders(key) else {
         return None;
     };
-    Some(node_ref(fabric, at))
+    Some(at)
 }
 
-fn is_shared(fabric: &Fabric, carrier: &NodeRef, range: Cidr) -> bool {
-    let site = fabric.site_named(carrier.cluster.as_str());
-    site.is_some_and(|it| {
-        let mut shared = fabric.site(it).reading.shared.iter();
-        shared.any(|it| it.overlaps(range))
-    })
+/// Returns whether a node has an address.
+fn is_of_node(fabric: &Fabric, site: SiteId, address: IpAddr) -> bool {
+    let owner = fabric.site(site).owner(address);
+    owner.is_some_and(|it| it.node().is_some())
+}
+
+fn is_shared(site: &Site, range: Cidr) -> bool {
+    let mut shared = site.reading.shared.iter();
+    shared.any(|it| it.overlaps(range))
 }

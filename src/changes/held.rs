@@ -121,7 +121,7 @@ impl Held {
     }
 
     /// Adds a path.
-    pub(super) fn insert(&mut self, sender: usize, receiver: usize) {
+    fn insert(&mut self, sender: usize, receiver: usize) {
         if self.0.len() <= sender {
             self.0.resize(sender + 1, Places::default());
         }
@@ -160,6 +160,24 @@ impl Held {
             rows.map(|(row, other)| row.combined(other, |a, b| a & !b))
                 .collect(),
         )
+    }
+
+    /// Returns the paths in other numbers of blocks, and those of which an end has none, in their own.
+    pub(super) fn translated(
+        &self,
+        (senders, receivers): (&[Option<usize>], &[Option<usize>]),
+    ) -> (Self, Self) {
+        let (mut kept, mut gone) = (Self::default(), Self::default());
+        let place = |all: &[Option<usize>], it: usize| all.get(it).copied().flatten();
+        for (sender, row) in self.rows() {
+            for receiver in row.iter() {
+                match (place(senders, sender), place(receivers, receiver)) {
+                    (Some(sender), Some(receiver)) => kept.insert(sender, receiver),
+                    _ => gone.insert(sender, receiver),
+                }
+            }
+        }
+        (kept, gone)
     }
 
     /// Returns whether there is no path.

@@ -28,11 +28,11 @@ pub enum KeyMoveKind {
         /// The new one.
         to: String,
     },
-    /// A Peer takes the key of another one, which goes or gets one that no Peer had.
+    /// A Peer takes the key of another one, and one of the two comes or goes.
     Moved,
     /// Two Peers take the keys of each other.
     Swapped,
-    /// Peers take the keys of each other in a row.
+    /// Each Peer takes the key of the next one, and the last one gets a new key.
     Chain,
     /// Several Peers have one key, before or after.
     Shared,
@@ -164,6 +164,9 @@ fn kind(objects: &[Object]) -> Option<KeyMoveKind> {
                     if is(from, |it| it.new.is_none()) && is(to, |it| it.old.is_none()) =>
                 {
                     KeyMoveKind::Renamed { from: old, to: new }
+                }
+                _ if is(from, |it| it.new.is_some()) && is(to, |it| it.old.is_some()) => {
+                    KeyMoveKind::Chain
                 }
                 _ => KeyMoveKind::Moved,
             }

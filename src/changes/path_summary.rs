@@ -55,11 +55,15 @@ struct Future<'f, 'a, 'm> {
 }
 
 impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
-    fn new(before: &Version<'a>, counterparts: &Counterparts, passages: &Passages) -> Self
+    fn new(
+        before: &Version<'f, 'a>,
+        counterparts: &Counterparts,
+        passages: &Passages,
+    ) -> Self
     where
-        'a: 'm,
+        'f: 'm,
     {
-        let fabric: &'f Fabric<'a> = before.fabric;
+        let fabric = before.fabric;
         let is_other = fabric.sites.map_ids(|it| {
             let after = counterparts.after(it);
             after.is_none_or(|it| passages.0[it].has_new_nodes)
@@ -81,17 +85,25 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
             holds_any: !proved.new.is_empty(),
             ..change(future.fabric.site(from), future.fabric.site(to))
         };
-        let counter = future.counter(from, to);
-        let old = match (counterparts.before(from), counterparts.before(to)) {
-            (Some(was), Some(had)) if self.is_other[was] || self.is_other[had] => {
-                let (kept, gone) = self.translated((was, had), (from, to), future);
-                change.lost.add(gone);
-                kept
+        let mut counter = future.counter(from, to);
+        let mut old = Held::default();
+        // A cluster that has joined had nothing before.
+        if let (Some(was), Some(had)) = (counterparts.before(from), counterparts.before(to)) {
+            let translations = (
+                translation(&self.blocks[was], &future.blocks[from]),
+                translation(&self.blocks[had], &future.blocks[to]),
+            );
+            let past = self.counter(was, had);
+            counter.declare(&past, (&translations.0, &translations.1));
+            if self.is_other[was] || self.is_other[had] {
+                let held = self.held((was, had));
+                let (kept, gone) = held.translated((&translations.0, &translations.1));
+                change.lost.add(past.count(&gone));
+                old = kept;
+            } else {
+                old = proved.old.clone();
             }
-            // A cluster that has joined had nothing before.
-            (None, _) | (_, None) => Held::default(),
-            _ => proved.old.clone(),
-        };
+        }
         let mut all = old.clone();
         all.add(&proved.old);
         let lost = all.without(&proved.new);
@@ -107,32 +119,6 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let example = worst.find_map(|(sender, row)| Some((sender, row.iter().next()?)));
         change.example = example.and_then(|it| counter.example(it));
         change
-    }
-
-    /// Returns what held between two clusters, in the blocks of the new version, and counts the paths of
-    /// which an end is not there any more.
-    fn translated(
-        &self,
-        (was, had): (SiteId, SiteId),
-        (from, to): (SiteId, SiteId),
-        future: &Future,
-    ) -> (Held, PathCounts) {
-        let held = self.held((was, had));
-        let senders = translation((self.fabric.site(was), &self.blocks[was]), future.end(from));
-        let receivers = translation((self.fabric.site(had), &self.blocks[had]), future.end(to));
-        let counter = self.counter(was, had);
-        let (mut kept, mut gone) = (Held::default(), Held::default());
-        for (sender, row) in held.rows() {
-            for receiver in row.iter() {
-                let place = |all: &[Option<usize>], it: usize| all.get(it).copied().flatten();
-                match (place(&senders, sender), place(&receivers, receiver)) {
-                    (Some(sender), Some(receiver)) => kept.insert(sender, receiver),
-                    _ => gone.insert(sender, receiver),
-                }
-            }
-        }
-        let gone = counter.count(&gone);
-        (kept, gone)
     }
 
     /// Counts the paths from and to clusters that have left.
@@ -190,6 +176,19 @@ impl<'e> Counter<'e> {
         }
     }
 
+    /// Adds what the old version declared. What was declared and is lost counts as such.
+    fn declare(&mut self, past: &Counter, (senders, receivers): (&[Option<usize>], &[Option<usize>])) {
+        let [sends, takes] = &mut self.declared;
+        let [sent, taken] = &past.declared;
+        for (all, was, places) in [(sends, sent, senders), (takes, taken, receivers)] {
+            for (was, place) in was.iter().zip(places) {
+                if let Some(is) = place.and_then(|it| all.get_mut(it)) {
+                    *is |= *was;
+                }
+            }
+        }
+    }
+
     fn count(&self, held: &Held) -> PathCounts {
         let mut counts = PathCounts::default();
         let [sends, takes] = &self.declared;
@@ -225,22 +224,30 @@ impl<'e> Counter<'e> {
     }
 }
 
-/// Returns the place of each block in another version of the cluster: that of the same node with the same
-/// addresses.
-fn translation((old, had): End, (new, has): End) -> Vec<Option<usize>> {
-    type Identity<'i> = (Option<&'i str>, Option<AddressClass>, Span);
-    fn identity<'i>(site: &'i Site, block: &AddressBlock) -> Identity<'i> {
-        let node = block.owner.node();
-        let name = node.map(|it| site.node(it).kilo.name.as_str());
-        (name, block.owner.class(), block.span)
-    }
-    let places = has.all.iter().zip(0..);
-    let places: BTreeMap<Identity, usize> = places
-        .map(|(it, place)| (identity(new, it), place))
-        .collect();
-    let blocks = had.all.iter();
+/// Returns the place of each block in another version of the cluster: that with the same addresses. Of a
+/// range that belongs to a cluster as a whole, the nodes' own addresses are cut out, so any part of it is
+/// the same.
+fn translation(old: &Blocks, new: &Blocks) -> Vec<Option<usize>> {
+    type Identity = (Option<AddressClass>, Span);
+    let identity = |it: &AddressBlock| -> Identity { (it.owner.class(), it.span) };
+    let places = new.all.iter().zip(0..);
+    let places: BTreeMap<Identity, usize> =
+        places.map(|(it, place)| (identity(it), place)).collect();
+    let overlapping = |block: &AddressBlock| {
+        let is_part = |it: &AddressBlock| {
+            it.owner.node().is_none()
+                && it.owner.class() == block.owner.class()
+                && it.span.common(block.span).is_some()
+        };
+        let is_shared = block.owner.node().is_none();
+        is_shared.then(|| new.all.iter().position(is_part)).flatten()
+    };
+    let blocks = old.all.iter();
     blocks
-        .map(|it| places.get(&identity(old, it)).copied())
+        .map(|it| {
+            let same = places.get(&identity(it)).copied();
+            same.or_else(|| overlapping(it))
+        })
         .collect()
 }
 

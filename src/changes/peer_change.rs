@@ -1,6 +1,7 @@
 //! Peer changes: what becomes of each Peer of a target.
 
 use super::cause::{NodeRef, PeerCounts};
+use super::clusters::Counterparts;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric};
 use crate::agent::peers::ClusterPeer;
@@ -80,15 +81,26 @@ pub enum Difference {
 
 impl PeerChange {
     /// Returns what becomes of a Peer; none if it stays.
-    pub(super) fn find(pair: &Pair, (old, new): (&Fabric, &Fabric)) -> Option<Self> {
+    pub(super) fn find(
+        pair: &Pair,
+        (old, new): (&Fabric, &Fabric),
+        counterparts: &Counterparts,
+    ) -> Option<Self> {
         let (before, after) = match *pair {
             Pair::Same(_) => return None,
             Pair::Changed { before, after } => (Some(before), Some(after)),
             Pair::Added(after) => (None, Some(after)),
             Pair::Removed(before) => (Some(before), None),
         };
-        let holder = after.and_then(|it| holder_of(new, it));
-        let holder = holder.or_else(|| holder_of(old, before?));
+        let holder = after.and_then(|it| Some(node_ref(new, holder_of(new, it)?)));
+        let holder = holder.or_else(|| {
+            let at = holder_of(old, before?)?;
+            let mut holder = node_ref(old, at);
+            if let Some(site) = counterparts.after(at.site) {
+                holder.cluster = new.site(site).cluster.clone();
+            }
+            Some(holder)
+        });
         let kind = match (before, after) {
             (Some(before), Some(after)) => PeerChangeKind::Changed(differences(before, after)),
             (None, Some(it)) => PeerChangeKind::Added {
@@ -147,12 +159,12 @@ impl PeerCounts {
 }
 
 /// Returns the only node that has the key of a Peer.
-fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<NodeRef> {
+fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<At> {
     let spec = peer.applied.spec.as_ref().ok()?;
     let [at] = *fabric.holders(&spec.key) else {
         return None;
     };
-    Some(node_ref(fabric, at))
+    Some(at)
 }
 
 /// Returns the name of a node.

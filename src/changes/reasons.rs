@@ -29,11 +29,18 @@ impl TargetChange {
         is_unproven: bool,
     ) {
         let mut reasons = Vec::new();
-        if self.peers_after == 0 && 0 < self.peers_before {
+        let is_emptied = self.peers_after == 0 && 0 < self.peers_before;
+        if is_emptied {
             reasons.push(Reason::Emptied);
+        } else {
+            reasons.extend(self.sources_gone.iter().cloned().map(Reason::SourceGone));
         }
-        reasons.extend(self.sources_gone.iter().cloned().map(Reason::SourceGone));
-        reasons.extend(of_paths(&self.cluster, paths));
+        let of_paths = of_paths(&self.cluster, paths);
+        reasons.extend(of_paths.into_iter().filter(|it| match it {
+            // All of it is lost because all Peers are.
+            Reason::AllPathsLost(cluster) => !is_emptied && !self.sources_gone.contains(cluster),
+            _ => true,
+        }));
         if let Some(passage) = passage {
             reasons.extend(of_arriving(&passage.arriving));
             reasons.extend(unapplied(passage, &self.peers));

@@ -45,7 +45,7 @@ pub(super) struct Passages<'s>(pub(super) Sites<Passage<'s>>);
 impl<'s> Passages<'s> {
     /// Finds them.
     pub(super) fn new<'a: 's, 'b: 's>(
-        (before, after): (&Version<'a>, &Version<'b>),
+        (before, after): (&Version<'_, 'a>, &Version<'_, 'b>),
         counterparts: &Counterparts,
         engines: &[Engine],
     ) -> Self {

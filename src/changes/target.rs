@@ -78,7 +78,7 @@ pub(super) fn changes(
         let change = TargetChange::find((old, Some(&passage.after)), fabrics, counterparts)?;
         Some(TargetChange {
             key_moves: passage.arriving.key_moves.clone(),
-            carriers: CarrierMove::find(passage, fabrics),
+            carriers: CarrierMove::find(passage, fabrics, counterparts),
             load: Some(LoadChange::new(passage, delivery.capacity)),
             ..change
         })
@@ -104,7 +104,7 @@ impl TargetChange {
         let has = new.map_or(&none, |it| &it.model.peers);
         let pairs = compare(had, has);
         let changes = pairs.iter();
-        let changes = changes.filter_map(|pair| PeerChange::find(pair, fabrics));
+        let changes = changes.filter_map(|pair| PeerChange::find(pair, fabrics, counterparts));
         let mut peers: Vec<PeerChange> = changes.collect();
         if peers.is_empty() {
             return None;

@@ -25,6 +25,7 @@ use crate::support::{Snapshots, meshes, snapshots};
 
 use world::{Claims, World, claims, declared, mesh, mesh_of, name, node, world};
 
+mod changes;
 mod one_node;
 mod proposal;
 mod reach;

@@ -1,0 +1,280 @@
+//! What two versions of small meshes differ in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use regex::Regex;
+
+use super::*;
+use crate::config::Capacity;
+use crate::testing::lab::Lab;
+
+mod key_moves;
+
+/// Two nodes of a cluster that send keepalives.
+const EAST: &str = "
+n1 key=A pod=10.1.1.0/24 wg=10.4.1.1/16 force-endpoint=198.18.0.11:51820 internal-ip=192.168.1.1/24 persistent-keepalive=25 granularity=full
+n2 key=B pod=10.1.2.0/24 wg=10.4.1.2/16 force-endpoint=198.18.0.12:51820 internal-ip=192.168.1.2/24 persistent-keepalive=25 granularity=full
+";
+
+const WEST: &str = "
+m1 key=C pod=10.2.1.0/24 wg=10.4.2.1/16 force-endpoint=198.18.0.21:51820 internal-ip=192.168.2.1/24 persistent-keepalive=25 granularity=full
+";
+
+/// A third node of `EAST`, whose name comes last.
+const JOINING: &str = "n3 key=D pod=10.1.3.0/24 wg=10.4.1.3/16 force-endpoint=198.18.0.13:51820 internal-ip=192.168.1.3/24 persistent-keepalive=25 granularity=full";
+
+const FIELDS: [&str; 2] = [
+    "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.4.1.0/24, serviceCIDR: 172.16.1.0/24, additionalCIDRs: [192.168.1.0/24]",
+    "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.4.2.0/24, serviceCIDR: 172.16.2.0/24, additionalCIDRs: [192.168.2.0/24]",
+];
+
+fn lab(east: &str, west: &str) -> Lab {
+    Lab::of(&[("east", FIELDS[0], east), ("west", FIELDS[1], west)])
+}
+
+/// Compares two versions.
+fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
+    let accepted = BTreeMap::new();
+    let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
+    let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
+    let asked = |meshes| Asked {
+        meshes,
+        accepted: &accepted,
+        lists_undeclared: false,
+    };
+    let delivery = Delivery {
+        applied_by,
+        capacity: &Capacity::default(),
+    };
+    before.show(|was, _| {
+        after.show(|is, _| {
+            let before = Version {
+                fleet: Some(&old),
+                fabric: was,
+                asked: asked(&before.meshes),
+            };
+            let after = Version {
+                fleet: Some(&new),
+                fabric: is,
+                asked: asked(&after.meshes),
+            };
+            compare(&before, &after, &delivery)
+        })
+    })
+}
+
+/// Lists the grade, the causes with their numbers of Peers (+ ~ −), and the reasons of each target.
+fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
+    let changes = compared(before, after, applied_by);
+    let mut text = format!("{}\n", changes.grade().name());
+    for CauseEffect { cause, targets } in &changes.causes {
+        write!(text, "  {cause:?}:").unwrap();
+        for target in targets {
+            let PeerCounts {
+                added,
+                changed,
+                removed,
+            } = target.counts;
+            write!(text, " {} +{added} ~{changed} -{removed}", target.cluster).unwrap();
+        }
+        text.push('\n');
+    }
+    for target in &changes.targets {
+        writeln!(text, "  {}: {:?}", target.cluster, target.reasons).unwrap();
+        for key_move in &target.key_moves {
+            writeln!(text, "    {key_move:?}").unwrap();
+        }
+    }
+    let sum = |of: fn(&PathChange) -> PathCounts| -> u64 {
+        let counts = changes.paths.iter().map(of);
+        counts.map(|it| it.declared).sum()
+    };
+    writeln!(
+        text,
+        "  {} states; paths +{} -{}, apart {}, stuck {}, paused {}",
+        changes.states,
+        sum(|it| it.gained),
+        sum(|it| it.lost),
+        sum(|it| it.apart),
+        sum(|it| it.stuck),
+        sum(|it| it.paused),
+    )
+    .unwrap();
+    for (from, to) in [
+        (r#"ClusterName\("(\w+)"\)"#, "$1"),
+        (r#"NodeRef \{ cluster: (\w+), node: "(\w+)" \}"#, "$1/$2"),
+        (r"Cidr\(([^)]+)\)", "$1"),
+        (
+            r#"Some\(Place \{ source: "([^"]+)", document: \d+, pointer: Pointer\("([^"]*)"\), part: \w+ \}\)"#,
+            "$1#$2",
+        ),
+        (r"PathCounts \{ declared: (\d+), undeclared: (\d+) \}", "$1 + $2"),
+        (r"Endpoint \{ host: Ip\(([^)]+)\), port: (\d+) \}", "$1:$2"),
+    ] {
+        text = Regex::new(from).unwrap().replace_all(&text, to).into_owned();
+    }
+    text
+}
+
+#[test]
+fn nothing_changes() {
+    let lab = lab(EAST, WEST);
+    let changes = compared(&lab, &lab, None);
+    assert_eq!(changes.grade(), Grade::None);
+    assert!(changes.causes.is_empty() && changes.targets.is_empty() && changes.paths.is_empty());
+}
+
+#[test]
+fn a_node_that_joins_only_adds() {
+    let (before, after) = (lab(EAST, WEST), lab(&format!("{EAST}{JOINING}"), WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    additive
+      NodeJoined(east/n3): west +1 ~0 -0
+      west: [Added]
+      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+    "#);
+    // A leader without the annotation stays silent in one direction.
+    let silent = WEST.replace("persistent-keepalive=25", "");
+    let (before, after) = (lab(EAST, &silent), lab(&format!("{EAST}{JOINING}"), &silent));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    brief
+      NodeJoined(east/n3): west +1 ~0 -0
+      west: [SilentStreams(1)]
+      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_node_that_leaves_takes_its_paths_along() {
+    let (before, after) = (lab(&format!("{EAST}{JOINING}"), WEST), lab(EAST, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NodeLeft(east/n3): west +0 ~0 -1
+      west: [PathsLost(11 + 3), Removed(1)]
+      4 states; paths +0 -11, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_node_is_excluded_and_back() {
+    let stale = EAST.replace("pod=10.1.2.0/24", "pod=10.9.2.0/24");
+    let (before, after) = (lab(EAST, WEST), lab(&stale, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NodeExcluded { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +0 ~0 -1
+      west: [PathsLost(11 + 3), CarriersMoved(1), Removed(1)]
+      4 states; paths +0 -11, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report(&after, &before, None), @r#"
+    brief
+      NodeBack { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +1 ~0 -0
+      west: [CarriersMoved(1)]
+      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_cluster_that_leaves_is_destructive() {
+    let south = (
+        "south",
+        "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.4.3.0/24",
+        "s1 key=E pod=10.3.1.0/24 wg=10.4.3.1/16 force-endpoint=198.18.0.31:51820 persistent-keepalive=25 granularity=full",
+    );
+    let of = |more: &[(&str, &str, &str)]| {
+        let two = [("east", FIELDS[0], EAST), ("west", FIELDS[1], WEST)];
+        Lab::of(&[&two[..], more].concat())
+    };
+    let (two, three) = (of(&[]), of(&[south]));
+    insta::assert_snapshot!(report(&three, &two, None), @r#"
+    destructive
+      ClusterLeft(south): east +0 ~0 -1 south +0 ~0 -3 west +0 ~0 -1
+      east: [SourceGone(south), PathsLost(11 + 11), Removed(1)]
+      south: [Emptied, PathsLost(18 + 18), Removed(3)]
+      west: [SourceGone(south), PathsLost(7 + 7), Removed(1)]
+      0 states; paths +0 -18, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report(&two, &three, None), @r#"
+    additive
+      ClusterJoined(south): east +1 ~0 -0 south +3 ~0 -0 west +1 ~0 -0
+      east: [Added]
+      south: [Added]
+      west: [Added]
+      32 states; paths +18 -0, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_node_reports_something_else() {
+    let before = lab(EAST, WEST);
+    let report = |from: &str, to: &str| report(&before, &lab(&EAST.replace(from, to), WEST), None);
+    insta::assert_snapshot!(report("198.18.0.12", "198.18.0.19"), @r#"
+    brief
+      NewEndpoint { node: east/n2, from: Some(198.18.0.12:51820), to: Some(198.18.0.19:51820) }: west +0 ~1 -0
+      west: [EndpointsChanged(1)]
+      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report("key=B", "key=E"), @r#"
+    brief
+      NewKey(east/n2): west +0 ~1 -0
+      west: [KeysChanged(1)]
+      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report("192.168.1.2/24", "192.168.1.9/24"), @r#"
+    disruptive
+      NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.9/32, 10.4.1.2/32] }: west +0 ~1 -0
+      west: [PathsLost(4 + 3), OthersChanged(1)]
+      4 states; paths +5 -4, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report("10.1.2.0/24", "10.1.9.0/24"), @r#"
+    disruptive
+      RangesGained { node: east/n2, ranges: [10.1.9.0/24] }: west +0 ~1 -0
+      RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~1 -0
+      west: [PathsLost(7 + 0), OthersChanged(1)]
+      4 states; paths +7 -7, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_setting_of_the_mesh_changes() {
+    let before = lab(EAST, WEST);
+    let report = |fields: &str, east: &str| {
+        let fields = format!("{}, {fields}", FIELDS[0]);
+        let after = Lab::of(&[("east", &fields, east), ("west", FIELDS[1], WEST)]);
+        report(&before, &after, None)
+    };
+    insta::assert_snapshot!(report("persistentKeepalive: 25", EAST), @r#"
+    brief
+      Setting(Setting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive }): west +0 ~2 -0
+      west: [OthersChanged(2)]
+      8 states; paths +0 -0, apart 0, stuck 0, paused 0
+    "#);
+    insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
+    brief
+      Setting(Setting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors }): west +0 ~2 -0
+      AnchorMoved { cluster: east, range: 172.16.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
+      AnchorMoved { cluster: east, range: 192.168.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
+      west: [PathsPaused(3 + 3), CarriersMoved(2), OthersChanged(1)]
+      8 states; paths +0 -0, apart 0, stuck 0, paused 3
+    "#);
+    insta::assert_snapshot!(report("acceptedNetworks: [172.16.0.0/12]", EAST), @r#"
+    destructive
+      Setting(Setting { cluster: Some(east), field: "acceptedNetworks", before: None, after: mesh.yaml#/spec/clusters/0/acceptedNetworks/0 }): east +0 ~1 -0
+      east: [AllPathsLost(west), PathsLost(23 + 7), OthersChanged(1)]
+      4 states; paths +0 -23, apart 0, stuck 0, paused 0
+    "#);
+}
+
+/// East dials west, then west dials east: while only east has its new Peers, neither does.
+#[test]
+fn paths_do_not_hold_with_one_side_only() {
+    let without = |lab: Lab, file: &str, address: &str| {
+        let text = format!("  endpoint:\n    dnsOrIP:\n      ip: \"{address}\"\n    port: 51820\n");
+        lab.edit(file, &text, "  persistentKeepalive: 25\n")
+    };
+    let one = EAST.lines().take(2).collect::<Vec<_>>().join("\n");
+    let lab = || lab(&one, WEST);
+    let before = without(lab(), "west/m--east.yaml", "198.18.0.11");
+    let after = without(lab(), "east/m--west.yaml", "198.18.0.21");
+    insta::assert_snapshot!(report(&before, &after, None), @r"");
+}

@@ -1,0 +1,112 @@
+//! Keys that move between Peers, with the grade and the cure that real Kilo gives (`kilo.md` §2.2).
+
+use super::*;
+
+#[test]
+fn two_nodes_swap_keys() {
+    let swapped = EAST.replace("key=A", "key=X").replace("key=B", "key=A").replace("key=X", "key=B");
+    let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NewKey(east/n1): west +0 ~1 -0
+      NewKey(east/n2): west +0 ~1 -0
+      west: [KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2)]
+        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], cure: Touch(["m--east--n1", "m--east--n2"]) }
+      8 states; paths +0 -0, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn two_nodes_swap_names() {
+    let swapped = EAST.replace("n1 ", "nx ").replace("n2 ", "n1 ").replace("nx ", "n2 ");
+    let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NewEndpoint { node: east/n1, from: Some(198.18.0.11:51820), to: Some(198.18.0.12:51820) }: west +0 ~1 -0
+      NewKey(east/n1): west +0 ~1 -0
+      NewAddress { node: east/n1, from: [192.168.1.1/32, 10.4.1.1/32], to: [192.168.1.2/32, 10.4.1.2/32] }: west +0 ~2 -0
+      RangesGained { node: east/n1, ranges: [10.1.2.0/24] }: west +0 ~2 -0
+      RangesLost { node: east/n1, ranges: [10.1.1.0/24] }: west +0 ~2 -0
+      NewEndpoint { node: east/n2, from: Some(198.18.0.12:51820), to: Some(198.18.0.11:51820) }: west +0 ~1 -0
+      NewKey(east/n2): west +0 ~1 -0
+      NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.1/32, 10.4.1.1/32] }: west +0 ~2 -0
+      RangesGained { node: east/n2, ranges: [10.1.1.0/24] }: west +0 ~2 -0
+      RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~2 -0
+      west: [PathsStuck(25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), EndpointsChanged(2), OthersChanged(2)]
+        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], cure: Touch(["m--east--n1", "m--east--n2"]) }
+      8 states; paths +0 -0, apart 0, stuck 25, paused 0
+    "#);
+}
+
+#[test]
+fn a_key_moves_to_another_node() {
+    // The disk of n2 was put into a new machine.
+    let moved = EAST.replace("n2 ", "n9 ");
+    let (before, after) = (lab(EAST, WEST), lab(&moved, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NodeLeft(east/n2): west +0 ~0 -1
+      NodeJoined(east/n9): west +1 ~0 -0
+      west: [PathsStuck(11 + 3), KeysLost(["m--east--n9"]), Removed(1)]
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], cure: DeleteFirst(["m--east--n2"]) }
+      6 states; paths +0 -0, apart 0, stuck 11, paused 0
+    "#);
+    insta::assert_snapshot!(report(&before, &after, Some(Engine::ArgoCd)), @r#"
+    brief
+      NodeLeft(east/n2): west +0 ~0 -1
+      NodeJoined(east/n9): west +1 ~0 -0
+      west: [PathsPaused(11 + 3), Removed(1)]
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], cure: Unneeded }
+      6 states; paths +0 -0, apart 0, stuck 0, paused 11
+    "#);
+}
+
+#[test]
+fn a_chain_of_keys_loses_nothing_in_one_order() {
+    let chain = EAST.replace("key=A", "key=X").replace("key=B", "key=E").replace("key=X", "key=B");
+    let (before, after) = (lab(EAST, WEST), lab(&chain, WEST));
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      NewKey(east/n1): west +0 ~1 -0
+      NewKey(east/n2): west +0 ~1 -0
+      west: [KeysLost(["m--east--n1"]), KeysChanged(2)]
+        KeyMove { kind: Chain, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1"], cure: ApplyFirst(["m--east--n2"]) }
+      10 states; paths +0 -0, apart 0, stuck 0, paused 0
+    "#);
+}
+
+#[test]
+fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
+    let before = lab(EAST, WEST);
+    let after = Lab::of(&[("orient", FIELDS[0], EAST), ("west", FIELDS[1], WEST)]);
+    insta::assert_snapshot!(report(&before, &after, Some(Engine::Flux)), @r#"
+    disruptive
+      ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
+      west: [PathsStuck(25 + 9), KeysLost(["m--orient--n1", "m--orient--n2"]), Removed(2)]
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: ["m--orient--n1"], cure: DeleteFirst(["m--east--n1"]) }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: ["m--orient--n2"], cure: DeleteFirst(["m--east--n2"]) }
+      16 states; paths +0 -0, apart 0, stuck 25, paused 0
+    "#);
+    insta::assert_snapshot!(report(&before, &after, Some(Engine::ArgoCd)), @r#"
+    brief
+      ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
+      west: [PathsPaused(25 + 9), Removed(2)]
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: [], cure: Unneeded }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: [], cure: Unneeded }
+      16 states; paths +0 -0, apart 0, stuck 0, paused 25
+    "#);
+}
+
+#[test]
+fn two_peers_with_one_key_lose_it_when_one_goes() {
+    let spec = "allowedIPs: [172.31.0.0/16], publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
+    let before = lab(EAST, WEST).add("west", "m--east--n2--anchor", spec);
+    let after = lab(EAST, WEST);
+    insta::assert_snapshot!(report(&before, &after, None), @r#"
+    disruptive
+      Other: west +0 ~0 -1
+      west: [KeysLost(["m--east--n2"]), Removed(1)]
+        KeyMove { kind: Shared, peers: ["m--east--n2", "m--east--n2--anchor"], lost: ["m--east--n2"], cure: Touch(["m--east--n2"]) }
+      8 states; paths +11 -0, apart 0, stuck 0, paused 0
+    "#);
+}
