@@ -9,7 +9,10 @@ use crate::name::ClusterName;
 
 /// Assigns every change of a Peer to its causes, and what is left to [`Cause::Other`].
 /// Without causes to choose from, nothing is assigned.
-pub(super) fn attribute(causes: Option<Vec<Cause>>, targets: &mut [TargetChange]) -> Vec<CauseEffect> {
+pub(super) fn attribute(
+    causes: Option<Vec<Cause>>,
+    targets: &mut [TargetChange],
+) -> Vec<CauseEffect> {
     let Some(causes) = causes else {
         return Vec::new();
     };

@@ -55,11 +55,7 @@ struct Future<'f, 'a, 'm> {
 }
 
 impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
-    fn new(
-        before: &Version<'f, 'a>,
-        counterparts: &Counterparts,
-        passages: &Passages,
-    ) -> Self
+    fn new(before: &Version<'f, 'a>, counterparts: &Counterparts, passages: &Passages) -> Self
     where
         'f: 'm,
     {
@@ -177,7 +173,11 @@ impl<'e> Counter<'e> {
     }
 
     /// Adds what the old version declared. What was declared and is lost counts as such.
-    fn declare(&mut self, past: &Counter, (senders, receivers): (&[Option<usize>], &[Option<usize>])) {
+    fn declare(
+        &mut self,
+        past: &Counter,
+        (senders, receivers): (&[Option<usize>], &[Option<usize>]),
+    ) {
         let [sends, takes] = &mut self.declared;
         let [sent, taken] = &past.declared;
         for (all, was, places) in [(sends, sent, senders), (takes, taken, receivers)] {
@@ -240,7 +240,9 @@ fn translation(old: &Blocks, new: &Blocks) -> Vec<Option<usize>> {
                 && it.span.common(block.span).is_some()
         };
         let is_shared = block.owner.node().is_none();
-        is_shared.then(|| new.all.iter().position(is_part)).flatten()
+        is_shared
+            .then(|| new.all.iter().position(is_part))
+            .flatten()
     };
     let blocks = old.all.iter();
     blocks

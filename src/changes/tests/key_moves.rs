@@ -4,7 +4,10 @@ use super::*;
 
 #[test]
 fn two_nodes_swap_keys() {
-    let swapped = EAST.replace("key=A", "key=X").replace("key=B", "key=A").replace("key=X", "key=B");
+    let swapped = EAST
+        .replace("key=A", "key=X")
+        .replace("key=B", "key=A")
+        .replace("key=X", "key=B");
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -18,7 +21,10 @@ fn two_nodes_swap_keys() {
 
 #[test]
 fn two_nodes_swap_names() {
-    let swapped = EAST.replace("n1 ", "nx ").replace("n2 ", "n1 ").replace("nx ", "n2 ");
+    let swapped = EAST
+        .replace("n1 ", "nx ")
+        .replace("n2 ", "n1 ")
+        .replace("nx ", "n2 ");
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -63,7 +69,10 @@ fn a_key_moves_to_another_node() {
 
 #[test]
 fn a_chain_of_keys_loses_nothing_in_one_order() {
-    let chain = EAST.replace("key=A", "key=X").replace("key=B", "key=E").replace("key=X", "key=B");
+    let chain = EAST
+        .replace("key=A", "key=X")
+        .replace("key=B", "key=E")
+        .replace("key=X", "key=B");
     let (before, after) = (lab(EAST, WEST), lab(&chain, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -99,7 +108,8 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
 
 #[test]
 fn two_peers_with_one_key_lose_it_when_one_goes() {
-    let spec = "allowedIPs: [172.31.0.0/16], publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
+    let spec =
+        "allowedIPs: [172.31.0.0/16], publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
     let before = lab(EAST, WEST).add("west", "m--east--n2--anchor", spec);
     let after = lab(EAST, WEST);
     insta::assert_snapshot!(report(&before, &after, None), @r#"
