@@ -33,6 +33,7 @@ pub mod agent;
 pub mod packet;
 pub mod proof;
 pub mod capacity;
+pub mod joining;
 pub mod changes;
 pub mod proposal;
 pub mod outputs;

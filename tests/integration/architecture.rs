@@ -83,6 +83,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity diagnostic config kilo agent",
     ),
     (
+        "joining",
+        "name diagnostic mesh config kilo fleet plan capacity",
+    ),
+    (
         "changes",
         "name net wireguard place diagnostic mesh config kilo fleet agent packet proof capacity",
     ),

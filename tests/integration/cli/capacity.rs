@@ -10,6 +10,8 @@ use super::{Folder, HEADER, assert_harmless, node};
 use crate::support::json_schema::violations;
 use crate::support::{clustermesh, project};
 
+mod waves;
+
 /// A rendered mesh with limits that are as low as it is small.
 fn limited(capacity: &str) -> Folder {
     let folder = Folder::rendered();

@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::Severity;
+use clustermesh::joining::Joining;
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::reach::manifests;
@@ -22,17 +23,20 @@ mod cost;
 mod json;
 mod shown;
 pub(crate) mod table;
+mod waves;
 
 pub(crate) use json::schema;
 
 use cost::{Cost, Ledger};
+use waves::Outlook;
 
 /// Estimate the load on each cluster, and how to reduce it
 ///
 /// Counts the Peers, routes and iptables rules of each cluster, and the seconds that Kilo needs for each
 /// change. Checks the limits of Flux, Argo CD and git. If the rendered tree is out of date, estimates how
 /// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with the
-/// ways to reduce the load. For the given clusters, all details are shown. Writes nothing.
+/// ways to reduce the load. For the given clusters, all details are shown. If clusters are joining, the
+/// load that all clusters would have with them follows. Writes nothing.
 ///
 /// With `--peers`, the difference is computed from the Peers in the cluster, including Peers that
 /// clustermesh does not manage.
@@ -49,6 +53,13 @@ pub(crate) struct CapacityArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: CapacityFormat,
+
+    /// List which clusters can join in one commit
+    ///
+    /// Divides the clusters with `state: Joining` into waves, so that no cluster gets more Peers in one
+    /// change, or is busy for longer, than a warning allows. Hubs come first, then clusters with few Peers.
+    #[arg(long)]
+    waves: bool,
 
     #[command(flatten)]
     fail_on: FailOn,
@@ -67,6 +78,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh capacity
   clustermesh capacity east                     all formulas, and all ways to reduce the load
+  clustermesh capacity --waves                  which joining clusters can join in one commit
   clustermesh capacity --fail-on warning        in CI: fail if a limit is exceeded
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
@@ -140,7 +152,14 @@ pub(crate) fn run(
     let levels = &inputs.settings.config.levels;
     let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
     let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
-    let costs = Ledger::new(fleet, plan, rendered, &inputs.settings, &dumps).costs();
+    let ledger = Ledger::new(fleet, plan, rendered, &inputs.settings, &dumps);
+    let costs = ledger.costs();
+    let joining = Joining {
+        meshes: &inputs.meshes,
+        snapshots: &inputs.snapshots,
+        accepted: &inputs.settings.config.content.accepted,
+    };
+    let mut outlook = Outlook::plan(&joining, &ledger, args.waves)?;
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()
@@ -153,12 +172,20 @@ pub(crate) fn run(
             is_asked && capacity::is_about(it.rule)
         })
         .collect();
-    match args.output {
-        CapacityFormat::Human if args.targets.is_empty() => {
-            printer.result(result, &shown::overview(&costs))?;
+    outlook.retain(is_asked);
+    match (args.output, &outlook.waves) {
+        (CapacityFormat::Human, Some(waves)) => {
+            printer.result(result, &waves::plan(waves, &outlook.waiting))?;
         }
-        CapacityFormat::Human => printer.result(result, &shown::details(&costs))?,
-        CapacityFormat::Json => crate::print(result, &json::text(&costs)?)?,
+        (CapacityFormat::Human, None) => {
+            let shown = if args.targets.is_empty() {
+                shown::overview(&costs)
+            } else {
+                shown::details(&costs)
+            };
+            printer.result(result, &(shown + &waves::outlook(&outlook)))?;
+        }
+        (CapacityFormat::Json, _) => crate::print(result, &json::text(&costs, &outlook)?)?,
     }
     printer.findings(&inputs.files, &of_dumps);
     remind(printer, findings);
@@ -167,11 +194,13 @@ pub(crate) fn run(
     // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
-    Ok(if is_grave || is_noted {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    })
+    Ok(
+        if is_grave || is_noted || outlook.is_as_grave_as(threshold.0) {
+            Outcome::Findings
+        } else {
+            Outcome::Clean
+        },
+    )
 }
 
 /// Fails if a cluster is in no mesh.

@@ -11,7 +11,7 @@ use clustermesh::config::Capacity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::kilo::topology::KiloTopology;
-use clustermesh::manifest::KUSTOMIZATION;
+use clustermesh::manifest::{KUSTOMIZATION, Tree};
 use clustermesh::name::{ClusterName, MeshName, is_peer_of};
 use clustermesh::plan::Plan;
 use rayon::prelude::*;
@@ -42,44 +42,107 @@ impl Cost {
 }
 
 /// Files of Peers, by cluster.
-type ByTarget = BTreeMap<String, Vec<AppliedFile>>;
+pub(super) type ByTarget = BTreeMap<String, Vec<AppliedFile>>;
 
 /// What the costs are counted from.
 pub(super) struct Ledger<'a> {
     fleet: &'a Fleet<'a>,
     plan: &'a Plan,
-    rendered: &'a Rendered,
+    tree: &'a Tree,
     capacity: &'a Capacity,
-    /// What is in clusters, as people have looked it up there.
-    dumps: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// What each cluster should have.
     after: ByTarget,
-    /// Files of the tree that differ from that, as they stand, of each cluster that has such.
+    /// What each cluster has now; nothing of those that are up to date.
     before: ByTarget,
+    /// What is in clusters that no mesh gives them.
+    foreign: ByTarget,
     /// The internal addresses of all nodes.
     internal: BTreeSet<IpAddr>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Reads what would be rendered, and what differs from it.
+    /// Reads what would be rendered, and what differs from it: the tree on disk, or what people have
+    /// looked up in clusters.
     pub(super) fn new(
         fleet: &'a Fleet<'a>,
         plan: &'a Plan,
         rendered: &'a Rendered,
         settings: &'a Settings,
-        dumps: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
+        dumps: &BTreeMap<ClusterName, Vec<AppliedFile>>,
     ) -> Self {
-        let tree = rendered.tree.iter();
+        let after = rendered_files(&rendered.tree);
+        let mut before = before(rendered, settings);
+        for (target, files) in &mut before {
+            // What does not differ is not read twice.
+            let same = after.get(target).into_iter().flatten();
+            let same = same.filter(|it| {
+                let path = format!("{target}/{}.yaml", it.source);
+                rendered.on_disk.same.contains(&path)
+            });
+            files.splice(0..0, same.cloned().collect::<Vec<_>>());
+        }
+        before.extend(
+            dumps
+                .iter()
+                .map(|(it, files)| (it.to_string(), files.clone())),
+        );
+        let foreign = dumps.iter().map(|(cluster, files)| {
+            let files = files.iter().map(|it| foreign(fleet, it));
+            (cluster.to_string(), files.collect())
+        });
         Self {
             fleet,
             plan,
-            rendered,
+            tree: &rendered.tree,
             capacity: &settings.config.content.limits.capacity,
-            dumps,
-            after: by_target(tree.map(|(path, text)| (path, Arc::clone(text)))),
-            before: before(rendered, settings),
+            after,
+            before,
+            foreign: foreign.collect(),
             internal: internal_addresses(fleet, plan),
         }
+    }
+
+    /// Reads what would be rendered by another plan, after these Peers have been applied.
+    pub(super) fn next<'n>(
+        &self,
+        fleet: &'n Fleet<'n>,
+        plan: &'n Plan,
+        tree: &'n Tree,
+        applied: &ByTarget,
+    ) -> Ledger<'n>
+    where
+        'a: 'n,
+    {
+        let mut before = applied.clone();
+        for target in &plan.targets {
+            before.entry(target.cluster.to_string()).or_default();
+        }
+        for (target, files) in &self.foreign {
+            before
+                .entry(target.clone())
+                .or_default()
+                .extend(files.iter().cloned());
+        }
+        Ledger {
+            fleet,
+            plan,
+            tree,
+            capacity: self.capacity,
+            after: rendered_files(tree),
+            before,
+            foreign: self.foreign.clone(),
+            internal: internal_addresses(fleet, plan),
+        }
+    }
+
+    /// Returns the limits.
+    pub(super) fn capacity(&self) -> &'a Capacity {
+        self.capacity
+    }
+
+    /// Returns what each cluster should have.
+    pub(super) fn after(&self) -> &ByTarget {
+        &self.after
     }
 
     /// Returns what the mesh costs each cluster, by name.
@@ -90,18 +153,16 @@ impl<'a> Ledger<'a> {
 
     fn cost(&self, cluster: &ClusterName) -> Option<Cost> {
         let own = own(self.fleet, cluster)?;
-        let mut after = self.rendered_files(cluster).to_vec();
-        let foreign: Vec<AppliedFile> = self.dumps.get(cluster).map_or_else(Vec::new, |dumps| {
-            dumps.iter().map(|dump| self.foreign(dump)).collect()
-        });
+        let files = |of: &ByTarget| of.get(cluster.as_str()).cloned();
+        let foreign = files(&self.foreign).unwrap_or_default();
+        let mut after = files(&self.after).unwrap_or_default();
         after.extend(foreign.iter().cloned());
         let model = Model::new(own, &after);
         let mut load = Load::count(&model, Some(self.sizes(cluster)));
         for bundle in &mut load.bundles {
             bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
         }
-        let wave = self
-            .before(cluster)
+        let wave = files(&self.before)
             .map(|before| {
                 let before = Model::new(own, &before);
                 Wave::between(&before, &model)
@@ -116,13 +177,9 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    fn rendered_files(&self, cluster: &ClusterName) -> &[AppliedFile] {
-        self.after.get(cluster.as_str()).map_or(&[], Vec::as_slice)
-    }
-
     fn sizes(&self, cluster: &ClusterName) -> FileLoad {
         let prefix = format!("{cluster}/");
-        let texts = self.rendered.tree.iter();
+        let texts = self.tree.iter();
         let sizes: Vec<usize> = texts
             .filter(|(path, _)| path.starts_with(&prefix))
             .map(|(_, text)| text.len())
@@ -132,38 +189,29 @@ impl<'a> Ledger<'a> {
             largest: sizes.into_iter().max().unwrap_or_default(),
         }
     }
+}
 
-    /// Returns the Peers that a cluster has now; none if they are up to date.
-    fn before(&self, cluster: &ClusterName) -> Option<Vec<AppliedFile>> {
-        if let Some(dumps) = self.dumps.get(cluster) {
-            return Some(dumps.clone());
-        }
-        let differing = self.before.get(cluster.as_str())?;
-        // What does not differ is not read twice.
-        let same = self.rendered_files(cluster).iter().filter(|it| {
-            let path = format!("{cluster}/{}.yaml", it.source);
-            self.rendered.on_disk.same.contains(&path)
-        });
-        Some(same.chain(differing).cloned().collect())
-    }
-
-    /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not
-    /// change them.
-    fn foreign(&self, dump: &AppliedFile) -> AppliedFile {
-        let members = self.fleet.members().iter();
-        let meshes: BTreeSet<&MeshName> = members.map(|it| &it.mesh.name).collect();
-        let mut content = (*dump.content).clone();
-        let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
-        content.peers.retain(|it| !is_ours(&it.name));
-        AppliedFile {
-            source: Arc::clone(&dump.source),
-            content: Arc::new(content),
-        }
+/// Returns the Peers of a dump that do not come from a mesh of this run. A render does not change
+/// them.
+fn foreign(fleet: &Fleet, dump: &AppliedFile) -> AppliedFile {
+    let members = fleet.members().iter();
+    let meshes: BTreeSet<&MeshName> = members.map(|it| &it.mesh.name).collect();
+    let mut content = (*dump.content).clone();
+    let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
+    content.peers.retain(|it| !is_ours(&it.name));
+    AppliedFile {
+        source: Arc::clone(&dump.source),
+        content: Arc::new(content),
     }
 }
 
 fn own<'f>(fleet: &'f Fleet, cluster: &ClusterName) -> Option<&'f Arc<KiloTopology>> {
     Some(&fleet.memberships(cluster).next()?.cluster.topology)
+}
+
+/// Returns the files of Peers of a wanted tree, by target.
+fn rendered_files(tree: &Tree) -> ByTarget {
+    by_target(tree.iter().map(|(path, text)| (path, Arc::clone(text))))
 }
 
 /// Returns the files of Peers, named without their folder and extension.

@@ -3,12 +3,14 @@
 use clustermesh::capacity::{Effect, Estimate, Lever, Measure};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, plain_json};
+use clustermesh::joining::Joiner;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
 
 use super::cost::Cost;
+use super::waves::{JoinWave, Outlook};
 
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -29,6 +31,44 @@ struct WrittenCapacityReport<'a> {
     kind: &'static str,
     /// The clusters, by name.
     targets: Vec<WrittenTarget<'a>>,
+    /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
+    /// they have joined.
+    #[schemars(with = "WrittenWave")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joining: Option<WrittenWave<'a>>,
+    /// Clusters with `state: Joining` that cannot join before they have a snapshot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<WrittenJoiner<'a>>,
+    /// The waves in which the clusters can join, one commit each; only with `--waves`.
+    #[schemars(with = "Vec<WrittenWave>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waves: Option<Vec<WrittenWave<'a>>>,
+}
+
+/// Clusters that join in one commit.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Wave")]
+#[serde(rename_all = "camelCase")]
+struct WrittenWave<'a> {
+    /// The clusters that join.
+    clusters: Vec<WrittenJoiner<'a>>,
+    /// Whether the wave causes no warning. If it does, no smaller wave helps: see `levers` of its
+    /// targets.
+    fits: bool,
+    /// The load of each cluster afterwards. `change` is the change of this wave.
+    targets: Vec<WrittenTarget<'a>>,
+}
+
+/// A cluster that joins a mesh.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Joiner")]
+struct WrittenJoiner<'a> {
+    /// The mesh.
+    #[schemars(example = &"prod")]
+    mesh: &'a str,
+    /// The cluster.
+    #[schemars(example = &"north")]
+    cluster: &'a str,
 }
 
 /// A cluster and its load.
@@ -184,11 +224,17 @@ enum WrittenMeasure<'a> {
 }
 
 /// Returns the object.
-pub(super) fn text(costs: &[Cost]) -> serde_json::Result<String> {
+pub(super) fn text(costs: &[Cost], outlook: &Outlook) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&WrittenCapacityReport {
         api_version: API_VERSION,
         kind: KIND,
         targets: costs.iter().map(target).collect(),
+        joining: outlook.together.as_ref().map(wave),
+        waiting: outlook.waiting.iter().map(joiner).collect(),
+        waves: outlook
+            .waves
+            .as_ref()
+            .map(|it| it.iter().map(wave).collect()),
     })?;
     text.push('\n');
     Ok(plain_json(text))
@@ -252,6 +298,21 @@ fn target(cost: &Cost) -> WrittenTarget<'_> {
             seconds: number(busy.map_or(0.0, |it| it.value)),
         },
         levers: cost.levers.iter().map(lever).collect(),
+    }
+}
+
+fn wave(wave: &JoinWave) -> WrittenWave<'_> {
+    WrittenWave {
+        clusters: wave.joiners.iter().map(joiner).collect(),
+        fits: wave.beyond().next().is_none(),
+        targets: wave.costs.iter().map(target).collect(),
+    }
+}
+
+fn joiner(joiner: &Joiner) -> WrittenJoiner<'_> {
+    WrittenJoiner {
+        mesh: joiner.mesh.as_str(),
+        cluster: joiner.cluster.as_str(),
     }
 }
 

@@ -157,7 +157,7 @@ pub(super) fn details(costs: &[Cost]) -> String {
     text
 }
 
-fn clusters(costs: &[Cost]) -> String {
+pub(super) fn clusters(costs: &[Cost]) -> String {
     let mut columns = vec![Align::Left];
     columns.extend(COLUMNS.map(|_| Align::Right));
     columns.extend([Align::Right, Align::Right, Align::Left]);
@@ -191,7 +191,7 @@ fn clusters(costs: &[Cost]) -> String {
 }
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
-fn change(cost: &Cost) -> String {
+pub(super) fn change(cost: &Cost) -> String {
     let parts = [
         ("+", cost.wave.added),
         ("~", cost.wave.changed),
@@ -222,7 +222,7 @@ fn plural(number: usize, noun: &str) -> String {
 }
 
 /// Returns a grade, in its colour.
-fn grade(grade: Option<Severity>) -> String {
+pub(super) fn grade(grade: Option<Severity>) -> String {
     let color = match grade {
         None => AnsiColor::Green,
         Some(Severity::Notice) => AnsiColor::Cyan,
@@ -235,13 +235,13 @@ fn grade(grade: Option<Severity>) -> String {
 }
 
 /// Returns a heading.
-fn head(text: &str) -> String {
+pub(super) fn head(text: &str) -> String {
     let style = Style::new().bold();
     format!("{style}{text}{style:#}")
 }
 
 /// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
-fn estimates(estimates: &[&Estimate], indent: &str) -> String {
+pub(super) fn estimates(estimates: &[&Estimate], indent: &str) -> String {
     let columns = [
         Align::Left,
         Align::Left,
@@ -311,7 +311,7 @@ fn formula(estimate: &Estimate) -> String {
 }
 
 /// Returns the levers that are about any of these quantities.
-fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
+pub(super) fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
     let sections: Vec<CapacitySection> = estimates
         .iter()
         .map(|it| CapacitySection::from_quantity(it.quantity))

@@ -1,0 +1,253 @@
+//! Waves: what each cluster has to carry as others join, one wave after another.
+
+use std::fmt::Write as _;
+
+use clustermesh::capacity::{Estimate, units};
+use clustermesh::config::capacity::Quantity;
+use clustermesh::diagnostic::Severity;
+use clustermesh::fleet::Fleet;
+use clustermesh::joining::{Joiner, Joining};
+use clustermesh::text::{count, list};
+use clustermesh::{manifest, plan};
+
+use super::cost::{Cost, Ledger};
+use super::shown;
+use super::table::{Align, TextTable};
+use crate::rendered;
+
+/// Clusters that join in one commit, and what comes of it.
+pub(super) struct JoinWave {
+    /// The clusters.
+    pub(super) joiners: Vec<Joiner>,
+    /// The load of each cluster afterwards, and the change.
+    pub(super) costs: Vec<Cost>,
+}
+
+/// Everything that is shown about clusters that join.
+#[derive(Default)]
+pub(super) struct Outlook {
+    /// Clusters that cannot join before they have a snapshot.
+    pub(super) waiting: Vec<Joiner>,
+    /// All others as one wave; nothing if there are none.
+    pub(super) together: Option<JoinWave>,
+    /// The same one after another, if that is asked for.
+    pub(super) waves: Option<Vec<JoinWave>>,
+}
+
+impl Outlook {
+    /// Plans the clusters that join, together or one wave after another.
+    pub(super) fn plan(
+        joining: &Joining,
+        ledger: &Ledger,
+        is_in_waves: bool,
+    ) -> anyhow::Result<Self> {
+        let ready = joining.ready();
+        let together = if ready.is_empty() {
+            None
+        } else {
+            joined(joining, ledger, vec![ready])?.pop()
+        };
+        let waves = if is_in_waves {
+            let waves = joining.waves(ledger.capacity())?;
+            Some(joined(joining, ledger, waves)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            waiting: joining.waiting(),
+            together,
+            waves,
+        })
+    }
+
+    /// Leaves out the clusters that are not asked for.
+    pub(super) fn retain(&mut self, is_asked: impl Fn(&str) -> bool) {
+        let waves = self
+            .together
+            .iter_mut()
+            .chain(self.waves.iter_mut().flatten());
+        for wave in waves {
+            wave.costs.retain(|it| is_asked(&it.cluster));
+        }
+    }
+
+    /// Returns whether anything that is shown is this severe.
+    pub(super) fn is_as_grave_as(&self, severity: Severity) -> bool {
+        let waves = self.waves.iter().flatten();
+        let mut costs = waves.flat_map(|it| &it.costs);
+        costs.any(|it| Some(severity) <= it.grade())
+    }
+}
+
+/// Plans waves, each after the one before.
+fn joined(
+    joining: &Joining,
+    ledger: &Ledger,
+    waves: Vec<Vec<Joiner>>,
+) -> anyhow::Result<Vec<JoinWave>> {
+    let mut joined: Vec<Joiner> = Vec::new();
+    let mut applied = ledger.after().clone();
+    let mut planned = Vec::new();
+    for joiners in waves {
+        joined.extend(joiners.iter().cloned());
+        let meshes = joining.joined(&joined);
+        // A plan is only there if no snapshot is missing.
+        let Ok(fleet) = Fleet::new(&meshes, joining.snapshots) else {
+            break;
+        };
+        let fleet = fleet.accepting(joining.accepted);
+        let plan = plan::plan(&fleet)?;
+        let tree = manifest::tree_of(&plan, &rendered::texts(&plan))?;
+        let next = ledger.next(&fleet, &plan, &tree, &applied);
+        let costs = next.costs();
+        applied = next.after().clone();
+        planned.push(JoinWave { joiners, costs });
+    }
+    Ok(planned)
+}
+
+impl JoinWave {
+    /// Returns the clusters for which this wave is worth a warning. No smaller wave would change that:
+    /// only a single cluster exceeds a limit of changes.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = (&Cost, Vec<&Estimate>)> {
+        self.costs.iter().filter_map(|cost| {
+            let is_grave = |it: &&Estimate| Some(Severity::Warning) <= it.grade;
+            let grave: Vec<&Estimate> = cost.estimates.iter().filter(is_grave).collect();
+            (!cost.wave.is_empty() && !grave.is_empty()).then_some((cost, grave))
+        })
+    }
+
+    /// Returns the cluster that is busy longest.
+    fn busiest(&self) -> Option<(&Cost, f64)> {
+        let costs = self.costs.iter();
+        let costs = costs.filter_map(|it| Some((it, value(it, Quantity::WaveSeconds)?)));
+        costs.max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+}
+
+fn value(cost: &Cost, quantity: Quantity) -> Option<f64> {
+    let estimate = cost.estimates.iter().find(|it| it.quantity == quantity)?;
+    Some(estimate.value)
+}
+
+/// Returns what all clusters have to carry when those that join have joined.
+pub(super) fn outlook(outlook: &Outlook) -> String {
+    let mut text = String::new();
+    if let Some(together) = &outlook.together {
+        let names = names(&together.joiners);
+        let _ = write!(
+            text,
+            "\n{}\n{}",
+            shown::head(&format!("with {names} joined")),
+            shown::clusters(&together.costs)
+        );
+        text.push_str(
+            "\nRun `clustermesh capacity --waves` to see which clusters can join together.\n",
+        );
+    }
+    text.push_str(&waiting(&outlook.waiting));
+    text
+}
+
+/// Returns a line for each wave, and what is too much.
+pub(super) fn plan(waves: &[JoinWave], waiting: &[Joiner]) -> String {
+    if waves.is_empty() {
+        let none = if waiting.is_empty() {
+            "No cluster is joining: no entry of a mesh has `state: Joining`.\n"
+        } else {
+            ""
+        };
+        return format!("{none}{}", self::waiting(waiting));
+    }
+    let mut text = table(waves);
+    for (number, wave) in (1..).zip(waves) {
+        for (cost, grave) in wave.beyond() {
+            let head = shown::head(&format!("wave {number}, {}", cost.cluster));
+            let estimates = shown::estimates(&grave, "  ");
+            let levers = shown::levers(cost, &grave, "  ");
+            let why = hopeless(wave, cost, &grave);
+            let _ = write!(text, "\n{head}\n{estimates}  {why}\n{levers}");
+        }
+    }
+    let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
+    let _ = writeln!(
+        text,
+        "\n{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
+         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.",
+        count(waves.len(), "wave"),
+        count(joiners, "cluster")
+    );
+    text.push_str(&self::waiting(waiting));
+    text
+}
+
+fn table(waves: &[JoinWave]) -> String {
+    let mut columns = vec![Align::Right, Align::Left, Align::Left];
+    columns.extend([Align::Right, Align::Right, Align::Right, Align::Left]);
+    let mut table = TextTable::new(columns);
+    let head = [
+        "WAVE", "CLUSTERS", "BUSIEST", "CHANGE", "BUSY", "APPLY", "GRADE",
+    ];
+    table.add(head.map(str::to_owned).to_vec());
+    for (number, wave) in (1..).zip(waves) {
+        let grade = wave.costs.iter().filter_map(Cost::grade).max();
+        let busiest = wave.busiest();
+        let cell = |text: &dyn Fn(&Cost, f64) -> String| {
+            busiest.map_or_else(String::new, |(cost, seconds)| text(cost, seconds))
+        };
+        table.add(vec![
+            number.to_string(),
+            names(&wave.joiners),
+            cell(&|cost, _| cost.cluster.clone()),
+            cell(&|cost, _| shown::change(cost)),
+            cell(&|_, seconds| units::seconds(seconds)),
+            cell(&|cost, _| {
+                let seconds = value(cost, Quantity::ApplySeconds);
+                seconds.map_or_else(String::new, units::seconds)
+            }),
+            shown::grade(grade),
+        ]);
+    }
+    table.text("")
+}
+
+/// Returns why other waves would not help.
+fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
+    let is_of_change =
+        |it: &&Estimate| matches!(it.quantity, Quantity::WavePeers | Quantity::WaveSeconds);
+    if !grave.iter().all(is_of_change) {
+        return "no order of joining helps: the Peers that are there afterwards exceed the limit"
+            .to_owned();
+    }
+    let names = names(&wave.joiners);
+    if wave
+        .joiners
+        .iter()
+        .any(|it| it.cluster.as_str() == cost.cluster)
+    {
+        return format!("no smaller wave helps: {names} gets the Peers of all others together");
+    }
+    format!("no order of joining helps: the Peers of {names} alone exceed the limit")
+}
+
+fn waiting(waiting: &[Joiner]) -> String {
+    if waiting.is_empty() {
+        return String::new();
+    }
+    let names = list(waiting.iter().map(|it| &it.cluster));
+    format!("\nWithout a snapshot, and so not counted: {names}.\n")
+}
+
+/// Lists clusters, with their mesh where one joins several.
+fn names(joiners: &[Joiner]) -> String {
+    let name = |it: &Joiner| {
+        let mut same = joiners.iter().filter(|other| other.cluster == it.cluster);
+        let joins_several = same.nth(1).is_some();
+        if joins_several {
+            format!("{} ({})", it.cluster, it.mesh)
+        } else {
+            it.cluster.to_string()
+        }
+    };
+    list(joiners.iter().map(name))
+}
