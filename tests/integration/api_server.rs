@@ -198,15 +198,11 @@ impl ApiServer {
 }
 
 /// Kilo's group as discovery shows it.
-fn group() -> Value {
-    let version = json!({ "groupVersion": "kilo.squat.ai/v1alpha1", "version": "v1alpha1" });
-    json!({
-        "kind": "APIGroup",
-        "apiVersion": "v1",
-        "name": "kilo.squat.ai",
-        "versions": [version],
-        "preferredVersion": version,
-    })
+fn group() -> Answer {
+    let version = r#"{"groupVersion":"kilo.squat.ai/v1alpha1","version":"v1alpha1"}"#;
+    Answer::text(&format!(
+        r#"{{"kind":"APIGroup","apiVersion":"v1","name":"kilo.squat.ai","versions":[{version}],"preferredVersion":{version}}}"#
+    ))
 }
 
 impl Site {
@@ -270,23 +266,14 @@ impl Site {
         }
         if let Some(peers) = &*self.peers.lock().unwrap() {
             match request.path.as_str() {
-                GROUP => return Answer::json(&group()),
+                GROUP => return group(),
                 PEERS => return pages::custom("PeerList", peers, request),
                 _ => {}
             }
         }
-        match (
-            self.secrets.get(&request.path),
-            request.path.rsplit_once("/secrets/"),
-        ) {
-            (Some(secret), _) => Answer::json(secret),
-            (None, Some((_, name))) => {
-                Answer::failure(404, "NotFound", &format!("secrets \"{name}\" not found"))
-            }
-            (None, None) => {
-                let message = "the server could not find the requested resource";
-                Answer::failure(404, "NotFound", message)
-            }
+        match self.secrets.get(&request.path) {
+            Some(secret) => Answer::json(secret),
+            None => Answer::not_found(&request.path),
         }
     }
 

@@ -42,6 +42,9 @@ pub(crate) struct Answer {
     body: Vec<u8>,
 }
 
+/// From how many bytes on an API server packs, and Go's server sends chunks.
+const PACKED: usize = 128 << 10;
+const CHUNKED: usize = 2048;
 /// Between two bytes of a slow reply.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The size of a piece of padding.
@@ -57,21 +60,69 @@ impl Answer {
     }
 
     pub(crate) fn json(value: &Value) -> Self {
-        Self::new(200, "application/json", value.to_string())
+        Self::text(&value.to_string())
+    }
+
+    /// A JSON text; as Go writes it, it ends with a line break.
+    pub(super) fn text(json: &str) -> Self {
+        Self::new(200, "application/json", format!("{json}\n"))
     }
 
     /// A failure in the format of Kubernetes.
     pub(crate) fn failure(status: u16, reason: &str, message: &str) -> Self {
-        let body = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": message,
-            "reason": reason,
-            "code": status,
-        });
-        Self::new(status, "application/json", body.to_string())
+        Self::status([status.to_string().as_str(), reason, message], "{}", None)
+    }
+
+    /// A list that has been forgotten.
+    pub(crate) fn expired() -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list \
+                       result. You can start a new list without the continue parameter, or use \
+                       the continue token in this response to retrieve the remainder of the \
+                       results. Continuing with the provided token results in an inconsistent \
+                       list - objects that were created, modified, or deleted between the time \
+                       the first chunk was returned and now may show up in the list.";
+        let metadata = r#"{"continue":"inconsistent"}"#;
+        Self::status(["410", "Expired", message], metadata, None)
+    }
+
+    /// A user who may not list nodes.
+    pub(crate) fn forbidden(user: &str) -> Self {
+        let message = format!(
+            r#"nodes is forbidden: User "{user}" cannot list resource "nodes" in API group "" at the cluster scope"#
+        );
+        let details = Some(r#"{"kind":"nodes"}"#);
+        Self::status(["403", "Forbidden", &message], "{}", details)
+    }
+
+    /// Something that does not exist.
+    pub(super) fn not_found(path: &str) -> Self {
+        if path.starts_with("/apis/") {
+            let text = "404 page not found\n";
+            return Self::new(404, "text/plain; charset=utf-8", text);
+        }
+        match path.rsplit_once("/secrets/") {
+            Some((_, name)) => {
+                let message = format!(r#"secrets "{name}" not found"#);
+                let details = format!(r#"{{"name":"{name}","kind":"secrets"}}"#);
+                Self::status(["404", "NotFound", &message], "{}", Some(&details))
+            }
+            None => {
+                let message = "the server could not find the requested resource";
+                Self::status(["404", "NotFound", message], "{}", Some("{}"))
+            }
+        }
+    }
+
+    /// A status with its fields in their order.
+    fn status([code, reason, message]: [&str; 3], metadata: &str, details: Option<&str>) -> Self {
+        let (reason, message) = (json!(reason), json!(message));
+        let details = details.map_or_else(String::new, |it| format!(r#""details":{it},"#));
+        let text = format!(
+            r#"{{"kind":"Status","apiVersion":"v1","metadata":{metadata},"status":"Failure","message":{message},"reason":{reason},{details}"code":{code}}}"#
+        );
+        let mut answer = Self::text(&text);
+        answer.status = code.parse().unwrap();
+        answer
     }
 
     /// The answer of priority and fairness, which is not a Status.
@@ -90,16 +141,24 @@ impl Answer {
         self
     }
 
-    /// Returns it in the encoding of Go's server: in gzip and chunks if the client accepts that.
+    /// Returns it in the encoding of Go's server: in chunks if it is long, and in gzip if it is large and
+    /// the client accepts that.
     fn bytes(&self, request: &Request) -> io::Result<Vec<u8>> {
-        if !request.accepts_gzip() {
+        if self.body.len() <= CHUNKED {
             let head = self.head(&length(self.body.len()));
             return Ok([&head, self.body.as_slice()].concat());
         }
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&self.body)?;
-        let mut bytes = self.head("Content-Encoding: gzip\r\nTransfer-Encoding: chunked");
-        for part in packed.finish()?.chunks(4096) {
+        let is_packed = PACKED <= self.body.len() && request.accepts_gzip();
+        let (framing, body) = if is_packed {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(&self.body)?;
+            let framing = "Content-Encoding: gzip\r\nTransfer-Encoding: chunked";
+            (framing, packed.finish()?)
+        } else {
+            ("Transfer-Encoding: chunked", self.body.clone())
+        };
+        let mut bytes = self.head(framing);
+        for part in body.chunks(4096) {
             bytes.extend(chunk(part));
         }
         bytes.extend(chunk(&[]));

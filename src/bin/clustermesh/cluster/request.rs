@@ -153,7 +153,7 @@ pub(super) fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Returns whether the server does not accept who asks.
+/// Returns whether the server refuses the user.
 fn is_of_login(fault: &Fault) -> bool {
     matches!(fault, Fault::Forbidden { .. } | Fault::Unauthorized { .. })
 }

@@ -83,8 +83,8 @@ fn begins_again_when_the_list_expires() {
     for (node, number) in many.iter_mut().zip(0_u16..) {
         node["metadata"]["name"] = format!("n{number}").into();
     }
-    let expired = || Answer::failure(410, "Expired", "The provided continue parameter is too old");
-    let setup = Setup::nodes(&many).fault(move |_, number| (number == 2).then(|| expired().into()));
+    let setup =
+        Setup::nodes(&many).fault(move |_, number| (number == 2).then(|| Answer::expired().into()));
     let site = Site::new(setup);
     let run = site.snapshot(&["--accept", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -101,7 +101,7 @@ fn begins_again_when_the_list_expires() {
         request
             .query
             .contains_key("continue")
-            .then(|| expired().into())
+            .then(|| Answer::expired().into())
     });
     let site = Site::new(setup);
     insta::assert_snapshot!(site.failure(&[]), @"

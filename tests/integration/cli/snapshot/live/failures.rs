@@ -37,10 +37,7 @@ fn it_does_not_know_us() {
 
 #[test]
 fn we_may_not() {
-    let site = always(|| {
-        let message = r#"nodes is forbidden: User "ada" cannot list resource "nodes" in API group "" at the cluster scope"#;
-        Answer::failure(403, "Forbidden", message).into()
-    });
+    let site = always(|| Answer::forbidden("ada").into());
     insta::assert_snapshot!(said(&site), @r#"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "ada" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
     help: `clustermesh rbac` prints the manifests that grant this right
@@ -49,10 +46,7 @@ fn we_may_not() {
 
 #[test]
 fn nobody_gets_rights_who_is_anonymous() {
-    let anonymous = || {
-        let message = r#"nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope"#;
-        Answer::failure(403, "Forbidden", message).into()
-    };
+    let anonymous = || Answer::forbidden("system:anonymous").into();
     let site = always(anonymous);
     insta::assert_snapshot!(said(&site), @r#"
     error[forbidden]: east: could not be read: user `east` of kubeconfig has no credentials (403: nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope); snapshots/east.json was kept
