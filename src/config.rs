@@ -49,15 +49,15 @@ pub struct Config {
     pub expectations: Option<String>,
     /// The files that are filled in from templates.
     pub outputs: Vec<Output>,
-    /// How clusters are reached, if set.
+    /// The access to each cluster, if set.
     pub clusters: BTreeMap<ClusterName, Access>,
     /// The ranges that clusters accept from others, if set: only those inside one of these.
     pub accepted: BTreeMap<ClusterName, Vec<Range>>,
-    /// What is too much to be believed.
+    /// The limits of plausible input.
     pub limits: Limits,
-    /// How much input is accepted.
+    /// The largest accepted input.
     pub ceilings: Ceilings,
-    /// How much findings are to matter, by rule.
+    /// The levels of findings, by rule.
     pub rules: Vec<RuleLevel>,
     /// The findings to hide.
     pub ignore: Vec<Ignore>,
@@ -65,7 +65,7 @@ pub struct Config {
     pub warnings: Vec<Finding>,
 }
 
-/// How a cluster's API server is reached.
+/// The access to a cluster's API server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Access {
     /// With the service account of the pod we run in.

@@ -16,7 +16,7 @@ pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use page::{Block, Page, SECTIONS, Section};
 pub use rule::{Rule, Subject};
 
-/// How much of a text of a finding is shown, in characters.
+/// The longest part of a text of a finding that is shown, in characters.
 const SHOWN: usize = 4000;
 
 /// A case of a rule.
@@ -34,24 +34,24 @@ pub struct Finding {
     pub node: Option<String>,
     /// Findings of one rule and group are reported together.
     pub group: String,
-    /// What is the matter, with the offending values, harmless to print.
+    /// The problem with the offending values, harmless to print.
     pub message: String,
     /// The places, the most important one first.
     pub labels: Vec<Label>,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
     /// The finding that causes this one. If both are reported, only the cause is listed.
     pub cause: Option<Cause>,
-    /// What it has in common with findings about other nodes, unless that is the whole message.
+    /// The common part of findings about several nodes, unless that is the whole message.
     pub alike: Option<Box<Alike>>,
 }
 
-/// What findings about several nodes have in common.
+/// The common part of findings about several nodes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Alike {
-    /// What is the matter, without what only one node has.
+    /// The problem, without values that only one node has.
     pub what: String,
-    /// What only this node has; nothing if the finding is about all of them.
+    /// The value that only this node has; nothing if the finding is about all of them.
     pub value: Option<String>,
 }
 
@@ -75,13 +75,13 @@ pub fn gravest_first(findings: &mut [Finding]) {
 /// A place of a diagnostic, and what there is to see.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub place: Place,
     /// A few words for the underlined text; may be empty.
     pub text: String,
 }
 
-/// How much a diagnostic matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     /// Worth knowing.

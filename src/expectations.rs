@@ -25,7 +25,7 @@ pub struct Expectation {
     pub from: Selection,
     /// The receiver.
     pub to: Selection,
-    /// What is to become of what is sent.
+    /// The expected result.
     pub expected: Expected,
     /// Its place.
     pub place: Place,
@@ -49,13 +49,13 @@ pub struct Selection {
     pub nodes: Option<Selector>,
     /// Ranges that hold them, in the order in which they are written; empty for any.
     pub addresses: Vec<Cidr>,
-    /// What they are addresses of; none for anything.
+    /// The kind of address; none for any.
     pub class: Option<Class>,
     /// Its place.
     pub place: Place,
 }
 
-/// What an address is one of.
+/// The kind of an address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Class {
     /// A pod.

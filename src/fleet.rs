@@ -42,7 +42,7 @@ pub struct Member<'a> {
     pub cluster: Cluster<'a>,
     /// Its candidates for Peers.
     pub membership: Membership,
-    /// Who keeps what two claim.
+    /// The rank, which decides conflicts.
     pub rank: Rank,
 }
 
@@ -80,7 +80,7 @@ pub struct Claimant<'a> {
     pub cluster: &'a ClusterName,
     /// Its name, as it claims.
     pub node: &'a str,
-    /// Where the snapshot has it.
+    /// Its place in the snapshot.
     pub place: Place,
 }
 

@@ -1,4 +1,4 @@
-//! How finely Kilo cuts a cluster into segments.
+//! The granularity: how Kilo divides a cluster into segments.
 
 use std::fmt;
 

@@ -16,21 +16,22 @@ use crate::snapshot::{Node, Snapshot};
 
 pub use same_cluster::{NodeUids, SameCluster};
 
-/// What a new snapshot means for the meshes that its cluster is in.
+/// The effect of a new snapshot on the meshes that its cluster is in.
 #[derive(Clone, Debug)]
 pub struct GuardDecision {
-    /// How many of its nodes pass the node checks in some mesh; none if no mesh names the cluster.
+    /// The number of its nodes that pass the node checks in some mesh; none if no mesh names the
+    /// cluster.
     pub usable: Option<usize>,
-    /// Why a person must be asked first.
+    /// The reasons why a person must be asked first.
     pub refusals: Vec<GuardRefusal>,
-    /// What meshes lose, though not too much.
+    /// The losses of meshes that are not refused.
     pub losses: Vec<Shrinkage>,
 }
 
 /// A new snapshot, and what it is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSnapshot<'a> {
-    /// What it is to replace.
+    /// The snapshot that it replaces.
     pub old: Option<&'a Snapshot>,
     /// The snapshot.
     pub new: &'a Snapshot,
@@ -38,16 +39,16 @@ pub struct NewSnapshot<'a> {
     pub memberships: &'a [(&'a Mesh, &'a Entry)],
 }
 
-/// Why a person must be asked before a snapshot is written.
+/// The reason why a person must be asked before a snapshot is written.
 #[derive(Clone, Debug)]
 pub enum GuardRefusal {
     /// It has no node.
     Empty,
     /// It has more nodes than are believed.
     TooMany {
-        /// How many.
+        /// Their number.
         nodes: usize,
-        /// How many are believed.
+        /// The largest accepted number.
         limit: usize,
     },
     /// A mesh loses too many of its usable nodes.
@@ -60,7 +61,7 @@ pub struct Shrinkage {
     /// The mesh; none if no mesh names the cluster, and a node counts as usable that has a key and a
     /// pod CIDR.
     pub mesh: Option<MeshName>,
-    /// How many usable nodes there were.
+    /// The number of usable nodes before.
     pub before: usize,
     /// Those whose object is gone from the API.
     pub gone: Vec<String>,
@@ -118,7 +119,7 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
     }
 }
 
-/// Which nodes of a snapshot are usable, and why others are not.
+/// The usable nodes of a snapshot, and the reasons why others are not usable.
 struct UsableNodes {
     usable: BTreeSet<String>,
     reasons: BTreeMap<String, ExcludedReason>,

@@ -38,7 +38,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// A text that several targets share is held once.
 pub type Tree = BTreeMap<String, Arc<str>>;
 
-/// Why there is no tree.
+/// The reason why there is no tree.
 #[derive(Debug, Error)]
 #[error("cannot write the kustomization of `{target}`")]
 pub struct ManifestError {

@@ -29,8 +29,7 @@ pub struct Membership {
     pub candidates: Vec<PeerCandidate>,
     /// Nodes whose ranges are given: they pass every check that applies to them.
     pub usable: BTreeSet<String>,
-    /// What nodes have of their own: of those that are usable, and of those that only the mesh does
-    /// not select.
+    /// The addresses and networks of the usable nodes, and of those that only the mesh does not select.
     pub local_nodes: Vec<LocalNode>,
     /// Nodes that are not given to anyone, in order of name.
     pub excluded: Vec<ExcludedNode>,
@@ -38,7 +37,7 @@ pub struct Membership {
     pub withheld: Vec<WithheldRange>,
     /// Nodes that contradict the granularity.
     pub dissenters: Vec<Dissenter>,
-    /// What more than half of the nodes contradict.
+    /// The lines of the mesh that more than half of the nodes contradict.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -47,19 +46,19 @@ pub struct Membership {
 pub struct PeerCandidate {
     /// The node at the tunnel end: the leader of the segment.
     pub leader: NodeName,
-    /// Where the snapshot has it.
+    /// Its place in the snapshot.
     pub place: Place,
     /// Its key.
     pub key: PublicKey,
-    /// Where it can be dialled; none for one behind NAT.
+    /// Its endpoint; none for a node behind NAT.
     pub endpoint: Option<Endpoint>,
-    /// Where that was found.
+    /// The source of the endpoint.
     pub origin: Option<Origin>,
-    /// How many nodes are behind it.
+    /// The number of nodes behind it.
     pub nodes: usize,
-    /// Which nodes of the snapshot these are, in order of name.
+    /// The indices of these nodes in the snapshot, in order of name.
     pub members: Vec<NodeId>,
-    /// What its nodes own: pod CIDRs, the WireGuard address, internal addresses.
+    /// The ranges of its nodes: pod CIDRs, the WireGuard address, internal addresses.
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.
     pub withheld: Vec<Cidr>,
@@ -70,7 +69,7 @@ pub struct PeerCandidate {
 pub struct ExcludedNode {
     /// Its name, as it claims.
     pub node: String,
-    /// Where the snapshot has it.
+    /// Its place in the snapshot.
     pub place: Place,
     /// The reason.
     pub reason: ExcludedReason,
@@ -83,7 +82,7 @@ pub struct ExcludedNode {
 pub struct WithheldRange {
     /// The node that claims it.
     pub node: String,
-    /// Where the snapshot has the node.
+    /// The place of the node in the snapshot.
     pub place: Place,
     /// The claim as text.
     pub range: String,
@@ -96,7 +95,7 @@ pub struct WithheldRange {
 pub struct Dissenter {
     /// Its name, as it claims.
     pub node: String,
-    /// Where the snapshot has it.
+    /// Its place in the snapshot.
     pub place: Place,
     /// Its content.
     pub says: Granularity,
@@ -109,7 +108,7 @@ pub struct Contradiction {
     pub what: Contradicted,
     /// The line.
     pub place: Place,
-    /// How many nodes contradict it.
+    /// The number of nodes that contradict it.
     pub against: usize,
     /// Out of how many.
     pub of: usize,
@@ -118,13 +117,13 @@ pub struct Contradiction {
 /// A line of the mesh about nodes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Contradicted {
-    /// Where pod CIDRs lie.
+    /// The ranges of pod CIDRs.
     PodRanges,
-    /// Where WireGuard addresses lie.
+    /// The range of WireGuard addresses.
     WireguardRange,
-    /// How the cluster is cut.
+    /// The granularity.
     Granularity(Granularity),
-    /// Which nodes take part.
+    /// The selected nodes.
     NodeSelector,
 }
 

@@ -51,15 +51,14 @@ pub const DEFAULT_TOPOLOGY_LABEL: &str = "topology.kubernetes.io/region";
 pub const DEFAULT_ENDPOINT_FROM: [EndpointSource; 2] =
     [EndpointSource::Annotation, EndpointSource::ExternalIP];
 
-/// What was read from some files.
+/// The meshes of some files.
 #[derive(Clone, Debug, Default)]
 pub struct MeshReading {
     /// The meshes in the order of files and documents. Without errors these are all of them.
     pub meshes: Vec<Mesh>,
-    /// What is left of those that are wrong in themselves: enough to judge nodes by, never to render
-    /// from.
+    /// The valid parts of meshes with mistakes: enough to check nodes, but never rendered.
     pub salvaged: Vec<Mesh>,
-    /// What all of them call their clusters.
+    /// The names of the clusters of all meshes.
     pub named: BTreeSet<String>,
     /// The findings of each file in order, then those about several meshes.
     pub diagnostics: Vec<Finding>,
@@ -72,7 +71,7 @@ pub struct Mesh {
     pub name: MeshName,
     /// The namespace of the operator's object, if set.
     pub namespace: Option<String>,
-    /// Which clusters are linked.
+    /// The links between clusters.
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
     pub entries: Vec<Entry>,
@@ -80,7 +79,7 @@ pub struct Mesh {
     pub place: Place,
 }
 
-/// Which clusters are linked.
+/// The links between clusters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Topology {
     /// Everyone to everyone.
@@ -108,21 +107,21 @@ pub struct Entry {
     pub port: NonZeroU16,
     /// Set if the nodes are behind NAT.
     pub keepalive: Option<Keepalive>,
-    /// Whose ranges are given to others.
+    /// The nodes whose ranges are given to other clusters.
     pub selector: Selector,
     /// Kilo's `--mesh-granularity` in this cluster, if set.
     pub granularity: Option<Granularity>,
     /// The node label that names the location where the annotation doesn't.
     pub topology_label: String,
-    /// Where a node's endpoint is looked for, first to last.
+    /// The sources of a node's endpoint, in order of precedence.
     pub endpoint_from: Vec<EndpointSource>,
     /// DNS suffixes under which an endpoint may be a name: lowercase, without a leading dot.
     pub endpoint_domains: Vec<String>,
-    /// What it takes from others: only what is in one of these. None for everything.
+    /// The ranges that it accepts from other clusters. None for everything.
     pub accepted: Option<Vec<Range>>,
     /// Networks of its own that no Peer may take over.
     pub local_networks: Vec<Range>,
-    /// Who carries the ranges that belong to the cluster as a whole.
+    /// The nodes that carry the cluster-wide ranges.
     pub anchors: Vec<Anchor>,
     /// The entry.
     pub place: Place,
@@ -133,9 +132,9 @@ pub struct Entry {
 pub enum Networks {
     /// Each range with its use.
     Typed {
-        /// Where the nodes' pods have their addresses.
+        /// The ranges of the pods' addresses.
         pods: Vec<Range>,
-        /// Where the nodes' WireGuard addresses lie.
+        /// The range of the nodes' WireGuard addresses.
         wireguard: Range,
         /// Cluster IPs.
         services: Option<Range>,

@@ -12,7 +12,7 @@ const SUBDOMAIN_LIMIT: usize = 253;
 /// The longest label value and the longest DNS label, in bytes.
 const LABEL_LIMIT: usize = 63;
 
-/// How much of an overlong Peer name is kept before its hash.
+/// The number of bytes of an overlong Peer name that stay before its hash.
 const PEER_NAME_HEAD: usize = 236;
 
 /// The name of a cluster: a DNS-1123 label, unique within a mesh.
@@ -27,7 +27,7 @@ pub struct MeshName(String);
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct NodeName(String);
 
-/// What a mesh gives a source cluster's Peers in common: `<mesh>--<cluster>`.
+/// The common name of a source cluster's Peers in a mesh: `<mesh>--<cluster>`.
 ///
 /// It is the beginning of their names and the stem of their file.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -37,7 +37,7 @@ pub struct PeerSetName(String);
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PeerName(String);
 
-/// Why a text is not a name.
+/// The reason why a text is not a name.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum NameError {
     /// Nothing at all.

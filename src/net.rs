@@ -39,7 +39,7 @@ pub enum Family {
     V6,
 }
 
-/// Why a text is not a range.
+/// The reason why a text is not a range.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CidrError {
     /// No `/length` behind the address.

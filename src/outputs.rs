@@ -26,7 +26,7 @@ pub type TemplateTexts = BTreeMap<String, Arc<str>>;
 /// it.
 ///
 /// # Errors
-/// What is wrong with templates, paths and results.
+/// Mistakes in templates, paths and results.
 pub fn fill(
     outputs: &[Output],
     values: &Values,
@@ -58,7 +58,7 @@ pub fn fill(
 /// Returns the result of one template, as [`fill`] would, for a target or without one.
 ///
 /// # Errors
-/// What is wrong with the template.
+/// A mistake in the template.
 pub fn one(
     name: &str,
     text: &str,

@@ -11,15 +11,15 @@ use std::sync::Arc;
 pub struct Place {
     /// The file, as the shell calls it.
     pub source: Arc<str>,
-    /// Which document of that file, counted from zero.
+    /// The index of the document in that file.
     pub document: usize,
-    /// Which value of that document.
+    /// The value in that document.
     pub pointer: Pointer,
-    /// Which part of it.
+    /// The part of the value.
     pub part: Part,
 }
 
-/// What of a value is meant.
+/// A part of a value.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Part {
     /// The key that names it in its mapping.

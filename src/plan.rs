@@ -41,13 +41,13 @@ pub struct Plan {
     pub peer_sets: Vec<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
-    /// What a target does not get although its source offers it.
+    /// The Peers and ranges that targets do not get although their sources offer them.
     pub withheld: Vec<Withheld>,
     /// Clusters with nodes that give no other cluster a Peer although some see them, by name.
     pub silent: Vec<ClusterName>,
 }
 
-/// What one source gives to one target, or to many: the Peers of its segments.
+/// The Peers that one source gives to one target, or to many, one for each segment.
 #[derive(Debug)]
 pub struct PeerSet {
     /// The common beginning of their names.
@@ -58,7 +58,7 @@ pub struct PeerSet {
     pub source: ClusterName,
     /// The Peers, by name; never none.
     pub peers: Vec<Peer>,
-    /// Which of the ranges that they carry are the whole cluster's.
+    /// The cluster-wide ranges among those that they carry.
     pub shared: Vec<Cidr>,
 }
 

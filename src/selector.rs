@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Which labels a node must have; all requirements must hold, none selects everything.
+/// A selector of nodes by labels: all requirements must be met, and an empty one selects everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Selector {
     requirements: Vec<Requirement>,

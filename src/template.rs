@@ -18,11 +18,11 @@ pub use format::Format;
 pub struct TemplateError {
     /// The template.
     pub name: &'static str,
-    /// What is wrong, and in which line of it.
+    /// The problem, with its line.
     pub source: Problem,
 }
 
-/// What is wrong with a template, or with its result.
+/// A problem of a template or of its result.
 #[derive(Debug, ThisError)]
 pub enum Problem {
     /// The template cannot be parsed, or its values do not fit.
@@ -39,7 +39,7 @@ pub enum Problem {
     Malformed {
         /// The format.
         format: Format,
-        /// Why, with the line of the result.
+        /// The reason, with the line of the result.
         reason: String,
     },
     /// A tag is longer than the engine's stack may be deep.
@@ -56,7 +56,7 @@ pub enum Problem {
 /// The largest result, in bytes.
 pub const SIZE_LIMIT: usize = 16 << 20;
 
-/// How many instructions a template of a user may take.
+/// The number of instructions that a template of a user may take.
 const FUEL: u64 = 5_000_000;
 
 /// The template of a kustomization: its name and its text.
@@ -122,7 +122,7 @@ impl Engine {
     /// Fills in a template, given its name and its text.
     ///
     /// # Errors
-    /// What is wrong with the template or its result.
+    /// A mistake in the template or its result.
     pub fn fill(
         &self,
         name: &str,
@@ -152,7 +152,7 @@ impl Engine {
     }
 }
 
-/// What is written, up to a limit.
+/// Output up to a limit.
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

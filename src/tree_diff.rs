@@ -30,7 +30,7 @@ pub struct ChangedFile {
     pub source: Arc<str>,
     /// Whether it is no longer wanted at all.
     pub is_stale: bool,
-    /// What is in it.
+    /// The content.
     pub content: ChangedContent,
 }
 
@@ -39,16 +39,16 @@ pub struct ChangedFile {
 pub enum ChangedContent {
     /// Peers. Files of several targets may share what was read.
     Peers(Arc<Reading>),
-    /// What a target applies.
+    /// The resources that a target applies.
     Kustomization(Kustomization),
     /// Unknown, for this reason, which is safe to print.
     Unread(String),
 }
 
-/// What a new tree takes away from the old one, and what it moves.
+/// Everything that a new tree removes from the old one, and everything that it moves.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TreeDiff {
-    /// What only a person may want.
+    /// The losses that only a person may allow.
     pub losses: Vec<Loss>,
     /// Sources of which targets lose many Peers, but not all.
     pub shrunk: Vec<Case<Shrunk>>,
@@ -79,7 +79,7 @@ pub enum Loss {
     Target {
         /// The target.
         target: String,
-        /// How many Peers its folder has.
+        /// The number of Peers in its folder.
         peers: usize,
         /// A file in it.
         place: Place,
@@ -90,7 +90,7 @@ pub enum Loss {
         target: String,
         /// The source.
         source: String,
-        /// How many Peers it gives now.
+        /// The number of Peers that it gives now.
         peers: usize,
         /// The first of them.
         place: Place,
@@ -123,13 +123,14 @@ struct FoundCases {
 struct SourceShare<'a> {
     /// Their number.
     before: usize,
-    /// How many of them are in files that are no longer wanted at all.
+    /// The number of Peers in files that are no longer wanted.
     stale: usize,
-    /// How many of those people still let the target have, so that nodes have to do with it.
+    /// The number of Peers that people still let the target have, so that nodes are the cause of their
+    /// loss.
     claimed: usize,
     /// Those that are removed.
     gone: Vec<&'a str>,
-    /// Where the first that is there is.
+    /// The place of the first Peer.
     first: Option<Place>,
     /// The place of the first one that is removed.
     first_gone: Option<Place>,

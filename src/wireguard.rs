@@ -15,7 +15,7 @@ use crate::name;
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PublicKey([u8; 32]);
 
-/// Where a peer can be dialled.
+/// The address and port of a WireGuard peer.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Endpoint {
     /// The IP address or DNS name.
@@ -37,7 +37,7 @@ pub enum Host {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Keepalive(pub NonZeroU16);
 
-/// Why a text is not a usable public key.
+/// The reason why a text is not a usable public key.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum KeyError {
     /// Not padded standard base64, or not the one way to write these bytes.
@@ -54,7 +54,7 @@ pub enum KeyError {
     LowOrder,
 }
 
-/// Why a text is not an endpoint.
+/// The reason why a text is not an endpoint.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum EndpointError {
     /// Not `host:port`, with brackets around IPv6.
@@ -74,7 +74,7 @@ pub enum EndpointError {
     Unreachable {
         /// The address.
         address: IpAddr,
-        /// What kind of address it is, with its article.
+        /// The kind of address, with its article.
         what: &'static str,
     },
     /// The endpoint of Peers whose real one is not known.
@@ -220,7 +220,7 @@ fn unreachable(address: IpAddr) -> Option<&'static str> {
 
 /// Reads `host:port` as the operator does: Go's `net.SplitHostPort`, a host, a decimal port.
 ///
-/// What looks like no address becomes a name, unchecked; see [`Host::check`].
+/// A text that does not look like an address becomes a name, unchecked; see [`Host::check`].
 impl FromStr for Endpoint {
     type Err = EndpointError;
 

@@ -132,8 +132,8 @@ fn push(yaml: &mut String, character: char) {
     }
 }
 
-/// What YAML readers refuse, fold or strip raw (measured on Go's and Python's), and what a
-/// reviewer of the file could not see.
+/// Characters that YAML readers refuse, fold or strip if they are not escaped (measured with Go's and
+/// Python's), and those that a reviewer of the file could not see.
 fn needs_escape(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{fffe}' | '\u{ffff}') || diagnostic::is_deceptive(character)
 }

@@ -8,7 +8,7 @@ use crate::config::Capacity;
 use crate::config::capacity::{Quantity, Steps};
 use crate::diagnostic::Severity;
 
-/// How much of a quantity a cluster has.
+/// The estimated value of a quantity in a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// The quantity.
@@ -21,7 +21,7 @@ pub struct Estimate {
     pub worked: String,
     /// The thresholds.
     pub steps: Steps,
-    /// How severe it is; none where it is fine.
+    /// The severity of an exceeded limit; none if no limit is exceeded.
     pub grade: Option<Severity>,
 }
 

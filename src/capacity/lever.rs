@@ -16,9 +16,9 @@ use crate::net::Cidr;
 /// A remedy and its effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lever {
-    /// What to do.
+    /// The measure.
     pub measure: Measure,
-    /// What it brings.
+    /// Its effect.
     pub effect: Effect,
 }
 
@@ -27,9 +27,9 @@ pub struct Lever {
 pub enum Measure {
     /// Select fewer nodes in the sources with the most Peers.
     SelectNodes {
-        /// What the Peers of these sources come in.
+        /// The files or dumps with the Peers of these sources.
         sources: Vec<String>,
-        /// How many are left of each.
+        /// The number of Peers of each that stay.
         left: usize,
         /// The number of Peers of the largest.
         of: usize,
@@ -46,7 +46,7 @@ pub enum Measure {
     },
     /// Split a source into several clusters, of which this cluster is linked to one.
     SplitSource {
-        /// What the source's Peers come in.
+        /// The file or dump with the source's Peers.
         source: String,
         /// The number of parts.
         parts: usize,
@@ -67,7 +67,7 @@ pub enum Measure {
     },
 }
 
-/// What a measure brings, each before and after.
+/// The effect of a measure: the values before and after.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
     /// Allowed IPs of all Peers.
@@ -110,13 +110,13 @@ pub fn levers(
     levers
 }
 
-/// What levers are measured by.
+/// The quantities that levers are compared by.
 struct Scale<'a> {
     load: &'a Load,
     capacity: &'a Capacity,
-    /// How many allowed IPs there are.
+    /// The number of allowed IPs.
     ranges: usize,
-    /// How many seconds an apply takes.
+    /// The duration of an apply, in seconds.
     seconds: f64,
 }
 

@@ -12,12 +12,12 @@ use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
 use crate::kilo::topology::{KiloTopology, TopologyNode};
 use crate::wireguard::{Endpoint, Host};
 
-/// What a cluster has to carry.
+/// The load of a cluster.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Load {
-    /// What comes from its own nodes.
+    /// The load of its own nodes.
     pub nodes: NodeLoad,
-    /// What comes from Peers, by what they came in.
+    /// The load of Peers, by their files or dumps.
     pub bundles: Vec<Bundle>,
     /// The files in its folder, where they are known.
     pub files: Option<FileLoad>,
@@ -26,17 +26,17 @@ pub struct Load {
 /// The Peers of one file: those that one source gives.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Bundle {
-    /// What it is called, harmless to print.
+    /// Its name, harmless to print.
     pub name: String,
-    /// How many Peers the API server keeps.
+    /// The number of Peers in the API server.
     pub objects: usize,
-    /// How many of them Kilo configures.
+    /// The number of them that Kilo configures.
     pub peers: usize,
-    /// How many allowed IPs those keep.
+    /// The number of allowed IPs that those keep.
     pub ranges: usize,
-    /// How many of the endpoints are names.
+    /// The number of endpoints that are names.
     pub names: usize,
-    /// What they add to a WireGuard configuration, in bytes, without the digits of keepalives.
+    /// Their size in a WireGuard configuration, in bytes, without the digits of keepalives.
     pub bytes: usize,
     /// Whether no mesh gives them, so that no mesh could make them fewer.
     pub is_foreign: bool,
@@ -45,13 +45,14 @@ pub struct Bundle {
 /// The files that are rendered for a cluster.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FileLoad {
-    /// How many entries its folder has.
+    /// The number of entries of its folder.
     pub entries: usize,
-    /// How many bytes the largest has.
+    /// The size of the largest file, in bytes.
     pub largest: usize,
 }
 
-/// What a cluster's own nodes are to its Kilo. What differs by node is that of the node with most.
+/// The load that a cluster's own nodes are for its Kilo. Numbers that differ by node are those of the
+/// busiest node.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct NodeLoad {
     /// Segments, each with one node that runs WireGuard.
@@ -224,7 +225,7 @@ impl NodeLoad {
     }
 }
 
-/// What segments are to others, in sum.
+/// The load that segments are for others, in total.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     tunnels: usize,
@@ -237,7 +238,8 @@ struct Sum {
     local_routes: usize,
 }
 
-/// What each segment is to others: in `Cross` those of a location have no tunnels among themselves.
+/// The load that each segment is for others: in `Cross` those of a location have no tunnels among
+/// themselves.
 struct Away<'a> {
     each: Segments<Sum>,
     all: Sum,

@@ -10,9 +10,9 @@ use crate::config::capacity::Costs;
 pub struct Applies {
     /// Their number.
     pub times: usize,
-    /// How many allowed IPs there are before the first.
+    /// The number of allowed IPs before the first.
     pub before: usize,
-    /// How many there are with the last; in between their number grows, or shrinks, evenly.
+    /// The number of allowed IPs with the last; in between, their number grows or shrinks evenly.
     pub after: usize,
 }
 

@@ -7,25 +7,25 @@ use crate::agent::model::Model;
 use crate::agent::peers::{ClusterPeer, PeerShare};
 use crate::config::capacity::Costs;
 
-/// What changes together. New and changed Peers are applied first; removed Peers are deleted at the
-/// end.
+/// A set of changes that are applied together. New and changed Peers are applied first; removed Peers
+/// are deleted at the end.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Wave {
-    /// How many allowed IPs there are before.
+    /// The number of allowed IPs before.
     pub ranges_before: usize,
-    /// How many Peers become others.
+    /// The number of changed Peers.
     pub changed: usize,
-    /// How many allowed IPs these had.
+    /// The number of allowed IPs of these before.
     pub changed_from: usize,
-    /// How many allowed IPs these get.
+    /// The number of allowed IPs of these afterwards.
     pub changed_to: usize,
-    /// How many Peers come.
+    /// The number of new Peers.
     pub added: usize,
-    /// How many allowed IPs come with these.
+    /// The number of allowed IPs of these.
     pub added_ranges: usize,
-    /// How many Peers go.
+    /// The number of removed Peers.
     pub removed: usize,
-    /// How many allowed IPs go with these.
+    /// The number of allowed IPs of these.
     pub removed_ranges: usize,
 }
 

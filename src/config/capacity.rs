@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::diagnostic::{Finding, Severity, mistake};
 use crate::place::Place;
 
-/// From where on something is too much, and what a Peer costs.
+/// The limits of each quantity, and the costs of a Peer.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 pub struct Capacity {
     /// By quantity.
@@ -28,18 +28,18 @@ pub struct Steps {
     pub error: Option<u64>,
 }
 
-/// What a Peer costs, as it was measured.
+/// The measured costs of a Peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Costs {
-    /// How long Kilo takes to apply, for each pair of its iptables rules.
+    /// The time that Kilo needs to apply, for each pair of its iptables rules.
     pub nanoseconds_per_squared_rule: u64,
-    /// How long kustomize takes to build, for each pair of resources.
+    /// The time that kustomize needs to build, for each pair of resources.
     pub nanoseconds_per_squared_resource: u64,
-    /// What a Peer takes in etcd.
+    /// The size of a Peer in etcd.
     pub stored_bytes_per_peer: u64,
-    /// What a Peer takes in an Argo CD `Application`: in its status, and in the result of a sync.
+    /// The size of a Peer in an Argo CD `Application`: in its status, and in the result of a sync.
     pub application_bytes_per_peer: u64,
-    /// What a Peer takes in the inventory of a Flux `Kustomization`.
+    /// The size of a Peer in the inventory of a Flux `Kustomization`.
     pub inventory_bytes_per_peer: u64,
 }
 

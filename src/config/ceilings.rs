@@ -25,7 +25,7 @@ const BUILT_IN: Ceilings = Ceilings {
     peers: 500_000,
 };
 
-/// How much a run accepts of everything that is counted, over all meshes.
+/// The largest accepted numbers of a run, over all meshes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ceilings {
     clusters: usize,
@@ -56,7 +56,7 @@ pub enum Counted {
 /// A ceiling that someone sets, as in `clusters=1000`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ceiling {
-    /// What is counted.
+    /// The counted item.
     pub counted: Counted,
     /// The most of it.
     pub most: usize,
@@ -79,13 +79,13 @@ pub enum CeilingError {
 /// More of something than a run accepts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Exceeded {
-    /// What is counted.
+    /// The counted item.
     pub counted: Counted,
     /// Their number.
     pub count: usize,
-    /// How many are accepted.
+    /// The largest accepted number.
     pub most: usize,
-    /// Where most of them are written, if in one place.
+    /// The line with most of them, if there is one.
     pub place: Option<Place>,
 }
 

@@ -13,7 +13,7 @@ pub struct Date {
     day: u8,
 }
 
-/// Why a text is not a date.
+/// The reason why a text is not a date.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum DateError {
     /// Not four digits, two and two.

@@ -18,19 +18,19 @@ pub struct Limits {
     pub nodes: usize,
     /// The fewest usable nodes whose loss is a shrinkage.
     pub lost_nodes: usize,
-    /// What percentage of the usable nodes may be lost.
+    /// The percentage of the usable nodes that may be lost.
     pub lost_percent: usize,
-    /// How much a node counts whose object is gone from the API, in percent.
+    /// The weight of a node whose object is gone from the API, in percent.
     pub gone_percent: usize,
-    /// How far a node may lag behind most nodes of its cluster, in seconds.
+    /// The longest delay of a node's heartbeat behind most nodes of its cluster, in seconds.
     pub stale_after_seconds: u32,
     /// The fewest Peers of a source whose loss in a target is a shrinkage.
     pub lost_peers: usize,
-    /// What percentage of its Peers of a source a target may lose.
+    /// The percentage of its Peers of a source that a target may lose.
     pub lost_peers_percent: usize,
     /// The largest Peer, in bytes of the annotation of `kubectl apply`.
     pub peer_bytes: usize,
-    /// What a target can carry.
+    /// The load that a target can carry.
     pub capacity: Capacity,
 }
 

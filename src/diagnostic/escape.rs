@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 /// escaped, and a long text is truncated.
 pub struct Quoted<'a>(pub &'a str);
 
-/// How many characters of a foreign text are shown.
+/// The number of characters of a foreign text that are shown.
 const SHOWN: usize = 120;
 
 impl fmt::Display for Quoted<'_> {

@@ -1,6 +1,6 @@
 //! Pages: the documentation of a rule, as sections of Markdown.
 
-/// What the sections of every page are called, in order.
+/// The titles of the sections of every page, in order.
 pub const SECTIONS: [&str; 4] = ["What it finds", "Why it matters", "Example", "Remedy"];
 
 /// The documentation of a rule.
@@ -15,7 +15,7 @@ pub struct Page {
 pub struct Section {
     /// The heading.
     pub title: &'static str,
-    /// What stands under it.
+    /// The text below it.
     pub text: &'static str,
 }
 

@@ -31,7 +31,7 @@ macro_rules! rules {
     };
 }
 
-/// What a finding is about, and how much it matters.
+/// A kind of finding: its subject and its severity.
 #[derive(Debug, Eq)]
 pub struct Rule {
     /// Its name: kebab-case, names the fault, never reused.
@@ -40,21 +40,21 @@ pub struct Rule {
     pub aliases: &'static [&'static str],
     /// The names of rules that it has replaced.
     pub former: &'static [&'static str],
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
     /// Its documentation, as Markdown.
     pub(crate) page: &'static str,
 }
 
-/// What a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Subject {
     /// The files that are rendered from, and the config. Where one of them is wrong there is no
     /// plan.
     Files,
-    /// What can be planned of them.
+    /// The plan that is computed from them.
     Plan,
     /// Snapshots in the making.
     Snapshots,

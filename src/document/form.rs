@@ -11,7 +11,7 @@ use crate::place::Place;
 use super::tree::TreeNode;
 use super::walk;
 
-/// What a tree must look like to become a `T`.
+/// The form of a valid tree that becomes a `T`.
 ///
 /// Made once and used for many trees.
 pub struct Form<T> {
@@ -41,8 +41,8 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
 
     /// Reads the tree at `place`, and reports all mistakes in its structure.
     ///
-    /// Where something is, the value is only good for finding more: broken fields are missing in
-    /// it, and missing texts are empty.
+    /// If there are mistakes, the value is only good for finding more: broken fields are missing in it,
+    /// and missing texts are empty.
     pub fn salvage(&self, node: &TreeNode, place: &Place) -> (Option<T>, Vec<Finding>) {
         let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
         let read = value.map(serde_json::from_value).transpose();

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::place::Pointer;
 
-/// Where the fields of a JSON file stand, and the items of those that are lists: a file is gone
-/// through once, however many places in it are asked for.
+/// The positions of the fields of a JSON file, and of the items of lists: a file is read once for all
+/// places in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonIndex {
     whole: Range<usize>,

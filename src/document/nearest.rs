@@ -3,7 +3,7 @@
 /// Longer texts are not typing errors, and comparing them would take long.
 const LONGEST: usize = 64;
 
-/// How many characters make the beginning of a name.
+/// The number of characters that make the beginning of a name.
 const SHORTEST_START: usize = 3;
 
 /// Returns the candidate that `name` looks like: spelled alike but for case, a few mistakes away,

@@ -1,6 +1,6 @@
 //! Plain scalars: what YAML readers take a text without quotes for.
 
-/// What a scalar is taken for by at least one reader that Kubernetes tools are built on.
+/// The type of a scalar according to at least one reader that Kubernetes tools are built on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Meaning {
     /// Itself.

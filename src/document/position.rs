@@ -21,7 +21,7 @@ struct Mark {
     position: Position,
 }
 
-/// How many bytes are between two marks, except the rest of a character.
+/// The number of bytes between two marks, except the rest of a character.
 const STEP: usize = 1024;
 
 impl Marks {

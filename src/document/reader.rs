@@ -15,14 +15,14 @@ use super::tree::{MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 /// The longest text that is looked at, in bytes.
 const TEXT_LIMIT: usize = 8 << 20;
 
-/// How many documents a text may have.
+/// The number of documents that a text may have.
 const DOCUMENT_LIMIT: usize = 1024;
 
-/// How deep values may nest, aliases expanded.
+/// The depth of nested values, aliases expanded.
 const DEPTH_LIMIT: usize = 64;
 
-/// How much a text may weigh, aliases expanded: one for every value, and one for every
-/// [`HEAVY`] bytes of one.
+/// The largest weight of a text, aliases expanded: one for every value, and one for every [`HEAVY`]
+/// bytes of one.
 const WEIGHT_LIMIT: usize = 250_000;
 
 /// See [`WEIGHT_LIMIT`].
@@ -73,7 +73,7 @@ struct Anchored {
     size: Size,
 }
 
-/// How much a value weighs and how deep it nests.
+/// The weight of a value, and its depth.
 #[derive(Clone, Copy)]
 struct Size {
     weight: usize,

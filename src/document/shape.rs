@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-/// What one value must be.
+/// The shape of one value.
 pub(super) enum Shape<'a> {
     /// Any value; it is not read.
     Anything,
@@ -24,7 +24,7 @@ pub(super) enum Shape<'a> {
     Mapping(Mapping<'a>),
 }
 
-/// What a list must be.
+/// The shape of a list.
 pub(super) struct ListShape<'a> {
     /// The schema of its items.
     pub(super) items: &'a Value,
@@ -34,7 +34,7 @@ pub(super) struct ListShape<'a> {
     pub(super) most: u64,
 }
 
-/// What a mapping must be.
+/// The shape of a mapping.
 pub(super) struct Mapping<'a> {
     /// The schemas of the fields it knows.
     pub(super) fields: Option<&'a Map<String, Value>>,

@@ -1,4 +1,4 @@
-//! Which snapshots are believed: eight nodes, of which some go and some break.
+//! Accepted and refused snapshots: eight nodes, of which some are removed and some break.
 
 use super::*;
 use crate::document::Source;

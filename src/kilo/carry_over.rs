@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::node::annotation;
 use crate::snapshot::{Node, Snapshot};
 
-/// What an agent that stops gracefully strips from its node, and writes again when it is back, with
-/// the same key (`kilo.md` §3.4, `CleanUp` in `pkg/k8s/backend.go`).
+/// The annotations that an agent removes from its node when it stops gracefully, and writes again when
+/// it is back, with the same key (`kilo.md` §3.4, `CleanUp` in `pkg/k8s/backend.go`).
 const STRIPPED: [&str; 5] = [
     annotation::ENDPOINT,
     annotation::INTERNAL_IP,

@@ -23,13 +23,13 @@ pub struct Checked {
     pub wireguard: IpAddr,
     /// Its key.
     pub key: PublicKey,
-    /// Where it can be dialled; none for one behind NAT.
+    /// Its endpoint; none for a node behind NAT.
     pub endpoint: Option<Endpoint>,
-    /// Where that was found.
+    /// The source of the endpoint.
     pub origin: Option<Origin>,
 }
 
-/// How many pod CIDRs of a node are looked at; Kubernetes assigns one or two.
+/// The number of pod CIDRs of a node that are examined; Kubernetes assigns one or two.
 const POD_CIDRS: usize = 8;
 
 /// The pod CIDRs of a node that are used, at most one of a family, and those that are not.

@@ -47,7 +47,7 @@ pub struct ClusterNode<'a> {
     pub node: &'a Node,
     /// As Kilo reads it.
     pub kilo: Arc<KiloNode>,
-    /// What the node checks find.
+    /// The results of the node checks.
     pub checked: NodeChecks,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// What of a segment is given to others.
+/// The part of a segment that other clusters get.
 struct SegmentGroup<'c, 'a> {
     /// Its address in Kilo's subnet.
     wireguard: IpAddr,

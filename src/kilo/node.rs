@@ -28,20 +28,20 @@ pub mod annotation {
     pub const LOCATION: &str = "kilo.squat.ai/location";
     /// Volunteers to lead; its presence counts, with any value.
     pub const LEADER: &str = "kilo.squat.ai/leader";
-    /// How finely the cluster is cut.
+    /// The granularity of the cluster.
     pub const GRANULARITY: &str = "kilo.squat.ai/granularity";
-    /// How often the node calls its peers unasked, in seconds.
+    /// The interval of the node's keepalives, in seconds.
     pub const PERSISTENT_KEEPALIVE: &str = "kilo.squat.ai/persistent-keepalive";
     /// Ranges beside the nodes' own that its location reaches, with commas between.
     pub const ALLOWED_LOCATION_IPS: &str = "kilo.squat.ai/allowed-location-ips";
     /// The node's address for some network plugins.
     const CNI_COMPATIBILITY_IP: &str = "kilo.squat.ai/cni-compatibility-ip";
-    /// When the agent was last seen.
+    /// The time of the agent's last heartbeat.
     const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
     /// Endpoints of other nodes that the agent has learned.
     const DISCOVERED_ENDPOINTS: &str = "kilo.squat.ai/discovered-endpoints";
 
-    /// What all of them begin with.
+    /// The common prefix of all of them.
     pub const PREFIX: &str = "kilo.squat.ai/";
 
     /// Those that people write.
@@ -68,14 +68,14 @@ pub mod annotation {
     ];
 }
 
-/// What Kilo's agent knows of a node.
+/// A node as Kilo's agent reads it.
 #[derive(Clone, Debug)]
 pub struct KiloNode {
     /// Its name, as it claims.
     pub name: String,
     /// The key's bytes, however they were written; zero counts as none.
     pub key: Option<[u8; 32]>,
-    /// Where Kilo dials it, or would.
+    /// The endpoint that Kilo uses for it, or would use.
     pub endpoint: Option<Endpoint>,
     /// Its address on the nodes' network.
     pub internal_ip: InternalIp,
@@ -87,7 +87,7 @@ pub struct KiloNode {
     pub further_pod_cidrs: Vec<Cidr>,
     /// Its address in Kilo's subnet, which only leaders have.
     pub wireguard: WireguardAddress,
-    /// What it wants reached behind it; unfiltered.
+    /// The ranges that it wants to be reachable behind it; unfiltered.
     pub location_ranges: Vec<AllowedIp>,
     /// Its location; empty for none.
     pub location: String,
@@ -95,7 +95,7 @@ pub struct KiloNode {
     pub volunteers: bool,
     /// The cluster's granularity as the node reports it.
     pub granularity: Option<Granularity>,
-    /// How often it calls its peers unasked, in seconds; zero for never.
+    /// The interval of its keepalives, in seconds; zero for never.
     pub keepalive: u16,
     /// Whether it stopped checking in.
     pub stale: bool,
@@ -112,7 +112,7 @@ pub enum WireguardAddress {
     Malformed {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         error: CidrError,
     },
 }
@@ -279,7 +279,7 @@ pub fn keepalive(text: &str) -> Option<u16> {
     Some(u16::from_le_bytes([low, high]))
 }
 
-/// How many nanoseconds a second has.
+/// The number of nanoseconds in a second.
 pub const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Returns what Kilo takes for the node's internal address, and the network of that.
@@ -300,7 +300,7 @@ fn internal(forced: Option<&str>, found: Option<&str>) -> (InternalIp, Option<Ci
     }
 }
 
-/// What Kilo calls private: RFC 1918 and `fd00::/16` (`kilo.md` §3.2).
+/// The private ranges according to Kilo: RFC 1918 and `fd00::/16` (`kilo.md` §3.2).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private(),

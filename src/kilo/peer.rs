@@ -24,18 +24,18 @@ pub struct Peer {
     pub mesh: MeshName,
     /// The cluster it leads to.
     pub cluster: ClusterName,
-    /// What is routed to it and accepted from it, in this order.
+    /// The ranges that are routed to it and accepted from it, in this order.
     pub allowed_ips: Vec<Cidr>,
-    /// Where it is dialled: [`Endpoint::PLACEHOLDER`] where it must connect first. Files that an
-    /// earlier version wrote have none there.
+    /// Its endpoint: [`Endpoint::PLACEHOLDER`] if it must connect first. Files of earlier versions have
+    /// no endpoint in this case.
     pub endpoint: Option<Endpoint>,
     /// Whether, and how often, it is called unasked.
     pub keepalive: Option<Keepalive>,
-    /// Who it is.
+    /// Its public key.
     pub key: PublicKey,
 }
 
-/// Why Kilo's admission webhook refuses a Peer: the first rule that fails, in its order.
+/// The reason why Kilo's admission webhook refuses a Peer: the first rule that fails, in its order.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refusal {
     /// The webhook can't read the object and answers HTTP 400, before any rule is asked.
@@ -43,15 +43,15 @@ pub enum Refusal {
     Undecodable {
         /// The field, from `spec` on.
         field: &'static str,
-        /// What it takes, with its article.
+        /// The accepted type, with its article.
         wanted: &'static str,
-        /// What it was given.
+        /// The given value.
         found: String,
     },
     /// An allowed IP that is not a CIDR.
     #[error("allowed IP {} is not a CIDR", Quoted(text))]
     AllowedIp {
-        /// Which one, counted from zero.
+        /// Its index.
         index: usize,
         /// Its content.
         text: String,
@@ -99,9 +99,9 @@ impl Refusal {
 /// A spec as Kilo's decoder reads it; a field that is missing or null is zero.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Decoded<'a> {
-    /// What is to be routed to the Peer.
+    /// The ranges that are routed to the Peer.
     pub allowed_ips: Vec<&'a str>,
-    /// Where to dial it.
+    /// The endpoint.
     pub endpoint: Option<RawEndpoint<'a>>,
     /// In seconds.
     pub keepalive: i64,

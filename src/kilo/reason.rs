@@ -1,4 +1,4 @@
-//! Why a node, or one of its ranges, is left out.
+//! Reasons why a node, or one of its ranges, is left out.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::name::NameError;
 use crate::net::{Cidr, CidrError};
 use crate::wireguard::{EndpointError, KeyError};
 
-/// Why a node is not given to anyone. The operator's own reasons come first, in its order.
+/// The reason why a node is left out. The operator's own reasons come first, in its order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ExcludedReason {
     /// Kubernetes assigned it no pod CIDR.
@@ -16,7 +16,7 @@ pub enum ExcludedReason {
     PodCidrInvalid {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         error: CidrError,
     },
     /// Its first pod CIDR is not in the declared ranges.
@@ -30,7 +30,7 @@ pub enum ExcludedReason {
     WireguardIpInvalid {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         error: CidrError,
     },
     /// Its WireGuard address is not in the declared range.
@@ -44,16 +44,16 @@ pub enum ExcludedReason {
     PublicKeyInvalid {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         error: KeyError,
     },
     /// The endpoint that wins cannot be dialled.
     EndpointInvalid {
-        /// Where it came from.
+        /// Its source.
         origin: Origin,
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         error: EndpointProblem,
     },
     /// There is no endpoint in any of these places.
@@ -81,7 +81,7 @@ pub enum ExcludedReason {
     NotSelected,
 }
 
-/// Where an endpoint came from.
+/// The source of an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Origin {
     /// An annotation of this name.
@@ -92,7 +92,7 @@ pub enum Origin {
     InternalIP,
 }
 
-/// What is wrong with an endpoint.
+/// A problem of an endpoint.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EndpointProblem {
     /// In itself.
@@ -101,7 +101,7 @@ pub enum EndpointProblem {
     UndeclaredName,
 }
 
-/// Why Kilo does not count a node.
+/// The reason why Kilo does not count a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unready {
     /// It stopped checking in.
@@ -110,7 +110,7 @@ pub enum Unready {
     NoEndpoint,
 }
 
-/// Why a range is not given to anyone although its node is.
+/// The reason why a range is withheld although its node is not left out.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WithheldReason {
     /// It is not a range.

@@ -15,14 +15,14 @@ pub struct Segment {
     pub members: Vec<NodeId>,
     /// The node that runs WireGuard: the only one with a WireGuard address, else the elected one.
     pub leader: NodeId,
-    /// Who is elected, as far as that does not depend on names.
+    /// The elected node, as far as that does not depend on names.
     pub elected: NodeId,
 }
 
 /// A cluster cut into segments.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cut {
-    /// How it is cut.
+    /// The granularity.
     pub granularity: Granularity,
     /// The segments, sorted by key, bytewise.
     pub formed: Vec<Segment>,

@@ -14,21 +14,21 @@ use crate::snapshot::AddressKind;
 pub struct Stand {
     /// The network in which its internal address stands, unless that is too wide to be believed.
     pub lan: Option<Cidr>,
-    /// Where Kilo or Kubernetes found it: networks, and single addresses. What a person forced is not
-    /// among them.
+    /// The networks and single addresses of the node that Kilo or Kubernetes found. Addresses that a
+    /// person forced are not among them.
     pub found: Vec<Cidr>,
 }
 
 /// The networks of some nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct Stands {
-    /// What Kilo or Kubernetes found.
+    /// The networks and addresses that Kilo or Kubernetes found.
     found: Nest<NodeId>,
     /// The LANs that nodes report, from any source.
     lans: Nest<NodeId>,
 }
 
-/// Who stands where a range lies.
+/// The nodes in the network of a range.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RangeStanding {
     /// These were found there.
@@ -40,7 +40,7 @@ pub enum RangeStanding {
     Nobody,
 }
 
-/// How many addresses of a node are looked at; Kubernetes reports one or two.
+/// The number of addresses of a node that are examined; Kubernetes reports one or two.
 const ADDRESSES: usize = 8;
 
 impl Stand {

@@ -15,7 +15,7 @@ use crate::wireguard::Endpoint;
 /// A cluster as its own Kilo sees it.
 #[derive(Clone, Debug)]
 pub struct KiloTopology {
-    /// How it is cut.
+    /// The granularity.
     pub granularity: Granularity,
     /// Its nodes, by name.
     pub nodes: Nodes<TopologyNode>,
@@ -29,7 +29,7 @@ pub struct KiloTopology {
 /// A node of the cluster.
 #[derive(Clone, Debug)]
 pub struct TopologyNode {
-    /// What Kilo knows of it.
+    /// The node as Kilo reads it.
     pub kilo: Arc<KiloNode>,
     /// Its segment; none while Kilo does not count it.
     pub segment: Option<SegmentId>,
@@ -42,18 +42,18 @@ pub struct TopologySegment {
     pub key: String,
     /// Its members, in the order of names.
     pub members: Vec<NodeId>,
-    /// Who leads.
+    /// The leader.
     pub leader: Leader,
     /// Its WireGuard address.
     pub wireguard_ip: WireguardIp,
     /// Pod CIDR and internal address of each member; the WireGuard address, which follows them, is
     /// apart.
     pub allowed_ips: Vec<AllowedIp>,
-    /// What is left of the members' location ranges (`filterAllowedLocationIPs`).
+    /// The members' location ranges that Kilo keeps (`filterAllowedLocationIPs`).
     pub location_ranges: Vec<AllowedIp>,
 }
 
-/// Who leads a segment (`findLeader`).
+/// The leader of a segment (`findLeader`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Leader {
     /// This node.
@@ -69,9 +69,9 @@ pub enum WireguardIp {
     Certain(IpAddr),
     /// Its leader announced another one: it is being renumbered, or the subnet is not known.
     Ambiguous {
-        /// What follows from the segments there are.
+        /// The address computed from the current segments.
         computed: IpAddr,
-        /// What was announced.
+        /// The announced address.
         announced: IpAddr,
     },
     /// The first behind the end of the subnet is empty.

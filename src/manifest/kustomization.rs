@@ -8,7 +8,7 @@ use crate::template;
 /// A kustomization that was read back.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Kustomization {
-    /// What it names, and where.
+    /// The names of its resources, with their places.
     pub resources: Vec<(String, Range<usize>)>,
     /// Whether it is byte for byte what we write to name these.
     pub is_ours: bool,
@@ -18,7 +18,7 @@ impl Kustomization {
     /// Reads a kustomization with any content.
     ///
     /// # Errors
-    /// Why it is not one, safe to print.
+    /// The reason why it is not a kustomization, safe to print.
     pub fn read(text: &str) -> Result<Self, String> {
         let source = Source::parse("", text).map_err(|broken| {
             let problem = broken.problems.into_iter().next();

@@ -22,7 +22,7 @@ use super::SOURCE_LABEL;
 pub struct Reading {
     /// Its Peers, in its order.
     pub peers: Vec<OldPeer>,
-    /// What of it is not as we write it.
+    /// The parts that clustermesh would not write like this.
     pub oddities: Vec<Oddity>,
 }
 
@@ -39,16 +39,16 @@ pub struct OldPeer {
     pub ranges: Vec<Cidr>,
     /// Whether it has an endpoint, or the placeholder for one.
     pub has_endpoint: bool,
-    /// Where in the file its name is.
+    /// The place of its name in the file.
     pub bytes: Range<usize>,
 }
 
-/// What of a file is not as we write it.
+/// A part of a file that clustermesh would not write like this.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Oddity {
     /// clustermesh would now write these Peers in another form.
     Edited {
-        /// Which line.
+        /// The line.
         bytes: Range<usize>,
     },
     /// Lines end with a carriage return, as git may make them on Windows.
@@ -57,35 +57,35 @@ pub enum Oddity {
     NoPeer,
     /// An invalid document.
     Unreadable {
-        /// Where it breaks.
+        /// The place of the error.
         bytes: Range<usize>,
-        /// Why, harmless to print.
+        /// The reason, harmless to print.
         problem: String,
     },
     /// A Peer that Kubernetes or Kilo does not take.
     Refused {
         /// Its name.
         peer: String,
-        /// Where it is.
+        /// Its place.
         bytes: Range<usize>,
         /// The reason.
         why: Unfit,
     },
-    /// What Flux takes for a variable.
+    /// A text that Flux takes for a variable.
     Variable {
-        /// Where.
+        /// Its place.
         bytes: Range<usize>,
     },
 }
 
-/// Why a Peer is not taken.
+/// The reason why a Peer is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unfit {
     /// Its name is not valid for an object.
     Name,
     /// The value of this label is invalid.
     Label(String),
-    /// What keeps its spec from WireGuard.
+    /// The reason why its spec is never configured in WireGuard.
     Spec(TranslationFault),
 }
 

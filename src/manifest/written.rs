@@ -11,7 +11,7 @@ use crate::wireguard::{Endpoint, Host, Keepalive};
 /// The lines of a document.
 struct Lines<'a> {
     text: &'a str,
-    /// Where the next line begins.
+    /// The start of the next line.
     next: usize,
     /// Up to where it was looked at last.
     seen: usize,
@@ -20,7 +20,7 @@ struct Lines<'a> {
 /// Reads a document that is byte for byte what we write for the Peer in it.
 ///
 /// # Errors
-/// Where it is not.
+/// The place of the first difference.
 pub(super) fn peer(text: &str) -> Result<OldPeer, usize> {
     let mut lines = Lines {
         text,

@@ -20,7 +20,7 @@ struct PodClaim {
     node: NodeId,
     /// Its segment, by leader.
     segment: NodeId,
-    /// Whether it is the node's first, without which it cannot take part.
+    /// Whether it is the node's first pod CIDR, without which the node cannot take part.
     first: bool,
 }
 
@@ -200,7 +200,7 @@ fn host_owners(drafts: &[CandidateDraft], survey: &NodeSurvey) -> BTreeMap<IpAdd
     owners
 }
 
-/// Who owns which pod CIDR; those of two segments are disjoint by now.
+/// The owner of each pod CIDR. At this point, the pod CIDRs of two segments are disjoint.
 struct PodOwners {
     by_first: BTreeMap<IpAddr, (Cidr, usize, NodeId)>,
 }

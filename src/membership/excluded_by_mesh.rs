@@ -1,5 +1,5 @@
-//! What people leave out of a cluster, and not its nodes: by a selector, or since they do not ask for the
-//! endpoints that nodes have.
+//! Nodes and endpoints that people leave out of a cluster: by a selector, or because `endpointFrom`
+//! does not list the source of the endpoints.
 
 use std::net::IpAddr;
 
@@ -11,10 +11,10 @@ use crate::net::Cidr;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::Host;
 
-/// What people leave out of a cluster.
+/// The nodes and endpoints that people leave out of a cluster.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ExcludedByMesh {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// The ranges that these claim.
     pub claims: Vec<Cidr>,

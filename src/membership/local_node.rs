@@ -14,9 +14,9 @@ use crate::wireguard::Endpoint;
 /// way.
 #[derive(Clone, Debug)]
 pub struct LocalNode {
-    /// Which node of the snapshot it is.
+    /// The node's index in the snapshot.
     pub node: NodeId,
-    /// Where it is dialled, by its own cluster or by others.
+    /// The endpoints of the node, inside its own cluster and outside.
     pub endpoints: Vec<IpAddr>,
     /// The networks in which it stands.
     pub stand: Stand,

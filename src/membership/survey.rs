@@ -33,7 +33,7 @@ pub(super) struct CandidateDraft<'a> {
     pub(super) segment: &'a Segment,
 }
 
-/// What has been found out about a cluster so far.
+/// The facts about a cluster that are known so far.
 pub(super) struct NodeSurvey<'a> {
     pub(super) cluster: &'a Cluster<'a>,
     pub(super) entry: &'a Entry,

@@ -29,10 +29,10 @@ struct MeshMembers<'a>(BTreeMap<&'a ClusterName, Vec<MeshMember<'a>>>);
 #[derive(Clone, Copy)]
 struct MeshMember<'a> {
     mesh: &'a Mesh,
-    /// Which of the meshes it is.
+    /// The index of its mesh.
     index: usize,
     entry: &'a Entry,
-    /// Which of the mesh's entries it is.
+    /// The index of the entry in its mesh.
     position: usize,
 }
 

@@ -12,7 +12,7 @@ use super::{Networks, Range, raw};
 /// Over how many nodes a range can be spread.
 pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// Who is to carry some ranges.
+/// The nodes that carry some ranges.
 #[derive(Clone, Debug)]
 pub struct Anchor {
     /// The ranges, each as it is declared; none for all that no other anchor names.
@@ -30,7 +30,7 @@ pub struct Anchor {
 pub struct Named {
     /// Its name.
     pub name: String,
-    /// Who calls it so.
+    /// The line with the name.
     pub place: Place,
 }
 

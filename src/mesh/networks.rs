@@ -7,7 +7,7 @@ use crate::place::Place;
 use super::raw::RawCluster;
 use super::{Networks, Range};
 
-/// What is declared by one entry.
+/// The networks that one entry declares.
 pub(super) struct DeclaredNetworks {
     /// Every range that is one, in the order in which the operator compares them.
     pub(super) ranges: Vec<Range>,

@@ -7,7 +7,7 @@ use crate::diagnostic::is_deceptive;
 /// The longest name of a file or folder, in bytes, that all file systems take.
 const NAME_LIMIT: usize = 255;
 
-/// Where files and folders of outputs are. Some file systems take `A` for `a`.
+/// The files and folders of outputs. Some file systems treat `A` like `a`.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     files: BTreeSet<String>,

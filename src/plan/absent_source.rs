@@ -8,15 +8,15 @@ use super::withheld::TargetReason;
 use crate::membership::{ExcludedByMesh, ExcludedReason};
 use crate::net::Cidr;
 
-/// What a target might get of a source that gives it nothing, were it not for what nodes claim.
+/// The ranges that a target would get from a source that gives it nothing, without the claims of nodes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AbsentSource {
-    /// How many nodes the source has, except those that people leave out.
+    /// The number of nodes of the source, except those that people leave out.
     pub nodes: usize,
-    /// Where the target may get what nodes have, by what people wrote: the source declares it, the target
-    /// accepts it, and the target's Kilo could route it.
+    /// The ranges in which the mesh lets the target reach nodes: the source declares them, the target
+    /// accepts them, and the target's Kilo could route them.
     pub ranges: Vec<Cidr>,
-    /// What nodes have that people leave out.
+    /// The ranges and addresses of nodes that people leave out.
     pub barred: Vec<Cidr>,
     /// The ranges of the source as a whole, and whether people let the target have each.
     pub shared: Vec<(Cidr, bool)>,

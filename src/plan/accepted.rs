@@ -1,4 +1,5 @@
-//! What a target takes: only ranges that lie wholly in one entry of each list it was given.
+//! Accepted ranges: a target accepts only ranges that are completely inside one entry of each of its
+//! lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

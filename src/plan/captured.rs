@@ -20,13 +20,13 @@ use crate::net::{Cidr, Family, family};
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
-/// How many prefixes a range may grow by when hosts are cut out of it.
+/// The number of prefixes by which a range may grow when hosts are cut out of it.
 const MOST_ADDED: usize = 32;
 
 /// A conflict, and which of the ranges that the target could get it is about.
 type MetRanges<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
 
-/// What of the target's nodes meets one range of a source.
+/// The networks and addresses of the target's nodes that overlap one range of a source.
 #[derive(Default)]
 struct Hit {
     /// The nodes on whose LAN the range lies.
@@ -37,7 +37,7 @@ struct Hit {
     hosts: BTreeMap<IpAddr, BTreeSet<usize>>,
 }
 
-/// What becomes of a range.
+/// The decision about a range.
 enum RangeOutcome {
     /// It is left out.
     Withheld,

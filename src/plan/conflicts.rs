@@ -16,11 +16,11 @@ use crate::name::ClusterName;
 use crate::net::{Cidr, Nest};
 use crate::wireguard::Endpoint;
 
-/// What is known of all members before the first target is looked at. Members go by their places in
-/// [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
+/// Facts about all members, collected before the first target is examined. Members are identified by
+/// their places in [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
 pub(super) struct Conflicts<'f> {
     pub(super) fleet: &'f Fleet<'f>,
-    /// What each member leaves out for its own sake, in every target.
+    /// The loops of each member inside its own cluster, for every target.
     own_loops: Vec<OwnLoops>,
     nothing: OwnLoops,
     clusters: BTreeMap<&'f ClusterName, usize>,
@@ -33,7 +33,7 @@ pub(super) struct Conflicts<'f> {
     given: Vec<OnceCell<Nest<()>>>,
 }
 
-/// What meets ranges of other clusters, by these.
+/// The conflicts with ranges of other clusters, by cluster.
 pub(super) type ConflictsByCluster<'f> = BTreeMap<usize, Vec<Conflict<'f>>>;
 
 /// Something that meets a declared range of another cluster.
@@ -44,14 +44,14 @@ pub(super) struct Conflict<'f> {
     pub(super) range: &'f Range,
 }
 
-/// What can meet a range.
+/// An address or network that is inside a range.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Conflicting {
     /// Of a source's Peer.
     Endpoint(IpAddr),
-    /// What a node of the target has.
+    /// An address or network of a node of the target.
     Own(LocalAddress),
-    /// What the target's entry names, by its place in that list.
+    /// A network in the target's entry, with its index in that list.
     Local(Cidr, usize),
 }
 

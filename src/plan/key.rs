@@ -8,7 +8,7 @@ use super::withheld::TargetReason;
 use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
 
-/// Who keeps a key in a target.
+/// The holder of a key in a target.
 pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f PeerCandidate)>;
 
 /// Leaves out the candidates of a source whose keys the target must not have twice, and those that

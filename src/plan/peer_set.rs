@@ -15,11 +15,12 @@ use crate::name::{PeerName, PeerSetName};
 use crate::net::{Cidr, Family};
 use crate::wireguard::Endpoint;
 
-/// What is cut out of ranges, by these.
+/// The parts that are cut out of ranges, by range.
 pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 
-/// What decides a set of Peers, beside what a member leaves out for its own sake: the member, the family
-/// kept, the candidates excluded, the ranges withheld, and what is cut out of others.
+/// Everything that decides a set of Peers, except the loops of the member itself: the member, the
+/// address family, the excluded candidates, the withheld ranges, and the parts that are cut out of
+/// others.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct PeerSetKey {
     pub(super) member: usize,
@@ -92,7 +93,8 @@ impl PeerSets {
     }
 }
 
-/// What a source has to give: its Peers, the cluster-wide ranges that they carry, what was withheld.
+/// Everything that a source can give: its Peers, the cluster-wide ranges that they carry, the withheld
+/// ranges.
 struct SourceOffer {
     peers: Vec<Peer>,
     shared: Vec<Cidr>,

@@ -8,14 +8,14 @@ use crate::kilo::id::NodeId;
 use crate::kilo::stand::{RangeStanding, Stands};
 use crate::net::Cidr;
 
-/// Where the usable nodes of a cluster stand, and by whom each could carry a range.
+/// The networks of the usable nodes of a cluster, and the segments that could carry a range there.
 pub(super) struct Seats {
     stands: Stands,
     /// By node: its segment among those that are left and can be dialled.
     carriers: BTreeMap<NodeId, usize>,
 }
 
-/// Which segments stand where a range lies.
+/// The segments in the network of a range.
 pub(super) enum Seat {
     /// These, in order of name: those with at least half as many nodes there as the one with most.
     Several(Vec<usize>),

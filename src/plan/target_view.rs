@@ -17,15 +17,15 @@ use crate::net::{Cidr, Family, family};
 /// A target before anything is settled.
 pub(super) struct TargetView<'g, 'f> {
     pub(super) conflicts: &'g Conflicts<'f>,
-    /// What its Kilo can route.
+    /// The address family that its Kilo can route.
     pub(super) family: Option<Family>,
     /// The families that its Kilo could route if its nodes reported them.
     pub(super) families: BTreeSet<Family>,
-    /// What it sees, in order of rank.
+    /// The sources that it sees, in order of rank.
     pub(super) sources: Vec<TargetSource<'f>>,
-    /// Which of them each cluster is.
+    /// The index of each cluster in these.
     by_cluster: BTreeMap<usize, usize>,
-    /// What it takes, by the place of its own membership; nothing for everything.
+    /// The ranges that it accepts, by the index of its own membership; nothing means everything.
     accepted: BTreeMap<Option<usize>, Accepted<'f>>,
 }
 
@@ -41,20 +41,20 @@ pub(super) struct TargetSource<'f> {
     pub(super) own_index: Option<usize>,
 }
 
-/// What a target does not get of a source.
+/// The Peers and ranges of a source that are withheld from a target.
 #[derive(Default)]
 pub(super) struct SourceDecision {
     /// The candidates.
     pub(super) excluded: BTreeSet<usize>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
-    /// What is cut out of ranges that it gets otherwise.
+    /// The parts that are cut out of the other ranges.
     pub(super) holes: Holes,
     /// The findings about both.
     pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
-/// What a target does not get, by the place of the source; most sources have nothing here.
+/// The decisions for a target, by the index of the source; most sources have none.
 pub(super) type Decisions = BTreeMap<usize, SourceDecision>;
 
 impl<'g, 'f> TargetView<'g, 'f> {

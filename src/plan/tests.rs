@@ -1,4 +1,4 @@
-//! What each target gets, and what is cut for its sake: whole meshes, as text.
+//! The Peers of each target, and what is withheld from it: whole meshes, as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

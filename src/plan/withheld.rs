@@ -1,5 +1,4 @@
-//! What is excluded or withheld: Peers and ranges that a target does not get although its source offers
-//! them, and why.
+//! Excluded Peers and withheld ranges: a target does not get them although its source offers them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,33 +10,33 @@ use crate::place::Place;
 /// Something that a target does not get although its source offers it, or gets although it hurts.
 #[derive(Clone, Debug)]
 pub struct Withheld {
-    /// Who does not get it.
+    /// The target that does not get it.
     pub target: ClusterName,
-    /// Who offers it.
+    /// The source that offers it.
     pub source: ClusterName,
-    /// What it is: one and the same for all targets of a set of Peers, where it goes with that.
+    /// The reason, which all targets of a set of Peers share.
     pub reason: Arc<TargetReason>,
 }
 
-/// Why a target does not get something.
+/// The reason why a target does not get something.
 #[derive(Clone, Debug)]
 pub enum TargetReason {
     /// Ranges that the target's Kilo cannot route.
     Family {
         /// Their kind.
         family: Family,
-        /// How many.
+        /// Their number.
         ranges: usize,
     },
     /// A Peer with the key of one of the target's own nodes.
     OwnKey {
         /// The source's node.
         node: NodeName,
-        /// Where it is.
+        /// Its place.
         place: Place,
         /// The target's node.
         own: String,
-        /// Where it is.
+        /// Its place.
         own_place: Place,
         /// The number of its nodes.
         nodes: usize,
@@ -49,7 +48,7 @@ pub enum TargetReason {
     SharedKey {
         /// The source's node.
         node: NodeName,
-        /// Where it is.
+        /// Its place.
         place: Place,
         /// The number of its nodes.
         nodes: usize,
@@ -57,7 +56,7 @@ pub enum TargetReason {
         keeper: ClusterName,
         /// Its node.
         keeper_node: NodeName,
-        /// Where it is.
+        /// Its place.
         keeper_place: Place,
     },
     /// A Peer whose endpoint is in a range, so that what is sent to it would go into a tunnel.
@@ -77,14 +76,14 @@ pub enum TargetReason {
     },
     /// Peers of which no range is left, for what nodes claim.
     Rangeless {
-        /// How many.
+        /// Their number.
         peers: usize,
         /// The number of their nodes.
         nodes: usize,
     },
     /// Peers that the target cannot dial, and that cannot dial it.
     NoInitiator {
-        /// How many.
+        /// Their number.
         peers: usize,
         /// The number of their nodes.
         nodes: usize,
@@ -109,11 +108,11 @@ pub struct LoopingPeer {
     pub node: NodeName,
     /// The number of its nodes.
     pub nodes: usize,
-    /// Where it is dialled.
+    /// Its endpoint.
     pub endpoint: WithheldEndpoint,
     /// The range, of its own cluster or of another one.
     pub range: Cidr,
-    /// Whose it is.
+    /// The cluster that declares or has the range.
     pub owner: ClusterName,
     /// The source: the line, or the node that claims it.
     pub range_place: Option<Place>,
@@ -139,19 +138,19 @@ pub struct LoopingRanges {
 pub struct Captured {
     /// The ranges.
     pub ranges: WithheldRanges,
-    /// What one of these nodes has.
+    /// The address or network of one of these nodes.
     pub own: LocalAddress,
     /// The node, as it claims.
     pub node: String,
     /// Its place.
     pub place: Place,
-    /// How many nodes are hit.
+    /// The number of affected nodes.
     pub nodes: usize,
-    /// What becomes of the ranges.
+    /// The decision about the ranges.
     pub outcome: CapturedOutcome,
 }
 
-/// What becomes of ranges that hold what the target's own nodes reach by themselves.
+/// The decision about ranges that contain addresses or networks of the target's own nodes.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum CapturedOutcome {
     /// They are left out.
@@ -180,7 +179,7 @@ pub struct DistantAnchor {
     pub ranges: Vec<Cidr>,
     /// The node on that LAN, as it claims.
     pub node: String,
-    /// Where the snapshot has it.
+    /// The place of the node in the snapshot.
     pub place: Place,
     /// The node that leads its segment, which is the one to name.
     pub leader: NodeName,
@@ -195,7 +194,7 @@ pub struct UnknownAnchor {
     pub node: String,
     /// The line.
     pub place: Place,
-    /// Where the snapshot has the node, if it does.
+    /// The place of the node in the snapshot, if it is there.
     pub node_place: Option<Place>,
 }
 
@@ -204,11 +203,11 @@ pub struct UnknownAnchor {
 pub struct FewerAnchors {
     /// The range.
     pub range: Cidr,
-    /// Over how many nodes it was to be spread.
+    /// The wanted number of anchors.
     pub wanted: usize,
-    /// Over how many it is.
+    /// The actual number of anchors.
     pub got: usize,
-    /// Whether it is too narrow for more, and not that there are no more nodes.
+    /// Whether the range is too narrow for more anchors; otherwise there are no more nodes.
     pub is_narrow: bool,
     /// The anchor.
     pub place: Place,
@@ -228,14 +227,14 @@ pub struct WithheldRanges {
 pub struct WithheldEndpoint {
     /// The address.
     pub address: IpAddr,
-    /// Where the snapshot has it.
+    /// Its place in the snapshot.
     pub place: Place,
 }
 
-/// What a node reaches by itself.
+/// An address or network that a node reaches without Peers.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LocalAddress {
-    /// Where it is dialled.
+    /// Its endpoint.
     Endpoint(IpAddr),
     /// The network in which its internal address stands.
     Lan(Cidr),

@@ -19,14 +19,14 @@ rules! {
     SCATTERED_LOCAL_CLUSTERS = "scattered-local-clusters" Warning;
 }
 
-/// How the operator reaches a cluster, according to a mesh.
+/// An entry of a mesh, for the operator's access to its cluster.
 #[derive(Clone, Copy)]
 struct EntryAccess<'a> {
     mesh: &'a Mesh,
     entry: &'a Entry,
 }
 
-/// Where a kubeconfig is: the namespace, and what is in it.
+/// The namespace of a kubeconfig's Secret, and the reference to it.
 type AccessLocation<'a> = (Option<&'a str>, &'a SecretKeyRef);
 
 /// Returns findings about it, except for clusters whose access the config sets.

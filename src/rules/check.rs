@@ -10,7 +10,7 @@ use crate::tree_diff::{OnDiskTree, TreeDiff};
 /// Everything that is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckInputs<'a> {
-    /// What is wrong with the files in themselves.
+    /// The mistakes in single files.
     pub mistakes: &'a [Finding],
     /// The meshes, and what is left of those with mistakes.
     pub meshes: &'a [Mesh],
@@ -18,7 +18,7 @@ pub struct CheckInputs<'a> {
     pub config: &'a Config,
     /// The clusters, with the values of their nodes.
     pub fleet: &'a Fleet<'a>,
-    /// What can be rendered, unless something keeps it from being planned.
+    /// The plan, unless a mistake prevents it.
     pub planned: Option<CheckedPlan<'a>>,
     /// The rendered tree, if something becomes of it.
     pub tree: Option<CheckedTree<'a>>,
@@ -29,29 +29,29 @@ pub struct CheckInputs<'a> {
 pub struct CheckedPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// How many bytes the text of each of its blocks has.
+    /// The size of the text of each set of Peers, in bytes.
     pub bytes: &'a [usize],
 }
 
 /// The rendered tree as it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedTree<'a> {
-    /// What is in the files that differ from the plan, and what else is there.
+    /// The files that differ from the plan, and foreign files.
     pub on_disk: &'a OnDiskTree,
-    /// What a render would change, if there is a plan.
+    /// The changes that a render would make, if there is a plan.
     pub changes: Option<&'a TreeDiff>,
-    /// What becomes of it.
+    /// The next change to the generated files.
     pub fate: gitops::Fate,
 }
 
-/// How much findings matter, and why they are looked for.
+/// The severity of findings, and the purpose of the check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckStandard<'a> {
     /// The levels and hidden findings of the config.
     pub levels: &'a Levels,
     /// The day.
     pub today: Date,
-    /// Why findings are looked for.
+    /// The purpose of the check.
     pub purpose: Purpose,
 }
 

@@ -1,4 +1,4 @@
-//! Why could the nodes of a cluster not be listed?
+//! Reasons why the nodes of a cluster could not be listed.
 
 use super::{Finding, Rule};
 use crate::name::ClusterName;
@@ -29,14 +29,14 @@ rules! {
     UNENCRYPTED_CONNECTION = "unencrypted-connection" Warning;
 }
 
-/// Why the nodes of a cluster could not be listed. No text in it may hold a secret.
+/// The reason why the nodes of a cluster could not be listed. No text in it may contain a secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fault {
     /// The kubeconfig does not exist, is invalid, or is incomplete.
     Kubeconfig {
-        /// What is meant: a file, or a Secret.
+        /// The kubeconfig: a file or a Secret.
         origin: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The kubeconfig does not have the context.
@@ -45,9 +45,9 @@ pub enum Fault {
         origin: String,
         /// The context.
         wanted: String,
-        /// What was perhaps meant.
+        /// The context that was probably meant.
         nearest: Option<String>,
-        /// Those that there are.
+        /// The contexts of the kubeconfig.
         known: Vec<String>,
     },
     /// A kubeconfig that others wrote asks for more than its own data.
@@ -70,19 +70,19 @@ pub enum Fault {
     Secret {
         /// The Secret.
         origin: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The meshes disagree on how the cluster is reached.
     Ambiguous {
-        /// In what.
+        /// The difference.
         problem: String,
     },
     /// The login plugin gave no credentials.
     Login {
         /// The program, without its arguments: people put secrets there.
         command: String,
-        /// What became of it.
+        /// The problem of the program.
         problem: LoginProblem,
     },
     /// The server's name does not resolve.
@@ -96,7 +96,7 @@ pub enum Fault {
         server: String,
         /// The message of the system.
         problem: String,
-        /// How many times it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The proxy on the way leads nowhere.
@@ -107,28 +107,28 @@ pub enum Fault {
         origin: &'static str,
         /// The server, as `host:port`.
         server: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// No answer in time.
     Slow {
         /// The server, as `host:port`, and the proxy on the way.
         server: String,
-        /// How long it was waited for.
+        /// The time that was waited, in seconds.
         seconds: u64,
     },
     /// Every answer in time, and yet no end.
     Endless {
-        /// What was asked for.
+        /// The requested objects.
         answers: &'static str,
-        /// How long it was waited for.
+        /// The time that was waited, in seconds.
         seconds: u64,
     },
     /// Another server may have answered.
     Certificate {
         /// The server, as `host:port`.
         server: String,
-        /// What is wrong with the certificate.
+        /// The problem of the certificate.
         problem: CertificateProblem,
     },
     /// The server refuses the credentials.
@@ -137,39 +137,39 @@ pub enum Fault {
         server: String,
         /// The requested address, which identifies the server.
         right: Right,
-        /// Whose credentials.
+        /// The user with the credentials.
         user: User,
-        /// Its content.
+        /// The text of the response.
         says: String,
     },
     /// The user lacks a right.
     Forbidden {
         /// The right that is missing.
         right: Right,
-        /// Who lacks it.
+        /// The user who lacks it.
         user: User,
-        /// Its content.
+        /// The text of the response.
         says: String,
     },
     /// The server refused for another reason.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// Its content.
+        /// The text of the response.
         says: String,
-        /// How many times it was asked.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The server sends us elsewhere.
     Redirected {
-        /// To which host.
+        /// The host.
         to: String,
     },
     /// The answer broke off.
     Cut {
         /// The message of the system.
         problem: String,
-        /// How many times it was asked.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The answer is not a list of nodes.
@@ -179,7 +179,7 @@ pub enum Fault {
     },
     /// The answer is more than is believed.
     Oversized {
-        /// What is.
+        /// The excess.
         problem: String,
     },
 }
@@ -216,22 +216,22 @@ impl Fault {
 /// A user of an API server, as a kubeconfig or a pod names it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct User {
-    /// Where the credentials are, or would be.
+    /// The source of the credentials, even if there are none.
     pub origin: String,
-    /// Whether there are any.
+    /// Whether there are credentials.
     pub has_credentials: bool,
 }
 
-/// What became of a login plugin.
+/// The result of a login plugin that gave no credentials.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LoginProblem {
     /// It cannot be started.
     Start(String),
     /// It ended badly.
     Failed {
-        /// How it ended.
+        /// The exit status.
         status: String,
-        /// What it wrote to standard error.
+        /// Its output on standard error.
         stderr: String,
     },
     /// It did not end.
@@ -242,7 +242,7 @@ pub enum LoginProblem {
     Unreadable(&'static str),
 }
 
-/// What is wrong with a certificate.
+/// A problem of a certificate.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CertificateProblem {
     /// Signed by an unknown authority.
@@ -287,7 +287,7 @@ pub enum Right {
     },
 }
 
-/// What weakens the trust in a cluster's answers.
+/// A reason to trust a cluster's answers less.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Weakness {
     /// Its certificate is not checked.

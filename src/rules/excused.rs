@@ -1,4 +1,5 @@
-//! What a plan leaves out for nodes' claims, which `verify` warns about and does not fail for.
+//! Peers and ranges that a plan leaves out because of nodes' claims. `verify` warns about them and does
+//! not fail.
 
 use crate::fleet::{Fleet, Member};
 use crate::name::{ClusterName, NodeName};

@@ -7,14 +7,14 @@ use super::{Finding, bare};
 use crate::diagnostic::{Alike, Cause, Label, Quoted, Severity};
 use crate::text::{NAMED, listed};
 
-/// How many nodes with the same problem have a finding each.
+/// The number of nodes with the same problem that still have a finding each.
 const APART: usize = 4;
 
-/// How many nodes a command names.
+/// The number of nodes that a command names.
 const IN_COMMAND: usize = 20;
 
-/// What findings have in common that are folded: the rule, how severe they are, the cluster, the
-/// problem and the remedy.
+/// The common parts of findings that are folded: the rule, the severity, the cluster, the problem and
+/// the remedy.
 type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.

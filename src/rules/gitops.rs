@@ -50,7 +50,7 @@ const ADDED_BYTES: usize = 2 << 10;
 /// What a range has at most as JSON: an IPv6 address, its length, quotes and a comma.
 const RANGE_BYTES: usize = 46;
 
-/// What all else of a Peer has at most as JSON.
+/// The largest size of the rest of a Peer as JSON.
 const PEER_BYTES: usize = 2_000;
 
 /// The next change to generated files that are out of date.

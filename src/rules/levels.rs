@@ -16,7 +16,7 @@ rules! {
     UNUSED_IGNORE = "unused-ignore" Warning;
 }
 
-/// How much of a reason is shown, in characters.
+/// The longest part of a reason that is shown, in characters.
 const MAX_LENGTH: usize = 200;
 
 /// The levels and hidden findings of the config, by rule.
@@ -26,7 +26,7 @@ pub struct Levels {
     ignores: Vec<(Vec<&'static Rule>, Ignore)>,
 }
 
-/// Why findings are looked for.
+/// The purpose of a check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
     /// To judge: what has had its time counts again.

@@ -13,7 +13,7 @@ use crate::place::Place;
 pub struct Term {
     /// The word.
     pub name: &'static str,
-    /// What it means, as Markdown.
+    /// Its meaning, as Markdown.
     page: &'static str,
 }
 

@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Address, AddressKind, Node};
 
-/// What begins the annotations that Kilo reads and writes.
+/// The prefix of the annotations that Kilo reads and writes.
 const KILO: &str = "kilo.squat.ai/";
 
-/// When the agent was last seen, in Unix seconds.
+/// The time of the agent's last heartbeat, in Unix seconds.
 const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
 
-/// What changes all the time without meaning anything to a mesh.
+/// Annotations that change all the time and mean nothing to a mesh.
 const VOLATILE: [&str; 2] = [LAST_SEEN, "kilo.squat.ai/discovered-endpoints"];
 
 /// The most nodes that one text is believed to list.
@@ -51,7 +51,7 @@ pub(super) struct NodeMetadata {
     labels: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "kilo_annotations")]
     annotations: BTreeMap<String, String>,
-    /// Where the rest of a list goes on.
+    /// The token for the next page of a list.
     #[serde(rename = "continue")]
     pub(super) more: Option<String>,
 }

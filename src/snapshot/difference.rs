@@ -6,16 +6,16 @@ use std::fmt;
 use super::{Node, Snapshot};
 use crate::diagnostic::Quoted;
 
-/// What is another in a later snapshot.
+/// A change in a later snapshot.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Difference {
     /// The node, as it calls itself.
     pub node: String,
-    /// What has become of it.
+    /// The change.
     pub change: Change,
 }
 
-/// What has become of a node.
+/// A change of a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Change {
     /// It was not there.
@@ -26,9 +26,9 @@ pub enum Change {
     Field {
         /// The field, such as `podCIDRs` or `labels[zone]`.
         field: String,
-        /// What it was, if it was there.
+        /// The old value, if there was one.
         before: Option<String>,
-        /// What it is, if it is there.
+        /// The new value, if there is one.
         after: Option<String>,
     },
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::api::Object;
 use super::listing::{Listing, PageError, kind};
 
-/// Why a text is not a dump of nodes.
+/// The reason why a text is not a dump of nodes.
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// Not JSON, though it begins like it.

@@ -22,11 +22,11 @@ pub struct Listing {
 pub struct Stale {
     /// Its name, as it claims.
     pub node: String,
-    /// How far it lags behind the time at which its cluster was seen.
+    /// Its delay behind the time at which its cluster was seen.
     pub seconds: i64,
 }
 
-/// Why an answer is not a page of a list of nodes.
+/// The reason why a response is not a page of a list of nodes.
 #[derive(Debug, Error)]
 pub enum PageError {
     /// Not JSON, or not that of a list.
@@ -165,7 +165,7 @@ impl Listing {
     }
 }
 
-/// How far clocks may differ, in seconds.
+/// The largest accepted difference of clocks, in seconds.
 const SKEW: i64 = 60;
 
 /// Returns the time at which a cluster was seen: the newest `last-seen` that more than half of the
@@ -209,7 +209,7 @@ fn texts(node: &Node) -> impl Iterator<Item = &str> {
 
 /// Returns about how many bytes a node has in a snapshot, what is around its texts included.
 fn size(node: &Node) -> usize {
-    /// What is around a text, at the least.
+    /// The smallest number of bytes around a text.
     const AROUND: usize = 16;
     let texts = |map: &BTreeMap<String, String>| -> usize {
         let sizes = map

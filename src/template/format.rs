@@ -10,7 +10,7 @@ use super::{SIZE_LIMIT, whole};
 use crate::diagnostic::is_deceptive;
 use crate::yaml;
 
-/// How often lists and maps can be nested in a value.
+/// The depth to which lists and maps can be nested in a value.
 const NESTED: usize = 64;
 
 /// The format of a result.

@@ -1,4 +1,4 @@
-//! What templates write, and what they refuse.
+//! Results of templates, and refused templates.
 
 use proptest::prelude::*;
 

@@ -6,11 +6,11 @@ use crate::place::Place;
 /// Something that is the same in several targets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Case<T> {
-    /// What.
+    /// The change.
     pub what: T,
-    /// In which targets, at least one.
+    /// The targets, at least one.
     pub targets: Vec<String>,
-    /// Where it is in the first one's files.
+    /// The place in the files of the first target.
     pub place: Place,
 }
 
@@ -19,7 +19,7 @@ pub struct Case<T> {
 pub struct Shrunk {
     /// The source.
     pub source: String,
-    /// How many Peers it gives now.
+    /// The number of Peers that it gives now.
     pub before: usize,
     /// The names of those that are removed.
     pub gone: Vec<String>,

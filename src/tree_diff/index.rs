@@ -7,7 +7,7 @@ use crate::manifest::OldPeer;
 use crate::net::Cidr;
 use crate::plan::{AbsentSource, PeerSet, Plan, Target};
 
-/// Where a Peer is: its set of Peers, and its place in that.
+/// The position of a Peer: its set of Peers, and its index in it.
 type PeerPosition = (usize, usize);
 
 /// The Peers of all sets of Peers.
@@ -17,7 +17,7 @@ pub(super) struct PlanIndex<'a> {
     keys: BTreeMap<&'a [u8; 32], Vec<PeerPosition>>,
 }
 
-/// What one target gets.
+/// The Peers of one target.
 pub(super) struct Given<'a> {
     index: &'a PlanIndex<'a>,
     plan: &'a Plan,

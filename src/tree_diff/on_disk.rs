@@ -10,13 +10,13 @@ use crate::manifest::{KUSTOMIZATION, OldPeer};
 use crate::place::Place;
 use crate::plan::{PeerSet, Plan};
 
-/// How much of a path is shown, in characters.
+/// The longest part of a path that is shown, in characters.
 const SHOWN: usize = 400;
 
 /// A rendered tree as it stands.
 #[derive(Clone, Debug, Default)]
 pub struct OnDiskTree {
-    /// What the shell calls its root, harmless to print.
+    /// The root as the program names it, harmless to print.
     pub root: String,
     /// The generated files that are out of date.
     pub files: Vec<ChangedFile>,
@@ -24,7 +24,7 @@ pub struct OnDiskTree {
     pub same: BTreeSet<String>,
     /// The paths of missing files.
     pub missing: Vec<String>,
-    /// What is not ours.
+    /// Files that clustermesh did not write.
     pub foreign: Vec<ForeignFile>,
     /// Foreign files at the paths of wanted ones.
     pub blocked: Vec<ForeignFile>,
@@ -33,22 +33,22 @@ pub struct OnDiskTree {
 /// Something in the tree that we did not make.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ForeignFile {
-    /// Where, from the root of the tree.
+    /// The path, from the root of the tree.
     pub path: String,
-    /// What it is, with its article.
+    /// The kind of file, with its article.
     pub kind: &'static str,
 }
 
 /// A kustomization that does not name what is beside it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KustomizationMismatch {
-    /// Whose it is.
+    /// The target of the kustomization.
     pub target: String,
     /// The file that it names and that is not there.
     pub absent: Vec<String>,
     /// The files that are there, and that it does not name.
     pub unnamed: Vec<String>,
-    /// Where it names what is not there, or is itself.
+    /// The place of a name without a file, or of the whole kustomization.
     pub place: Place,
 }
 
@@ -59,7 +59,7 @@ pub struct SameNamePeers {
     pub target: String,
     /// The name.
     pub peer: String,
-    /// Where the second is.
+    /// The place of the second one.
     pub place: Place,
     /// The file in which the first is.
     pub first: String,

@@ -1,4 +1,4 @@
-//! What would make it less.
+//! Ways to reduce the load.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a change adds in one step.
+//! The load of changes that are applied together.
 
 use super::*;
 use crate::agent::peers::PeerShare;

@@ -9,11 +9,11 @@ use thiserror::Error;
 pub struct Mismatch {
     /// The field, from `spec` on.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: SchemaProblem,
 }
 
-/// What is wrong with a field.
+/// A problem of a field.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum SchemaProblem {
     /// Not there, or null.

@@ -186,7 +186,7 @@ impl PeerEndpoint {
     }
 }
 
-/// What has this field, and not as null.
+/// Objects that have this field, and not as null.
 fn only(field: &str) -> Value {
     json!({ "properties": { field: { "type": "string" } }, "required": [field] })
 }

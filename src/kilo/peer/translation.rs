@@ -16,7 +16,7 @@ use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
 /// A Peer as Kilo's agent works with it (`translatePeer` in `pkg/k8s/backend.go`).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Translation {
-    /// What is routed to it and accepted from it, in the order of the spec.
+    /// The ranges that are routed to it and accepted from it, in the order of the spec.
     pub allowed_ips: Vec<AllowedIp>,
     /// The endpoint that Kilo writes: the name if there are both, and an address that was given as
     /// a name. [`Translation::dialled`] returns whether it can be dialled.
@@ -43,7 +43,7 @@ pub struct AllowedIp {
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct PresharedKey([u8; 32]);
 
-/// Why the Peer of a manifest never gets to WireGuard.
+/// The reason why the Peer of a manifest is never configured in WireGuard.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TranslationFault {
     /// The API server refuses it, so the Peer does not exist.
@@ -99,7 +99,7 @@ impl Translation {
     /// Translates the `spec` of a manifest: what the API server keeps of it, as an agent reads it.
     ///
     /// # Errors
-    /// What keeps it from WireGuard.
+    /// The reason why it is not configured in WireGuard.
     pub fn of_manifest(spec: &Value) -> Result<Self, TranslationFault> {
         let stored = crd::stored(spec).map_err(TranslationFault::NotStored)?;
         let spec = decode(&stored).map_err(TranslationFault::Undecodable)?;

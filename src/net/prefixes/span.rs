@@ -9,7 +9,7 @@ use crate::net::{Cidr, Family, family};
 /// Addresses of one family, both ends included.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Span {
-    /// Which kind.
+    /// The address family.
     pub family: Family,
     /// The first, as a number.
     pub first: u128,

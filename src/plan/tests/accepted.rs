@@ -1,4 +1,4 @@
-//! What targets take.
+//! Ranges that targets accept.
 
 use super::*;
 use crate::place::Place;

@@ -1,4 +1,4 @@
-//! Who carries what belongs to a cluster as a whole.
+//! The Peers that carry cluster-wide ranges.
 
 use super::*;
 

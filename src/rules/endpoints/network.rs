@@ -11,11 +11,11 @@ use crate::net::{Cidr, Cover, Families, family};
 use crate::rules::{Finding, Rule};
 use crate::text::listed;
 
-/// Where the nodes of a cluster are.
+/// The networks of the nodes of a cluster.
 struct Surroundings {
     /// The networks in which they have addresses of their own.
     networks: Cover<()>,
-    /// What kinds of address they have.
+    /// The address families that they have.
     families: Families,
 }
 
@@ -170,13 +170,13 @@ fn unreachable_endpoints(
     unreachable_endpoints.collect()
 }
 
-/// Where the nodes of a cluster are dialled in a mesh.
+/// The endpoints of the nodes of a cluster in a mesh.
 struct Doors {
-    /// Whether any is.
+    /// Whether there are any.
     is_there: bool,
-    /// The kinds of address at which they are.
+    /// Their address families.
     families: Families,
-    /// Whether any is dialled by a name.
+    /// Whether any of them is a DNS name.
     has_name: bool,
 }
 

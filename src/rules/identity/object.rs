@@ -20,7 +20,7 @@ struct Owned<'a> {
 pub(super) struct Twins<'a> {
     cluster: &'a ClusterName,
     before: &'a ClusterName,
-    /// How many nodes the cluster has.
+    /// The number of nodes of the cluster.
     of: usize,
     /// The nodes, by name.
     nodes: BTreeSet<&'a str>,

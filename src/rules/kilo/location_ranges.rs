@@ -22,20 +22,20 @@ use crate::text::{and_more, listed};
 /// The value of a node's annotation.
 struct Offer<'a> {
     node: &'a Node,
-    /// Which of the segments it is in.
+    /// The index of its segment.
     segment: usize,
-    /// Which of the segments that Kilo counts.
+    /// Its segment among those that Kilo counts.
     own: Option<SegmentId>,
-    /// What Kilo reads, in order, each once.
+    /// The ranges that Kilo reads, in order, each once.
     ranges: BTreeSet<Cidr>,
-    /// What it passes over.
+    /// The texts that Kilo ignores.
     ignored: Vec<&'a str>,
 }
 
-/// How many ranges a command names.
+/// The number of ranges that a command names.
 const NAMED_RANGES: usize = 16;
 
-/// How many ranges are taken out of one for a command.
+/// The number of ranges that are cut out of one for a command.
 const CUT_OUT: usize = 256;
 
 /// Something of a node's own.
@@ -135,7 +135,7 @@ fn segment_of(site: &KiloSite) -> BTreeMap<usize, usize> {
         .collect()
 }
 
-/// What nodes have of their own, to be asked by address.
+/// The ranges and addresses of nodes, for look-ups by address.
 struct Claims<'a> {
     /// By first address.
     sorted: Vec<OfferClaim<'a>>,

@@ -7,10 +7,10 @@ use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::{Finding, bare};
 use crate::text::and_more;
 
-/// Why nothing arrives.
+/// The reason why no packet arrives.
 const WHY: &str = "WireGuard's own packets would loop into the tunnel";
 
-/// What to do about it.
+/// The remedy.
 const HELP: &str = "annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another \
     address, or declare ranges in the mesh that do not contain this one";
 

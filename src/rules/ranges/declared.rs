@@ -51,7 +51,7 @@ const NOT_PUBLIC: [&str; 15] = [
     "240.0.0.0/4",
 ];
 
-/// Where all public IPv6 addresses lie: RFC 4291 §2.4, as IANA has assigned it.
+/// The block of all public IPv6 addresses: RFC 4291 §2.4, as IANA has assigned it.
 const GLOBAL_UNICAST: &str = "2000::/3";
 
 /// Returns findings about the ranges of an entry.

@@ -11,13 +11,13 @@ use crate::net::{Cidr, Nest};
 use crate::rules::Finding;
 use crate::text::listed;
 
-/// How many ranges a help text names.
+/// The number of ranges that a help text names.
 const NAMED_RANGES: usize = 16;
 
 /// The field of a range that cannot be split.
 const SERVICES: &str = "serviceCIDR";
 
-/// What an unselected node has of its own.
+/// A range or address of an unselected node.
 struct SelectedRange<'a> {
     node: &'a str,
     cidr: Cidr,

@@ -15,7 +15,7 @@ use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
 use crate::text::{NAMED, and_more};
 
-/// How many overlaps of one mesh are looked at.
+/// The number of overlaps of one mesh that are examined.
 const COMPARED: usize = 100_000;
 
 /// Kilo's subnet in a cluster: that of more than half of the nodes with a WireGuard address. The
